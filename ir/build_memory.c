@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * build_memory.c: loads, stores and atomics. Every store and atomic, to any view, starts a new
+ * version of the memory; loads are numbered per version, loads of atomic views never.
+ */
+#include "ir/builder.h"
+
+#include <stdio.h>
+
+/** The indices of an access, as i64 values in out[0..rank). */
+static bool use_indices(qn_builder *b, const char *who, const qn_kernel_parameter *view, int n,
+                        const qn_val *index, uint32_t *out)
+{
+    if (n != view->rank) {
+        qn__builder_fail(b, QN_ERR_RANK, "%s: view \"%.100s\": %d indices for rank %d", who,
+                         view->name, n, view->rank);
+        return false;
+    }
+    if (n > 0 && !index) {
+        qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: view \"%.100s\": indices are NULL", who,
+                         view->name);
+        return false;
+    }
+    for (int i = 0; i < n; i++) {
+        char label[160];
+        snprintf(label, sizeof label, "view \"%.100s\": index %d", view->name, i);
+        if (!qn__usable_index(b, who, label, index[i], &out[i]))
+            return false;
+    }
+    return true;
+}
+
+/** A written view: not read-only, and not inside a reduce. */
+static bool can_write(qn_builder *b, const char *who, const qn_kernel_parameter *view)
+{
+    if (view->traits & (QN_READ_ONLY | QN_RANDOM_ACCESS)) {
+        qn__builder_fail(b, QN_ERR_READ_ONLY, "%s: view \"%.100s\" is %s", who, view->name,
+                         view->traits & QN_READ_ONLY ? "read-only" : "random-access: read-only");
+        return false;
+    }
+    for (int d = 0; d < b->depth; d++)
+        if (b->frame[d].op == QN_I_REDUCE) {
+            qn__builder_fail(b, QN_ERR_BUILD, "%s: view \"%.100s\": inside a reduce", who,
+                             view->name);
+            return false;
+        }
+    return true;
+}
+
+/** The value of an access: usable and of the view's dtype. */
+static bool check_value(qn_builder *b, const char *who, const qn_kernel_parameter *view,
+                        const char *what, qn_val v)
+{
+    char label[160];
+    snprintf(label, sizeof label, "view \"%.100s\": %s", view->name, what);
+    if (!qn__usable(b, who, label, v))
+        return false;
+    if (b->inst[v.id].type == view->dtype)
+        return true;
+    qn__builder_fail(b, QN_ERR_TYPE, "%s: %s is %s, the view's elements are %s", who, label,
+                     qn_dtype_name(b->inst[v.id].type), qn_dtype_name(view->dtype));
+    return false;
+}
+
+qn_val qn_load(qn_builder *b, qn_param p, int n, const qn_val *index)
+{
+    const char *who = "qn_load";
+    uint32_t args[QN_MAX_RANK];
+    if (!qn__builder_ready(b, who))
+        return (qn_val){0};
+    const qn_kernel_parameter *view = qn__view_of(b, who, p);
+    if (!view || !use_indices(b, who, view, n, index, args))
+        return (qn_val){0};
+    qn_inst x = {.op = QN_I_LOAD, .type = (uint8_t)view->dtype, .imm = p.id - 1};
+    if (view->traits & QN_ATOMIC)
+        return (qn_val){qn__append(b, who, x, (uint32_t)n, args)};
+    return (qn_val){qn__append_numbered(b, who, x, (uint32_t)n, args)};
+}
+
+static uint32_t append_atomic(qn_builder *b, const char *who, int combine, qn_param p, int n_args,
+                              const uint32_t *args)
+{
+    qn_inst x = {.op = QN_I_ATOMIC,
+                 .type = (uint8_t)b->param[p.id - 1].dtype,
+                 .sub = (uint8_t)combine,
+                 .imm = p.id - 1};
+    uint32_t i = qn__append(b, who, x, (uint32_t)n_args, args);
+    qn__new_version(b);
+    return i;
+}
+
+/* ---------------------------------------------------------------- atomic views */
+
+/** Whether i loads the element args[0..n) of the view in the present memory version. */
+static bool is_load_of(const qn_builder *b, uint32_t i, qn_param p, int n, const uint32_t *args)
+{
+    const qn_inst *x = &b->inst[i];
+    if (x->op != QN_I_LOAD || x->imm != p.id - 1 || b->note[i].version != b->version)
+        return false;
+    for (int a = 0; a < n; a++)
+        if (qn__builder_args(b, i)[a] != args[a])
+            return false;
+    return true;
+}
+
+/** The combination that an op does when it updates an element, or -1. */
+static int combine_of_op(int op)
+{
+    switch (op) {
+    case QN_OP_add:
+        return QN_COMBINE_SUM;
+    case QN_OP_min:
+        return QN_COMBINE_MIN;
+    case QN_OP_max:
+        return QN_COMBINE_MAX;
+    case QN_OP_and:
+        return QN_COMBINE_AND;
+    case QN_OP_or:
+        return QN_COMBINE_OR;
+    case QN_OP_xor:
+        return QN_COMBINE_XOR;
+    default:
+        return -1;
+    }
+}
+
+/**
+ * A store of combine(load of the same element, v) through an atomic view is one atomic. args[n] is
+ * the stored value. The load is the first operand, or the second of an integer op. load - v is a
+ * sum with -v, which is exact.
+ */
+static bool store_as_atomic(qn_builder *b, const char *who, qn_param p, int n, const uint32_t *args)
+{
+    const qn_kernel_parameter *view = &b->param[p.id - 1];
+    const qn_inst *x = &b->inst[args[n]];
+    if (!(view->traits & QN_ATOMIC) || view->dtype == QN_BOOL || !qn__pure(x) || x->n_args != 2)
+        return false;
+    bool is_sub = qn__pure(x) == QN_OP_sub;
+    int combine = is_sub ? QN_COMBINE_SUM : combine_of_op(qn__pure(x));
+    if (combine < 0)
+        return false;
+    const uint32_t *operand = qn__builder_args(b, args[n]);
+    uint32_t v = 0;
+    if (is_load_of(b, operand[0], p, n, args))
+        v = operand[1];
+    else if (!is_sub && qn__dtype_class(view->dtype) != QN_CLASS_F &&
+             is_load_of(b, operand[1], p, n, args))
+        v = operand[0];
+    if (v == 0 || !qn__is_open(b, v))
+        return false;
+    uint32_t all[QN_MAX_RANK + 1] = {0};
+    for (int i = 0; i < n; i++)
+        all[i] = args[i];
+    all[n] = is_sub ? qn__append_op(b, who, QN_OP_neg, &v) : v;
+    if (all[n])
+        append_atomic(b, who, combine, p, n + 1, all);
+    return true;
+}
+
+void qn_store(qn_builder *b, qn_param p, int n, const qn_val *index, qn_val value)
+{
+    const char *who = "qn_store";
+    uint32_t args[QN_MAX_RANK + 1];
+    if (!qn__builder_ready(b, who))
+        return;
+    const qn_kernel_parameter *view = qn__view_of(b, who, p);
+    if (!view || !can_write(b, who, view) || !use_indices(b, who, view, n, index, args) ||
+        !check_value(b, who, view, "value", value))
+        return;
+    args[n] = value.id;
+    if (store_as_atomic(b, who, p, n, args))
+        return;
+    qn_inst x = {.op = QN_I_STORE, .imm = p.id - 1};
+    qn__append(b, who, x, (uint32_t)n + 1, args);
+    qn__new_version(b);
+}
+
+/* ---------------------------------------------------------------- atomics */
+
+/** Whether an atomic combination exists and takes the dtype. */
+static bool check_combine(qn_builder *b, const char *who, int combine,
+                          const qn_kernel_parameter *view)
+{
+    static const bool is_atomic[QN_N_COMBINES] = {
+#define QN_X(name, number, text, is_reduction, is_atomic_op) [number] = is_atomic_op,
+        QN_COMBINE_LIST(QN_X)
+#undef QN_X
+    };
+    if (combine < 0 || combine >= QN_N_COMBINES || !is_atomic[combine]) {
+        qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: %d is no atomic combination", who, combine);
+        return false;
+    }
+    int cls = qn__dtype_class(view->dtype);
+    bool is_bitwise =
+        combine == QN_COMBINE_AND || combine == QN_COMBINE_OR || combine == QN_COMBINE_XOR;
+    if (cls != QN_CLASS_B && !(is_bitwise && cls == QN_CLASS_F))
+        return true;
+    qn__builder_fail(b, QN_ERR_TYPE, "%s: view \"%.100s\": this combination does not take %s", who,
+                     view->name, qn_dtype_name(view->dtype));
+    return false;
+}
+
+qn_val qn_atomic(qn_builder *b, int combine, qn_param p, int n, const qn_val *index, qn_val value,
+                 qn_val compare)
+{
+    const char *who = "qn_atomic";
+    uint32_t args[QN_MAX_RANK + 2];
+    if (!qn__builder_ready(b, who))
+        return (qn_val){0};
+    const qn_kernel_parameter *view = qn__view_of(b, who, p);
+    if (!view || !check_combine(b, who, combine, view) || !can_write(b, who, view) ||
+        !use_indices(b, who, view, n, index, args) || !check_value(b, who, view, "value", value))
+        return (qn_val){0};
+    args[n] = value.id;
+    bool compares = combine == QN_COMBINE_COMPARE_EXCHANGE;
+    if (compares && !check_value(b, who, view, "compare", compare))
+        return (qn_val){0};
+    if (!compares && compare.id)
+        return qn__builder_fail(b, QN_ERR_ARGUMENT,
+                                "%s: view \"%.100s\": compare is for compare_exchange only", who,
+                                view->name);
+    args[n + 1] = compare.id;
+    return (qn_val){append_atomic(b, who, combine, p, n + 1 + compares, args)};
+}

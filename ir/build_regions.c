@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * build_regions.c: if, for, while and reduce. Each opens a frame; its end call checks the frame,
+ * appends the yield, fills region[] of the instruction (ir.h) and appends the results. Values of a
+ * region are unusable after it, and values of a while's condition, carried ones excepted, are
+ * unusable in its body.
+ */
+#include "ir/builder.h"
+
+#include <stdio.h>
+
+/* ---------------------------------------------------------------- frames */
+
+/** After a failed call, the inert value for everything it would have written. Not before: `out` may
+ * be the input. */
+static void clear_on_error(const qn_builder *b, int n, qn_val *out)
+{
+    if (b && !b->error.status)
+        return;
+    for (int i = 0; out && i < n && i < QN_MAX_CARRIED; i++)
+        out[i] = (qn_val){0};
+}
+
+static bool count_region(qn_builder *b, const char *who)
+{
+    if (b->n_regions < QN_MAX_REGIONS) {
+        b->n_regions++;
+        return true;
+    }
+    qn__builder_fail(b, QN_ERR_LIMIT, "%s: more than %d regions", who, QN_MAX_REGIONS);
+    return false;
+}
+
+/** Appends the instruction x and opens its first region. */
+static qn_frame *open_frame(qn_builder *b, const char *who, qn_inst x, uint32_t n_args,
+                            const uint32_t *args)
+{
+    if (b->depth == QN_MAX_NESTING) {
+        qn__builder_fail(b, QN_ERR_LIMIT, "%s: nesting deeper than %d", who, QN_MAX_NESTING);
+        return NULL;
+    }
+    if (!count_region(b, who))
+        return NULL;
+    uint32_t i = qn__append(b, who, x, n_args, args);
+    if (i == 0)
+        return NULL;
+    qn_frame *f = &b->frame[b->depth++];
+    *f = (qn_frame){.inst = i, .begin = i + 1, .version = b->version, .op = x.op};
+    if (x.op == QN_I_FOR || x.op == QN_I_WHILE) /* a later trip sees what an earlier one stored */
+        b->version = ++b->last_version;
+    return f;
+}
+
+/** The innermost frame if it is of this op and stage, else NULL and an error. */
+static qn_frame *top_frame(qn_builder *b, const char *who, int op, int stage, const char *wanted)
+{
+    qn_frame *f = b->depth ? &b->frame[b->depth - 1] : NULL;
+    if (f && f->op == op && f->stage == stage)
+        return f;
+    if (f && f->op == op)
+        qn__builder_fail(b, QN_ERR_BUILD, "%s: %s", who, wanted);
+    else if (f)
+        qn__builder_fail(b, QN_ERR_BUILD, "%s: the innermost open region is of %s, not %s", who,
+                         qn__inst_name(f->op), qn__inst_name(op));
+    else
+        qn__builder_fail(b, QN_ERR_BUILD, "%s: no open %s", who, qn__inst_name(op));
+    return NULL;
+}
+
+/** Appends the yield of the open region. */
+static bool append_yield(qn_builder *b, const char *who, int n, const qn_val *values)
+{
+    uint32_t args[QN_MAX_CARRIED];
+    for (int i = 0; i < n; i++)
+        args[i] = values[i].id;
+    return qn__append(b, who, (qn_inst){.op = QN_I_YIELD}, (uint32_t)n, args) != 0;
+}
+
+/** Ends the first region and begins the second. */
+static bool open_second(qn_builder *b, const char *who, qn_frame *f)
+{
+    if (!count_region(b, who))
+        return false;
+    b->inst[f->inst].region[1] = b->n_insts;
+    f->begin = b->n_insts;
+    f->stage = 1;
+    return true;
+}
+
+/** Closes the innermost frame. Its instruction has its regions now. */
+static void close_frame(qn_builder *b)
+{
+    qn_frame *f = &b->frame[--b->depth];
+    qn_inst *x = &b->inst[f->inst];
+    x->region[2] = b->n_insts;
+    if (f->stage == 0)
+        x->region[1] = b->n_insts;
+    b->reduced &= ~f->dims;
+    b->version = f->version;
+    if (f->has_store)
+        qn__new_version(b);
+}
+
+/** Appends the results of the instruction `from`. */
+static void append_results(qn_builder *b, const char *who, uint32_t from, int n,
+                           const uint8_t *types, qn_val *results)
+{
+    for (int i = 0; i < n; i++) {
+        qn_inst x = {.op = QN_I_RESULT, .type = types[i], .imm = (uint64_t)i};
+        uint32_t id = qn__append(b, who, x, 1, &from);
+        if (results)
+            results[i] = (qn_val){id};
+    }
+}
+
+/** Whether n values have the types of the frame. */
+static bool check_values(qn_builder *b, const char *who, const qn_frame *f, const char *what, int n,
+                         const qn_val *values)
+{
+    if (n != f->n) {
+        qn__builder_fail(b, QN_ERR_BUILD, "%s: %d %ss, not %d", who, n, what, f->n);
+        return false;
+    }
+    if (!qn__usable_list(b, who, what, n, values))
+        return false;
+    for (int i = 0; i < n; i++) {
+        int type = b->inst[values[i].id].type;
+        if (type == f->type[i])
+            continue;
+        qn__builder_fail(b, QN_ERR_TYPE, "%s: %s %d is %s, not %s: types differ", who, what, i,
+                         qn_dtype_name(type), qn_dtype_name(f->type[i]));
+        return false;
+    }
+    return true;
+}
+
+static void take_types(const qn_builder *b, qn_frame *f, int n, const qn_val *values)
+{
+    f->n = (uint8_t)n;
+    for (int i = 0; i < n; i++)
+        f->type[i] = b->inst[values[i].id].type;
+}
+
+/** A usable bool, or an error. */
+static bool use_condition(qn_builder *b, const char *who, qn_val condition)
+{
+    if (!qn__usable(b, who, "condition", condition))
+        return false;
+    int type = b->inst[condition.id].type;
+    if (type == QN_BOOL)
+        return true;
+    qn__builder_fail(b, QN_ERR_TYPE, "%s: the condition is %s, not bool", who, qn_dtype_name(type));
+    return false;
+}
+
+/* ---------------------------------------------------------------- if */
+
+void qn_if(qn_builder *b, qn_val condition)
+{
+    const char *who = "qn_if";
+    if (!qn__builder_ready(b, who) || !use_condition(b, who, condition))
+        return;
+    open_frame(b, who, (qn_inst){.op = QN_I_IF}, 1, &condition.id);
+}
+
+void qn_else(qn_builder *b, int n, const qn_val *values)
+{
+    const char *who = "qn_else";
+    if (!qn__builder_ready(b, who))
+        return;
+    qn_frame *f = top_frame(b, who, QN_I_IF, 0, "the if has its else already");
+    if (!f || !qn__usable_list(b, who, "value", n, values))
+        return;
+    take_types(b, f, n, values);
+    if (!append_yield(b, who, n, values) || !open_second(b, who, f))
+        return;
+    b->version = f->version; /* the other branch begins where the first one did */
+}
+
+static void end_if(qn_builder *b, int n, const qn_val *values, qn_val *results)
+{
+    const char *who = "qn_end_if";
+    if (!qn__builder_ready(b, who))
+        return;
+    int stage = b->depth ? b->frame[b->depth - 1].stage : 0;
+    qn_frame *f = top_frame(b, who, QN_I_IF, stage, "");
+    if (!f)
+        return;
+    if (stage == 0 && n != 0) {
+        qn__builder_fail(b, QN_ERR_BUILD, "%s: %d values of an if without else", who, n);
+        return;
+    }
+    if (!check_values(b, who, f, "value", n, values) || !append_yield(b, who, n, values))
+        return;
+    close_frame(b);
+    append_results(b, who, f->inst, n, f->type, results);
+}
+
+void qn_end_if(qn_builder *b, int n, const qn_val *values, qn_val *results)
+{
+    end_if(b, n, values, results);
+    clear_on_error(b, n, results);
+}
+
+/* ---------------------------------------------------------------- loops */
+
+/** Appends the carried values of the loop that was just opened. */
+static void append_carried(qn_builder *b, const char *who, const qn_frame *f, qn_val *carried)
+{
+    for (int i = 0; i < f->n; i++) {
+        qn_inst x = {.op = QN_I_CARRIED, .type = f->type[i], .imm = (uint64_t)i};
+        uint32_t id = qn__append(b, who, x, 0, NULL);
+        if (carried)
+            carried[i] = (qn_val){id};
+    }
+}
+
+static qn_val begin_for(qn_builder *b, qn_val begin, qn_val end, int64_t step, int n,
+                        const qn_val *init, qn_val *carried)
+{
+    const char *who = "qn_for";
+    uint32_t args[2 + QN_MAX_CARRIED];
+    if (!qn__builder_ready(b, who))
+        return (qn_val){0};
+    if (step <= 0)
+        return qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: step %lld is not positive", who,
+                                (long long)step);
+    if (!qn__usable_index(b, who, "begin", begin, &args[0]) ||
+        !qn__usable_index(b, who, "end", end, &args[1]) ||
+        !qn__usable_list(b, who, "initial value", n, init))
+        return (qn_val){0};
+    for (int i = 0; i < n; i++)
+        args[2 + i] = init[i].id;
+    qn_inst x = {.op = QN_I_FOR, .imm = (uint64_t)step};
+    qn_frame *f = open_frame(b, who, x, 2 + (uint32_t)n, args);
+    if (!f)
+        return (qn_val){0};
+    take_types(b, f, n, init);
+    uint32_t index = qn__append(b, who, (qn_inst){.op = QN_I_INDEX, .type = QN_I64}, 0, NULL);
+    append_carried(b, who, f, carried);
+    return (qn_val){index};
+}
+
+qn_val qn_for(qn_builder *b, qn_val begin, qn_val end, int64_t step, int n, const qn_val *init,
+              qn_val *carried)
+{
+    qn_val index = begin_for(b, begin, end, step, n, init, carried);
+    clear_on_error(b, n, carried);
+    return b && !b->error.status ? index : (qn_val){0};
+}
+
+/** Ends a for (stage 0) or a while (stage 1). */
+static void end_loop(qn_builder *b, const char *who, int op, int stage, int n, const qn_val *next,
+                     qn_val *results)
+{
+    if (!qn__builder_ready(b, who))
+        return;
+    qn_frame *f = top_frame(b, who, op, stage, "the while has no body: qn_do is missing");
+    if (!f || !check_values(b, who, f, "value", n, next) || !append_yield(b, who, n, next))
+        return;
+    close_frame(b);
+    append_results(b, who, f->inst, n, f->type, results);
+}
+
+void qn_end_for(qn_builder *b, int n, const qn_val *next, qn_val *results)
+{
+    end_loop(b, "qn_end_for", QN_I_FOR, 0, n, next, results);
+    clear_on_error(b, n, results);
+}
+
+static void begin_while(qn_builder *b, qn_val max_trips, int n, const qn_val *init, qn_val *carried)
+{
+    const char *who = "qn_while";
+    uint32_t args[1 + QN_MAX_CARRIED];
+    if (!qn__builder_ready(b, who) || !qn__usable_index(b, who, "max_trips", max_trips, &args[0]) ||
+        !qn__usable_list(b, who, "initial value", n, init))
+        return;
+    if (!b->note[args[0]].is_uniform) {
+        qn__builder_fail(b, QN_ERR_BUILD, "%s: max_trips depends on an index, a load or a loop",
+                         who);
+        return;
+    }
+    for (int i = 0; i < n; i++)
+        args[1 + i] = init[i].id;
+    qn_frame *f = open_frame(b, who, (qn_inst){.op = QN_I_WHILE}, 1 + (uint32_t)n, args);
+    if (!f)
+        return;
+    take_types(b, f, n, init);
+    append_carried(b, who, f, carried);
+}
+
+void qn_while(qn_builder *b, qn_val max_trips, int n, const qn_val *init, qn_val *carried)
+{
+    begin_while(b, max_trips, n, init, carried);
+    clear_on_error(b, n, carried);
+}
+
+void qn_do(qn_builder *b, qn_val condition)
+{
+    const char *who = "qn_do";
+    if (!qn__builder_ready(b, who))
+        return;
+    qn_frame *f = top_frame(b, who, QN_I_WHILE, 0, "the while has its body already");
+    if (f && use_condition(b, who, condition) && append_yield(b, who, 1, &condition))
+        open_second(b, who, f);
+}
+
+void qn_end_while(qn_builder *b, int n, const qn_val *next, qn_val *results)
+{
+    end_loop(b, "qn_end_while", QN_I_WHILE, 1, n, next, results);
+    clear_on_error(b, n, results);
+}
+
+/* ---------------------------------------------------------------- reduce */
+
+/** The order rule of a reduction that names none. */
+static int default_order(const qn_builder *b)
+{
+    if (b->flags & QN_ORDER_STRIPED)
+        return QN_STRIPED;
+    if (b->flags & QN_ORDER_INDEXED)
+        return QN_INDEXED;
+    if (b->flags & QN_ORDER_ORDERED)
+        return QN_ORDERED;
+    return b->n_parallel ? QN_INDEXED : QN_STRIPED;
+}
+
+/** The dimension that v is the index of, for a reduction; -1 after an error. `last` is the one
+ * before it, or -1. */
+static int reduced_dim(qn_builder *b, const char *who, qn_val v, int last)
+{
+    if (v.id == 0 || v.id >= b->n_insts || b->inst[v.id].op != QN_I_DIM ||
+        b->inst[v.id].sub != QN_DIM_REDUCTION) {
+        qn__builder_fail(b, v.id ? QN_ERR_ARGUMENT : QN_ERR_BUILD,
+                         "%s: value %u is no reduction dimension", who, (unsigned)v.id);
+        return -1;
+    }
+    int d = (int)b->inst[v.id].imm;
+    if (b->reduced >> d & 1)
+        qn__builder_fail(b, QN_ERR_BUILD, "%s: dimension %d is reduced by an open reduce", who, d);
+    else if (d <= last)
+        qn__builder_fail(b, QN_ERR_BUILD,
+                         "%s: dimension %d after %d: not in the order of declaration", who, d,
+                         last);
+    else
+        return d;
+    return -1;
+}
+
+void qn_reduce(qn_builder *b, int combine, int order, int n, const qn_val *dims)
+{
+    const char *who = "qn_reduce";
+    if (!qn__builder_ready(b, who))
+        return;
+    if (combine < 0 || combine > QN_COMBINE_XOR) {
+        qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: %d is no reduction", who, combine);
+        return;
+    }
+    if (order < QN_ORDER_DEFAULT || order > QN_ORDERED) {
+        qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: %d is no order rule", who, order);
+        return;
+    }
+    if (n < 1 || n > QN_MAX_RANK || !dims) {
+        qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: %d dimensions%s", who, n, dims ? "" : " at NULL");
+        return;
+    }
+    uint32_t args[QN_MAX_RANK], mask = 0;
+    for (int i = 0, last = -1; i < n; i++) {
+        last = reduced_dim(b, who, dims[i], last);
+        if (last < 0)
+            return;
+        mask |= 1u << last;
+        args[i] = dims[i].id;
+    }
+    qn_inst x = {.op = QN_I_REDUCE,
+                 .sub = (uint8_t)combine,
+                 .imm = (uint64_t)(order ? order : default_order(b))};
+    qn_frame *f = open_frame(b, who, x, (uint32_t)n, args);
+    if (!f)
+        return;
+    f->dims = mask;
+    b->reduced |= mask;
+}
+
+qn_val qn_end_reduce(qn_builder *b, qn_val value)
+{
+    const char *who = "qn_end_reduce";
+    if (!qn__builder_ready(b, who))
+        return (qn_val){0};
+    qn_frame *f = top_frame(b, who, QN_I_REDUCE, 0, "");
+    if (!f || !qn__usable(b, who, "value", value))
+        return (qn_val){0};
+    qn_inst *x = &b->inst[f->inst];
+    int type = b->inst[value.id].type, cls = qn__dtype_class(type);
+    bool is_bitwise =
+        x->sub == QN_COMBINE_AND || x->sub == QN_COMBINE_OR || x->sub == QN_COMBINE_XOR;
+    if (cls == (is_bitwise ? QN_CLASS_F : QN_CLASS_B))
+        return qn__builder_fail(b, QN_ERR_TYPE, "%s: this reduction does not take %s", who,
+                                qn_dtype_name(type));
+    if (!append_yield(b, who, 1, &value))
+        return (qn_val){0};
+    b->inst[f->inst].type = (uint8_t)type;
+    close_frame(b);
+    return (qn_val){f->inst};
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * builder.h: the state of a kernel under construction; for the files builder.c, build_*.c and
+ * finish.c of ir/ only.
+ *
+ * Instructions are appended to one array in the final order of ir.h. A value is usable while the
+ * region that holds it is open. Every public function first calls qn__builder_ready, which is false
+ * once there is an error: errors stick and the first one is kept.
+ */
+#ifndef QN_IR_BUILDER_H
+#define QN_IR_BUILDER_H
+
+#include "ir/ir.h"
+
+/** What the builder knows of an instruction beyond qn_inst. */
+typedef struct qn_note {
+    uint32_t next;    /* next instruction with the same hash, 0 at the end */
+    uint32_t version; /* loads: the memory version they saw */
+    bool is_uniform;  /* depends on no index, memory or carried value */
+} qn_note;
+
+/** An open region of an if, for, while or reduce. */
+typedef struct qn_frame {
+    uint32_t inst;                /* its instruction */
+    uint32_t begin;               /* first instruction of the region that is open */
+    uint32_t version;             /* of the memory when the first region began */
+    uint32_t dims;                /* reduce: bit d for each dimension it names */
+    uint8_t op;                   /* QN_I_IF, ... */
+    uint8_t stage;                /* 0: first region, 1: second */
+    uint8_t n;                    /* carried values, or values of the first branch */
+    bool has_store;               /* a store or atomic stands in it */
+    uint8_t type[QN_MAX_CARRIED]; /* of these values */
+} qn_frame;
+
+enum { QN_N_BUCKETS = 1024 };
+
+struct qn_builder {
+    qn_error error;
+    bool is_finished;
+    char *name;
+    uint32_t flags;
+    qn_kernel_parameter param[QN_MAX_PARAMS];
+    uint32_t scalar[QN_MAX_PARAMS]; /* the value of a scalar parameter */
+    int n_params;
+    uint32_t dim[QN_MAX_RANK];
+    int n_dims, n_parallel;
+    bool has_body;       /* something that must come after all dimensions exists ... */
+    const char *body_op; /* ... and this made it */
+    qn_inst *inst;
+    qn_note *note;
+    uint32_t *operand;
+    uint32_t n_insts, inst_capacity, n_operands, operand_capacity;
+    uint32_t n_regions;
+    qn_frame frame[QN_MAX_NESTING];
+    int depth;
+    uint32_t version, last_version; /* of the memory; all versions so far are <= last_version */
+    uint32_t reduced;               /* bit d: an open reduce names dimension d */
+    uint32_t bucket[QN_N_BUCKETS];  /* numbered instructions, by hash */
+};
+
+/* ---------------------------------------------------------------- checks (ir/builder.c) */
+
+/** Records the first error. Returns the inert value, for `return qn__builder_fail(...)`. */
+qn_val qn__builder_fail(qn_builder *b, qn_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/** Whether building can go on: there is a builder, no error, and it is not finished. */
+bool qn__builder_ready(qn_builder *b, const char *who);
+/** Whether v may be used as operand here; else an error that starts with `who: what`. */
+bool qn__usable(qn_builder *b, const char *who, const char *what, qn_val v);
+/** The same for an index or bound: an integer, converted to i64 in *out. */
+bool qn__usable_index(qn_builder *b, const char *who, const char *what, qn_val v, uint32_t *out);
+/** n values given by the caller: count within limits, pointer present, each usable. */
+bool qn__usable_list(qn_builder *b, const char *who, const char *what, int n, const qn_val *values);
+/** The view parameter of a handle, or NULL after an error. */
+qn_kernel_parameter *qn__view_of(qn_builder *b, const char *who, qn_param p);
+/** Whether dtype is one of the table; else an error. */
+bool qn__known_dtype(qn_builder *b, const char *who, int dtype);
+/** Name of an instruction for messages: its keyword. */
+const char *qn__inst_name(int op);
+
+/* ---------------------------------------------------------------- appending (ir/build_append.c) */
+
+/** Appends an instruction with plain region numbers. Returns its number, 0 after an error. */
+uint32_t qn__append(qn_builder *b, const char *who, qn_inst x, uint32_t n_args,
+                    const uint32_t *args);
+/** The same for pure ops and loads, unless an equal one is usable here: then its number. */
+uint32_t qn__append_numbered(qn_builder *b, const char *who, qn_inst x, uint32_t n_args,
+                             const uint32_t *args);
+/** A constant of canonical bits. */
+uint32_t qn__append_const(qn_builder *b, const char *who, int dtype, uint64_t bits);
+/** A cast, folded where it can be. */
+uint32_t qn__append_cast(qn_builder *b, const char *who, int dtype, uint32_t x);
+/** A table op whose operands were checked: folded, contracted, numbered (ir/build_ops.c). */
+uint32_t qn__append_op(qn_builder *b, const char *who, int op, const uint32_t *args);
+/** Whether an instruction may be used here, as far as regions go. */
+bool qn__is_open(const qn_builder *b, uint32_t i);
+/** Something wrote memory: loads before it are not reused after it. */
+void qn__new_version(qn_builder *b);
+
+static inline const uint32_t *qn__builder_args(const qn_builder *b, uint32_t i)
+{
+    return b->operand + b->inst[i].args;
+}
+static inline bool qn__is_const(const qn_builder *b, uint32_t i)
+{
+    return b->inst[i].op == QN_I_CONST;
+}
+
+/* ---------------------------------------------------------------- finishing */
+
+/** Copies the live instructions of a builder into a kernel, renumbered (ir/compact.c). */
+qn_status qn__compact(qn_builder *b, qn_kernel *k, qn_error *err);
+/** Refuses provable violations of the contract of parallel dimensions (ir/collide.c). */
+qn_status qn__check_collisions(const qn_kernel *k, qn_error *err);
+
+#endif

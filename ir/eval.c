@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * eval.c: the meaning of ops, casts and reduction steps on single values in canonical form. The op functions are the
+ * columns of quern/ops.def, one switch per class, so the table is the definition. Relies on IEEE arithmetic in round to
+ * nearest, without contraction (-ffp-contract=off) and without excess precision.
+ */
+#include "ir/eval.h"
+
+#include "ir/ir.h"
+
+#include <float.h>
+#include <string.h>
+
+#if FLT_EVAL_METHOD != 0
+#error "f32 must be computed in float and f64 in double"
+#endif
+#ifdef __clang__
+#pragma STDC FP_CONTRACT OFF
+#endif
+
+/* ---------------------------------------------------------------- bits */
+
+static float f32_of(uint64_t bits)
+{
+    uint32_t low = (uint32_t)bits;
+    float x;
+    memcpy(&x, &low, sizeof x);
+    return x;
+}
+
+static uint64_t bits_of_f32(float x)
+{
+    uint32_t low;
+    memcpy(&low, &x, sizeof low);
+    return low;
+}
+
+static double f64_of(uint64_t bits)
+{
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static uint64_t bits_of_f64(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/** Cuts a value to w bits and sign-extends it. Shifting right keeps the sign with gcc and clang. */
+static uint64_t cut_signed(uint64_t bits, uint64_t w)
+{
+    return (uint64_t)((int64_t)(bits << (64 - w)) >> (64 - w));
+}
+
+/* ---------------------------------------------------------------- ops */
+
+/* A column that a class does not take. */
+#define NONE 0
+
+static uint64_t eval_signed(int op, uint64_t w, uint64_t ua, uint64_t ub, uint64_t uc, bool *cut)
+{
+    int64_t sa = (int64_t)ua, sb = (int64_t)ub;
+    switch (op) {
+#define CUT_SAME true
+#define CUT_SELECT true
+#define CUT_COMPARE false
+#define QN_OP(ID, name, rule, arity, classes, for_signed, ...)                                     \
+    case QN_OP_##name:                                                                             \
+        *cut = CUT_##rule;                                                                         \
+        return (uint64_t)(for_signed);
+#include "quern/ops.def"
+#undef QN_OP
+    }
+    return 0;
+}
+
+static uint64_t eval_unsigned(int op, uint64_t w, uint64_t ua, uint64_t ub, uint64_t uc)
+{
+    switch (op) {
+#define QN_OP(ID, name, rule, arity, classes, for_signed, for_unsigned, ...)                       \
+    case QN_OP_##name:                                                                             \
+        return (uint64_t)(for_unsigned);
+#include "quern/ops.def"
+#undef QN_OP
+    }
+    return 0;
+}
+
+static uint64_t eval_f32(int op, uint64_t ua, uint64_t ub, uint64_t uc)
+{
+    float xa = f32_of(ua), xb = f32_of(ub), xc = f32_of(uc);
+    switch (op) {
+#define RESULT_SAME(x) bits_of_f32(x)
+#define RESULT_SELECT(x) bits_of_f32(x)
+#define RESULT_COMPARE(x) (uint64_t)(x)
+#define QN_OP(ID, name, rule, arity, classes, for_signed, for_unsigned, for_float, ...)            \
+    case QN_OP_##name:                                                                             \
+        return RESULT_##rule(for_float);
+#include "quern/ops.def"
+#undef QN_OP
+#undef RESULT_SAME
+#undef RESULT_SELECT
+    }
+    return 0;
+}
+
+static uint64_t eval_f64(int op, uint64_t ua, uint64_t ub, uint64_t uc)
+{
+    double xa = f64_of(ua), xb = f64_of(ub), xc = f64_of(uc);
+    switch (op) {
+#define RESULT_SAME(x) bits_of_f64(x)
+#define RESULT_SELECT(x) bits_of_f64(x)
+#define QN_OP(ID, name, rule, arity, classes, for_signed, for_unsigned, for_float, ...)            \
+    case QN_OP_##name:                                                                             \
+        return RESULT_##rule(for_float);
+#include "quern/ops.def"
+#undef QN_OP
+    }
+    return 0;
+}
+
+/* Class and width of each dtype; static here because this is the interpreter's inner loop. */
+typedef struct type_row {
+    uint8_t cls, width;
+} type_row;
+static const type_row TYPE[QN_N_DTYPES] = {
+    [QN_BOOL] = {QN_CLASS_B, 1}, [QN_I8] = {QN_CLASS_S, 8},   [QN_I16] = {QN_CLASS_S, 16},
+    [QN_I32] = {QN_CLASS_S, 32}, [QN_I64] = {QN_CLASS_S, 64}, [QN_U8] = {QN_CLASS_U, 8},
+    [QN_U16] = {QN_CLASS_U, 16}, [QN_U32] = {QN_CLASS_U, 32}, [QN_U64] = {QN_CLASS_U, 64},
+    [QN_F32] = {QN_CLASS_F, 32}, [QN_F64] = {QN_CLASS_F, 64},
+};
+
+uint64_t qn__eval_op(int op, int type, uint64_t a, uint64_t b, uint64_t c)
+{
+    type_row t = TYPE[type];
+    if (t.cls == QN_CLASS_F)
+        return type == QN_F32 ? eval_f32(op, a, b, c) : eval_f64(op, a, b, c);
+    if (t.cls == QN_CLASS_S) {
+        bool cut = false;
+        uint64_t value = eval_signed(op, t.width, a, b, c, &cut);
+        return cut ? cut_signed(value, t.width) : value;
+    }
+    return qn__low_bits(eval_unsigned(op, t.width, a, b, c), t.width);
+}
+
+/* ---------------------------------------------------------------- casts */
+
+static uint64_t float_to_signed(double x, uint64_t w)
+{
+    double limit = (double)(UINT64_C(1) << (w - 1)); /* exact */
+    if (x != x)
+        return 0;
+    if (x >= limit)
+        return (UINT64_C(1) << (w - 1)) - 1;
+    return x <= -limit ? cut_signed(UINT64_C(1) << (w - 1), w) : (uint64_t)(int64_t)x;
+}
+
+static uint64_t float_to_unsigned(double x, uint64_t w)
+{
+    double limit = 2.0 * (double)(UINT64_C(1) << (w - 1)); /* exact */
+    if (!(x >= 1.0)) /* NaN too; (-1, 1) truncates to 0 and what is below saturates at 0 */
+        return 0;
+    return x >= limit ? qn__low_bits(UINT64_MAX, w) : (uint64_t)x;
+}
+
+static uint64_t cast_from_float(int to, int from, uint64_t bits)
+{
+    double x = from == QN_F32 ? (double)f32_of(bits) : f64_of(bits);
+    switch (TYPE[to].cls) {
+    case QN_CLASS_B:
+        return x != 0;
+    case QN_CLASS_S:
+        return float_to_signed(x, TYPE[to].width);
+    case QN_CLASS_U:
+        return float_to_unsigned(x, TYPE[to].width);
+    }
+    return to == QN_F32 ? bits_of_f32((float)x) : bits_of_f64(x);
+}
+
+/** To a float the compilers' conversions round once, to nearest, also from 64 bits to f32. */
+static uint64_t cast_from_integer(int to, int from, uint64_t bits)
+{
+    bool is_signed = TYPE[from].cls == QN_CLASS_S;
+    switch (TYPE[to].cls) {
+    case QN_CLASS_B:
+        return bits != 0;
+    case QN_CLASS_S:
+        return cut_signed(bits, TYPE[to].width);
+    case QN_CLASS_U:
+        return qn__low_bits(bits, TYPE[to].width);
+    }
+    if (to == QN_F32)
+        return bits_of_f32(is_signed ? (float)(int64_t)bits : (float)bits);
+    return bits_of_f64(is_signed ? (double)(int64_t)bits : (double)bits);
+}
+
+uint64_t qn__eval_cast(int to, int from, uint64_t bits)
+{
+    if (to == from)
+        return bits;
+    return TYPE[from].cls == QN_CLASS_F ? cast_from_float(to, from, bits)
+                                        : cast_from_integer(to, from, bits);
+}
+
+uint64_t qn__eval_bitcast(int to, int from, uint64_t bits)
+{
+    (void)from; /* the canonical form keeps the element's bits at the low end, whatever the type */
+    switch (TYPE[to].cls) {
+    case QN_CLASS_B:
+        return (bits & 0xff) != 0; /* a bool is one byte; any but zero is true */
+    case QN_CLASS_S:
+        return cut_signed(bits, TYPE[to].width);
+    }
+    return qn__low_bits(bits, TYPE[to].width);
+}
+
+/* ---------------------------------------------------------------- reductions */
+
+uint64_t qn__eval_combine(int combine, int type, uint64_t accumulated, uint64_t next)
+{
+    static const uint8_t op[QN_N_COMBINES] = {
+        [QN_COMBINE_SUM] = QN_OP_add, [QN_COMBINE_PROD] = QN_OP_mul, [QN_COMBINE_MIN] = QN_OP_min,
+        [QN_COMBINE_MAX] = QN_OP_max, [QN_COMBINE_AND] = QN_OP_and,  [QN_COMBINE_OR] = QN_OP_or,
+        [QN_COMBINE_XOR] = QN_OP_xor, /* exchanges: 0, the new value */
+    };
+    return op[combine] ? qn__eval_op(op[combine], type, accumulated, next, 0) : next;
+}
+
+/** Largest and smallest value of a type; of floats the infinities or, if `finite`, the largest finite magnitude. */
+static uint64_t extreme(int type, bool largest, bool finite)
+{
+    uint64_t w = TYPE[type].width;
+    switch (TYPE[type].cls) {
+    case QN_CLASS_S:
+        return largest ? (UINT64_C(1) << (w - 1)) - 1 : cut_signed(UINT64_C(1) << (w - 1), w);
+    case QN_CLASS_F:
+        if (type == QN_F32)
+            return bits_of_f32((largest ? 1.0f : -1.0f) * (finite ? FLT_MAX : INFINITY));
+        return bits_of_f64((largest ? 1.0 : -1.0) * (finite ? DBL_MAX : (double)INFINITY));
+    }
+    return largest ? qn__low_bits(UINT64_MAX, w) : 0;
+}
+
+static uint64_t one(int type)
+{
+    return qn__eval_cast(type, QN_U8, 1);
+}
+
+static uint64_t all_ones(int type)
+{
+    return qn__eval_op(QN_OP_not, type, 0, 0, 0);
+}
+
+uint64_t qn__reduce_identity(int combine, int type)
+{
+    switch (combine) {
+    case QN_COMBINE_SUM:
+        return TYPE[type].cls == QN_CLASS_F ? qn__eval_op(QN_OP_neg, type, 0, 0, 0) : 0;
+    case QN_COMBINE_PROD:
+        return one(type);
+    case QN_COMBINE_MIN:
+        return extreme(type, true, false);
+    case QN_COMBINE_MAX:
+        return extreme(type, false, false);
+    case QN_COMBINE_AND:
+        return all_ones(type);
+    }
+    return 0; /* or, xor */
+}
+
+uint64_t qn__reduce_empty(int combine, int type)
+{
+    switch (combine) {
+    case QN_COMBINE_PROD:
+        return one(type);
+    case QN_COMBINE_MIN:
+        return extreme(type, true, true);
+    case QN_COMBINE_MAX:
+        return extreme(type, false, true);
+    case QN_COMBINE_AND:
+        return all_ones(type);
+    }
+    return 0; /* sum, or, xor */
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fault.c: from the fault record of a launch to one line for people: kernel, view, argument, dimension, indices,
+ * extents, iteration. Formats only here, after the launch, never while a kernel runs.
+ */
+#include "ir/ir.h"
+
+#include <inttypes.h>
+
+/* How deep the operand tree of a `while` limit is followed; deeper limits are left out of the message. */
+enum { LIMIT_DEPTH = 6 };
+
+static void add_list(qn_text *t, int n, const int64_t *values)
+{
+    for (int i = 0; i < n; i++)
+        qn__text_add(t, "%s%" PRId64, i ? "," : "", values[i]);
+}
+
+/** Appends "; iteration (2,7)": the indices of the parallel and sequential dimensions. */
+static void add_iteration(qn_text *t, const qn_kernel *k, uint64_t iteration,
+                          const qn_domain *domain)
+{
+    int64_t index[QN_MAX_RANK];
+    int n = 0;
+    for (int d = k->n_dims - 1; d >= 0; d--) {
+        if (k->inst[k->dim[d]].sub == QN_DIM_REDUCTION)
+            continue;
+        uint64_t extent = (uint64_t)domain->end[d] - (uint64_t)domain->begin[d];
+        if (extent == 0)
+            return;
+        index[n++] = (int64_t)((uint64_t)domain->begin[d] + iteration % extent);
+        iteration /= extent;
+    }
+    if (n == 0)
+        return;
+    for (int i = 0; i < n / 2; i++) {
+        int64_t swapped = index[i];
+        index[i] = index[n - 1 - i];
+        index[n - 1 - i] = swapped;
+    }
+    qn__text_add(t, "; iteration (");
+    add_list(t, n, index);
+    qn__text_add(t, ")");
+}
+
+/** The first dimension whose index is out of range, or -1. */
+static int failing_dim(const qn_layout *l, const int64_t *index)
+{
+    for (int d = 0; d < l->rank; d++) {
+        bool is_projected = (l->projected >> d & 1) != 0;
+        uint64_t distance = (uint64_t)index[d] - (uint64_t)l->dim[d].lower;
+        if (!is_projected && distance >= (uint64_t)l->dim[d].extent)
+            return d;
+    }
+    return -1;
+}
+
+static void add_bounds(qn_text *t, const qn_kernel *k, const qn_fault *f, const qn_arg *args)
+{
+    const qn_inst *x = &k->inst[k->access[f->site].inst];
+    const char *kind = x->op == QN_I_LOAD ? "load" : x->op == QN_I_STORE ? "store" : "atomic";
+    const qn_view *v = args[x->imm].view;
+    const qn_layout *l = &v->layout;
+    const char *label = v->label && v->label[0] ? v->label : k->param[x->imm].name;
+    qn__text_add(t, "out-of-bounds %s: view \"%s\", argument %d", kind, label, (int)x->imm);
+    int d = failing_dim(l, f->index);
+    if (d >= 0) {
+        int64_t lower = l->dim[d].lower;
+        int64_t end = (int64_t)((uint64_t)lower + (uint64_t)l->dim[d].extent);
+        qn__text_add(t, ", dimension %d: index %" PRId64 " not in [%" PRId64 ",%" PRId64 ")", d,
+                     f->index[d], lower, end);
+    }
+    int64_t extents[QN_MAX_RANK] = {0};
+    for (int i = 0; i < l->rank; i++)
+        extents[i] = l->dim[i].extent;
+    qn__text_add(t, "; indices [");
+    add_list(t, l->rank, f->index);
+    qn__text_add(t, "], extents [");
+    add_list(t, l->rank, extents);
+    qn__text_add(t, "]");
+}
+
+/** Value of a uniform instruction that depends on arguments only; clears *known where it does not. */
+static uint64_t value_of(const qn_kernel *k, uint32_t i, const qn_arg *args, int depth, bool *known)
+{
+    const qn_inst *x = &k->inst[i];
+    const uint32_t *operand = qn__args(k, i);
+    switch (x->op) {
+    case QN_I_CONST:
+        return x->imm;
+    case QN_I_PARAM:
+        return qn__canonical(x->type, args[x->imm].bits);
+    case QN_I_EXTENT:
+        return (uint64_t)args[x->imm].view->layout.dim[x->sub].extent;
+    case QN_I_LOWER:
+        return (uint64_t)args[x->imm].view->layout.dim[x->sub].lower;
+    }
+    if (!qn__is_pure(x) || depth == 0) {
+        *known = false;
+        return 0;
+    }
+    uint64_t v[3] = {0, 0, 0};
+    for (int j = 0; j < x->n_args; j++)
+        v[j] = value_of(k, operand[j], args, depth - 1, known);
+    int type = k->inst[operand[x->n_args - 1]].type;
+    if (x->op == QN_I_CAST)
+        return qn__eval_cast(x->type, type, v[0]);
+    if (x->op == QN_I_BITCAST)
+        return qn__eval_bitcast(x->type, type, v[0]);
+    return qn__eval_op(qn__pure(x), type, v[0], v[1], v[2]);
+}
+
+static void add_limit(qn_text *t, const qn_kernel *k, const qn_fault *f, const qn_arg *args)
+{
+    uint32_t inst = (uint32_t)(-1 - f->site);
+    bool known = true;
+    uint64_t limit = value_of(k, qn__args(k, inst)[0], args, LIMIT_DEPTH, &known);
+    qn__text_add(t, "while reached its limit");
+    if (known)
+        qn__text_add(t, " of %" PRId64 " trips", (int64_t)limit);
+}
+
+qn_status qn__fault_report(const qn_kernel *k, const qn_fault *f, int n, const qn_arg *args,
+                           qn_error *err)
+{
+    qn_text t = {0};
+    if (f->status == QN_ERR_LIMIT)
+        add_limit(&t, k, f, args);
+    else
+        add_bounds(&t, k, f, args);
+    qn_arg_value values[QN_MAX_PARAMS];
+    for (int p = 0; p < n; p++)
+        values[p] = (qn_arg_value){.layout = args[p].view ? &args[p].view->layout : NULL,
+                                   .bits = args[p].bits};
+    qn_domain domain;
+    if (qn__domain(k, values, &domain, NULL) == QN_OK)
+        add_iteration(&t, k, f->iteration, &domain);
+    qn__fail(err, (qn_status)f->status, "qn_launch: kernel \"%s\": %s", k->name,
+             t.data && !t.failed ? t.data
+                                 : "out of bounds or limit reached (no memory for details)");
+    qn__text_release(&t);
+    return (qn_status)f->status;
+}

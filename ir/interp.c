@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * interp.c: the interpreter, the definition of every instruction and of iteration order. One value slot an instruction;
+ * the body runs once per iteration, dimensions as declared, first slowest; nothing is allocated per iteration.
+ * Relies on a verified kernel and checked arguments. Values of ops are those of ir/eval.c.
+ */
+#include "ir/ir.h"
+
+#include <string.h>
+
+/** A view argument, ready for access. */
+typedef struct place {
+    unsigned char *data;
+    const qn_layout *layout;
+    int64_t bytes; /* of an element */
+    int32_t dtype, rank;
+    bool is_atomic;
+} place;
+
+typedef struct interp {
+    const qn_kernel *k;
+    const qn_arg *args;
+    const qn_domain *domain;
+    qn_fault *fault;
+    place *place;
+    uint64_t *value; /* [n_insts], canonical */
+    uint64_t iteration, point;
+    int checks;
+} interp;
+
+static void run_region(interp *s, uint32_t begin, uint32_t end);
+
+/* ---------------------------------------------------------------- faults */
+
+static uint32_t site_of(const qn_kernel *k, uint32_t inst)
+{
+    uint32_t low = 0, high = k->n_accesses;
+    while (low + 1 < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (k->access[middle].inst <= inst)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/** Keeps the first fault in iteration order; within one iteration the first in time. */
+static void record(interp *s, qn_status status, int64_t site, int rank, const int64_t *index)
+{
+    qn_fault *f = s->fault;
+    if (s->iteration >= f->iteration)
+        return;
+    f->iteration = s->iteration;
+    f->point = s->point;
+    f->site = site;
+    f->status = status;
+    memset(f->index, 0, sizeof f->index);
+    for (int d = 0; d < rank; d++)
+        f->index[d] = index[d];
+}
+
+/* ---------------------------------------------------------------- memory */
+
+/** Distance from the lower bound; everything outside the dimension is >= its extent. */
+static uint64_t from_lower(const qn_layout *l, int d, int64_t index)
+{
+    return (uint64_t)index - (uint64_t)l->dim[d].lower;
+}
+
+/** Applies the bounds policy to the indices of an access; false: the access is not performed. */
+static bool check_indices(interp *s, uint32_t inst, const place *p, int64_t *index)
+{
+    const qn_layout *l = p->layout;
+    for (int d = 0; d < p->rank; d++) {
+        uint64_t extent = (uint64_t)l->dim[d].extent;
+        if (from_lower(l, d, index[d]) < extent || (l->projected >> d & 1) != 0)
+            continue;
+        if (s->checks == QN_CHECKS_REPORT)
+            record(s, QN_ERR_BOUNDS, site_of(s->k, inst), p->rank, index);
+        if (s->checks == QN_CHECKS_REPORT || extent == 0)
+            return false;
+        index[d] = (int64_t)((uint64_t)l->dim[d].lower + extent - 1);
+    }
+    return true;
+}
+
+/** Address of the element of an access, or NULL if it is not performed. */
+static void *locate(interp *s, uint32_t i, const place *p)
+{
+    const uint32_t *args = qn__args(s->k, i);
+    const qn_layout *l = p->layout;
+    int64_t index[QN_MAX_RANK];
+    for (int d = 0; d < p->rank; d++)
+        index[d] = (int64_t)s->value[args[d]];
+    if (s->checks != QN_CHECKS_NONE && !check_indices(s, i, p, index))
+        return NULL;
+    uint64_t offset = 0;
+    if (l->digits) {
+        offset = (uint64_t)qn__layout_offset_of(l, index) - (uint64_t)l->origin;
+    } else {
+        for (int d = 0; d < p->rank; d++)
+            if ((l->projected >> d & 1) == 0)
+                offset += from_lower(l, d, index[d]) * (uint64_t)l->dim[d].stride;
+    }
+    return p->data + (int64_t)(offset * (uint64_t)p->bytes);
+}
+
+static uint64_t atomic_get(const void *p, int64_t bytes)
+{
+    switch (bytes) {
+    case 1:
+        return __atomic_load_n((const uint8_t *)p, __ATOMIC_RELAXED);
+    case 2:
+        return __atomic_load_n((const uint16_t *)p, __ATOMIC_RELAXED);
+    case 4:
+        return __atomic_load_n((const uint32_t *)p, __ATOMIC_RELAXED);
+    }
+    return __atomic_load_n((const uint64_t *)p, __ATOMIC_RELAXED);
+}
+
+static void atomic_set(void *p, int64_t bytes, uint64_t bits)
+{
+    switch (bytes) {
+    case 1:
+        __atomic_store_n((uint8_t *)p, (uint8_t)bits, __ATOMIC_RELAXED);
+        return;
+    case 2:
+        __atomic_store_n((uint16_t *)p, (uint16_t)bits, __ATOMIC_RELAXED);
+        return;
+    case 4:
+        __atomic_store_n((uint32_t *)p, (uint32_t)bits, __ATOMIC_RELAXED);
+        return;
+    }
+    __atomic_store_n((uint64_t *)p, bits, __ATOMIC_RELAXED);
+}
+
+/** Replaces *expected by `bits`, or reads what is there into *expected. */
+static bool atomic_swap(void *p, int64_t bytes, uint64_t *expected, uint64_t bits)
+{
+#define SWAP(type)                                                                                 \
+    type old = (type)*expected;                                                                    \
+    bool done = __atomic_compare_exchange_n((type *)p, &old, (type)bits, false, __ATOMIC_RELAXED,  \
+                                            __ATOMIC_RELAXED);                                     \
+    *expected = old;                                                                               \
+    return done
+    switch (bytes) {
+    case 1: {
+        SWAP(uint8_t);
+    }
+    case 2: {
+        SWAP(uint16_t);
+    }
+    case 4: {
+        SWAP(uint32_t);
+    }
+    }
+    SWAP(uint64_t);
+#undef SWAP
+}
+
+static uint64_t run_load(interp *s, uint32_t i)
+{
+    const place *p = &s->place[s->k->inst[i].imm];
+    const void *at = locate(s, i, p);
+    if (!at)
+        return 0;
+    return p->is_atomic ? qn__canonical(p->dtype, atomic_get(at, p->bytes))
+                        : qn__load_element(p->dtype, at);
+}
+
+static void run_store(interp *s, uint32_t i)
+{
+    const place *p = &s->place[s->k->inst[i].imm];
+    void *at = locate(s, i, p);
+    if (!at)
+        return;
+    uint64_t bits = s->value[qn__args(s->k, i)[p->rank]];
+    if (p->is_atomic)
+        atomic_set(at, p->bytes, bits);
+    else
+        qn__store_element(p->dtype, at, bits);
+}
+
+static uint64_t run_atomic(interp *s, uint32_t i)
+{
+    const qn_inst *x = &s->k->inst[i];
+    const place *p = &s->place[x->imm];
+    void *at = locate(s, i, p);
+    if (!at)
+        return 0;
+    const uint32_t *args = qn__args(s->k, i) + p->rank;
+    uint64_t value = s->value[args[0]], stored = atomic_get(at, p->bytes);
+    for (;;) {
+        uint64_t old = qn__canonical(p->dtype, stored), next = value;
+        if (x->sub == QN_COMBINE_COMPARE_EXCHANGE && old != s->value[args[1]])
+            return old;
+        if (x->sub < QN_COMBINE_EXCHANGE)
+            next = qn__eval_combine(x->sub, p->dtype, old, value);
+        if (atomic_swap(at, p->bytes, &stored, next))
+            return old;
+    }
+}
+
+/* ---------------------------------------------------------------- reductions */
+
+/*
+ * The order rules, with a fixed stack of levels. Level 0 takes the points; when a level has taken a block, its result
+ * goes to the next level, which so reduces the block results by the same rule. Combining with the identity keeps every
+ * value, so partials that took nothing are left out.
+ */
+enum { BLOCK = 4096, PARTIALS = 64, LEVELS = 6 }; /* 4096^6 > 2^63 */
+
+typedef struct reduction {
+    uint64_t identity;
+    int64_t block;      /* values in one block */
+    int64_t n_partials; /* 1 or 64 */
+    int combine, type, top;
+    int64_t count[LEVELS];
+    uint64_t partial[LEVELS][PARTIALS];
+} reduction;
+
+static void reduction_start(reduction *r, int combine, int type, int order)
+{
+    r->combine = combine;
+    r->type = type;
+    r->identity = qn__reduce_identity(combine, type);
+    r->block = order == QN_ORDERED ? INT64_MAX : BLOCK;
+    r->n_partials = order == QN_STRIPED ? PARTIALS : 1;
+    r->top = 0;
+    memset(r->count, 0, sizeof r->count);
+}
+
+/** Result of the block that a level holds; the level is empty afterwards. */
+static uint64_t reduction_close(reduction *r, int level)
+{
+    uint64_t *p = r->partial[level];
+    int64_t n = r->count[level] < r->n_partials ? r->count[level] : r->n_partials;
+    for (int64_t half = r->n_partials / 2; half > 0; half /= 2)
+        for (int64_t l = 0; l < half && l + half < n; l++)
+            p[l] = qn__eval_combine(r->combine, r->type, p[l], p[l + half]);
+    r->count[level] = 0;
+    return p[0];
+}
+
+static void reduction_add(reduction *r, int level, uint64_t value)
+{
+    int64_t n = r->count[level]++;
+    uint64_t *p = &r->partial[level][n & (r->n_partials - 1)];
+    *p = qn__eval_combine(r->combine, r->type, n < r->n_partials ? r->identity : *p, value);
+    if (level > r->top)
+        r->top = level;
+    if (n + 1 == r->block)
+        reduction_add(r, level + 1, reduction_close(r, level));
+}
+
+static uint64_t reduction_end(reduction *r)
+{
+    for (int level = 0; level < r->top; level++)
+        if (r->count[level] > 0)
+            reduction_add(r, level + 1, reduction_close(r, level));
+    return reduction_close(r, r->top);
+}
+
+/** Steps indices lexicographically, last dimension fastest; false after the last. */
+static bool next_point(interp *s, const uint32_t *dims, int n)
+{
+    for (int d = n - 1; d >= 0; d--) {
+        uint64_t number = s->k->inst[dims[d]].imm;
+        uint64_t *index = &s->value[dims[d]];
+        if ((int64_t)++*index < s->domain->end[number])
+            return true;
+        *index = (uint64_t)s->domain->begin[number];
+    }
+    return false;
+}
+
+static uint64_t run_reduce(interp *s, uint32_t i)
+{
+    const qn_inst *x = &s->k->inst[i];
+    const uint32_t *dims = qn__args(s->k, i);
+    uint32_t yield = x->region[1] - 1;
+    uint64_t outer = s->point;
+    for (int d = 0; d < x->n_args; d++) {
+        uint64_t number = s->k->inst[dims[d]].imm;
+        if (s->domain->begin[number] >= s->domain->end[number])
+            return qn__reduce_empty(x->sub, x->type);
+        s->value[dims[d]] = (uint64_t)s->domain->begin[number];
+        outer *= (uint64_t)s->domain->end[number] - (uint64_t)s->domain->begin[number];
+    }
+    reduction r;
+    reduction_start(&r, x->sub, x->type, (int)x->imm);
+    uint64_t saved = s->point;
+    s->point = outer;
+    do {
+        run_region(s, x->region[0], x->region[1]);
+        reduction_add(&r, 0, s->value[qn__args(s->k, yield)[0]]);
+        s->point++;
+    } while (next_point(s, dims, x->n_args));
+    s->point = saved;
+    return reduction_end(&r);
+}
+
+/* ---------------------------------------------------------------- control flow */
+
+/** Copies the operands of the yield that ends a region. */
+static void take_yield(const interp *s, uint32_t region_end, uint64_t *out)
+{
+    const qn_inst *x = &s->k->inst[region_end - 1];
+    const uint32_t *args = qn__args(s->k, region_end - 1);
+    for (int j = 0; j < x->n_args; j++)
+        out[j] = s->value[args[j]];
+}
+
+/** Gives values to the `carried` or `result` instructions that stand from instruction `at` on. */
+static void give(interp *s, uint32_t at, int op, const uint64_t *values)
+{
+    const qn_kernel *k = s->k;
+    for (; at < k->n_insts && k->inst[at].op == op; at++)
+        s->value[at] = values[k->inst[at].imm];
+}
+
+static void run_if(interp *s, uint32_t i)
+{
+    const qn_inst *x = &s->k->inst[i];
+    bool first = s->value[qn__args(s->k, i)[0]] != 0;
+    uint32_t begin = x->region[first ? 0 : 1], end = x->region[first ? 1 : 2];
+    if (begin == end)
+        return;
+    uint64_t results[QN_MAX_CARRIED];
+    run_region(s, begin, end);
+    take_yield(s, end, results);
+    give(s, x->region[2], QN_I_RESULT, results);
+}
+
+static void run_for(interp *s, uint32_t i)
+{
+    const qn_inst *x = &s->k->inst[i];
+    const uint32_t *args = qn__args(s->k, i);
+    int64_t index = (int64_t)s->value[args[0]], end = (int64_t)s->value[args[1]];
+    uint64_t carried[QN_MAX_CARRIED];
+    for (int j = 2; j < x->n_args; j++)
+        carried[j - 2] = s->value[args[j]];
+    while (index < end) {
+        s->value[x->region[0]] = (uint64_t)index;
+        give(s, x->region[0] + 1, QN_I_CARRIED, carried);
+        run_region(s, x->region[0], x->region[1]);
+        take_yield(s, x->region[1], carried);
+        if ((uint64_t)end - (uint64_t)index <= x->imm)
+            break; /* the next index is not below the end, or would wrap */
+        index += (int64_t)x->imm;
+    }
+    give(s, x->region[2], QN_I_RESULT, carried);
+}
+
+/** The condition is asked before each trip; a loop whose condition still holds after max_trips trips is at its limit. */
+static void run_while(interp *s, uint32_t i)
+{
+    const qn_inst *x = &s->k->inst[i];
+    const uint32_t *args = qn__args(s->k, i);
+    int64_t max_trips = (int64_t)s->value[args[0]];
+    uint64_t carried[QN_MAX_CARRIED], condition[QN_MAX_CARRIED];
+    for (int j = 1; j < x->n_args; j++)
+        carried[j - 1] = s->value[args[j]];
+    for (int64_t trip = 0;; trip++) {
+        give(s, x->region[0], QN_I_CARRIED, carried);
+        run_region(s, x->region[0], x->region[1]);
+        take_yield(s, x->region[1], condition);
+        if (condition[0] == 0)
+            break;
+        if (trip >= max_trips) {
+            record(s, QN_ERR_LIMIT, -1 - (int64_t)i, 0, NULL);
+            break;
+        }
+        run_region(s, x->region[1], x->region[2]);
+        take_yield(s, x->region[2], carried);
+    }
+    give(s, x->region[2], QN_I_RESULT, carried);
+}
+
+/* ---------------------------------------------------------------- instructions */
+
+static uint64_t run_pure(const interp *s, uint32_t i)
+{
+    const qn_kernel *k = s->k;
+    const qn_inst *x = &k->inst[i];
+    const uint32_t *args = qn__args(k, i);
+    const uint64_t *v = s->value;
+    int type = k->inst[args[x->n_args - 1]].type; /* the last operand is always of type T */
+    uint64_t b = x->n_args > 1 ? v[args[1]] : 0, c = x->n_args > 2 ? v[args[2]] : 0;
+    return qn__eval_op(qn__pure(x), type, v[args[0]], b, c);
+}
+
+/** A region's own instructions and what is uniform: set once, or by the instruction they belong to. */
+static void run_core(interp *s, uint32_t i)
+{
+    const qn_kernel *k = s->k;
+    const qn_inst *x = &k->inst[i];
+    const uint32_t *args = qn__args(k, i);
+    uint64_t *value = &s->value[i];
+    switch (x->op) {
+    case QN_I_CONST:
+        *value = x->imm;
+        break;
+    case QN_I_PARAM:
+        *value = qn__canonical(x->type, s->args[x->imm].bits);
+        break;
+    case QN_I_EXTENT:
+        *value = (uint64_t)s->place[x->imm].layout->dim[x->sub].extent;
+        break;
+    case QN_I_LOWER:
+        *value = (uint64_t)s->place[x->imm].layout->dim[x->sub].lower;
+        break;
+    case QN_I_CAST:
+        *value = qn__eval_cast(x->type, k->inst[args[0]].type, s->value[args[0]]);
+        break;
+    case QN_I_BITCAST:
+        *value = qn__eval_bitcast(x->type, k->inst[args[0]].type, s->value[args[0]]);
+        break;
+    case QN_I_LOAD:
+        *value = run_load(s, i);
+        break;
+    case QN_I_STORE:
+        run_store(s, i);
+        break;
+    case QN_I_ATOMIC:
+        *value = run_atomic(s, i);
+        break;
+    case QN_I_IF:
+        run_if(s, i);
+        break;
+    case QN_I_FOR:
+        run_for(s, i);
+        break;
+    case QN_I_WHILE:
+        run_while(s, i);
+        break;
+    case QN_I_REDUCE:
+        *value = run_reduce(s, i);
+        break;
+    }
+}
+
+static void run_region(interp *s, uint32_t begin, uint32_t end)
+{
+    const qn_inst *inst = s->k->inst;
+    for (uint32_t i = begin; i < end; i = inst[i].region[2]) {
+        if (inst[i].op >= QN_I_PURE)
+            s->value[i] = run_pure(s, i);
+        else
+            run_core(s, i);
+    }
+}
+
+/** Runs the body for every iteration of the parallel and sequential dimensions. */
+static void run_domain(interp *s)
+{
+    const qn_kernel *k = s->k;
+    uint32_t dims[QN_MAX_RANK];
+    int n = 0;
+    for (int d = 0; d < k->n_dims; d++) {
+        if (k->inst[k->dim[d]].sub == QN_DIM_REDUCTION)
+            continue;
+        s->value[k->dim[d]] = (uint64_t)s->domain->begin[d];
+        dims[n++] = k->dim[d];
+    }
+    do {
+        run_region(s, k->body, k->n_insts);
+        s->iteration++;
+    } while (next_point(s, dims, n));
+}
+
+qn_status qn__interpret(const qn_kernel *k, int n, const qn_arg *args, const qn_domain *domain,
+                        int checks, qn_fault *fault, qn_error *err)
+{
+    if (domain->is_empty)
+        return QN_OK;
+    interp s = {.k = k, .args = args, .domain = domain, .fault = fault, .checks = checks};
+    s.value = qn__zalloc(k->n_insts, sizeof *s.value);
+    s.place = qn__zalloc((size_t)n + 1, sizeof *s.place);
+    qn_status status = QN_OK;
+    if (!s.value || !s.place) {
+        status = qn__fail(err, QN_ERR_MEMORY, "qn_launch: kernel \"%s\": no memory for %u values",
+                          k->name, k->n_insts);
+        goto done;
+    }
+    for (int p = 0; p < n; p++) {
+        const qn_view *v = args[p].view;
+        if (v)
+            s.place[p] = (place){.data = v->data,
+                                 .layout = &v->layout,
+                                 .bytes = qn_dtype_bytes(v->dtype),
+                                 .dtype = v->dtype,
+                                 .rank = v->layout.rank,
+                                 .is_atomic = ((k->param[p].traits | v->traits) & QN_ATOMIC) != 0};
+    }
+    run_region(&s, 1, k->body);
+    run_domain(&s);
+done:
+    qn__free(s.value);
+    qn__free(s.place);
+    return status;
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ir.h: what the layers above see of ir/: the finished kernel, its walk, errors, memory, ranges, the interpreter.
+ * ir/ is pure C11: no LLVM, no CUDA, no threads, no I/O, no environment.
+ *
+ * A kernel is one flat array of instructions in program order. An instruction's number is its value. An instruction
+ * with regions (if, for, while, reduce) is followed by their instructions, nested, so a region is a range of numbers:
+ *
+ *   i            if %c          region[0] = i+1   begin of the first region
+ *   i+1 ...      then ... yield region[1]         begin of the second (== region[2] if there is none)
+ *   ...          else ... yield region[2]         one past the last region
+ *   region[2]    result 0       the results of if, for and while follow as `result` instructions
+ *
+ * An instruction without regions has region[0] = region[1] = region[2] = its number + 1. To walk a region:
+ * for (i = begin; i < end; i = k->inst[i].region[2]).
+ * Instruction 0 is never used (number 0 is the inert value).
+ *
+ * The instructions before k->body (constants, parameters, extents, arithmetic on them, and the `dim` instructions)
+ * are the prologue: uniform, evaluated once; they give the domain. The rest runs once per iteration.
+ */
+#ifndef QN_IR_IR_H
+#define QN_IR_IR_H
+
+#include "quern.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+
+/* ---------------------------------------------------------------- errors and memory (ir/core.c) */
+
+/** Sets *err (if not NULL) and returns `status`. The one place where errors are made: break here. */
+qn_status qn__fail(qn_error *err, qn_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/** The same with the line of a kernel text. */
+qn_status qn__fail_line(qn_error *err, qn_status status, int line, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/** malloc, calloc, realloc and free of the library. In builds with QN_FAULTS the n-th call can be made to fail. */
+void *qn__alloc(size_t bytes);
+void *qn__zalloc(size_t count, size_t bytes);
+void *qn__realloc(void *p, size_t bytes);
+void qn__free(void *p);
+/** A copy of a string, or NULL. */
+char *qn__strdup(const char *s);
+/** QN_FAULTS builds: the n-th allocation from now fails (0: none), and with `for_ever` all later ones. */
+void qn__fail_allocation(int64_t n, bool for_ever);
+
+/** A growing text or byte buffer. All-zero is empty. After a failed allocation `failed` is set and appends do nothing. */
+typedef struct qn_text {
+    char *data; /* zero-terminated when not NULL */
+    size_t n, capacity;
+    bool failed;
+} qn_text;
+void qn__text_add(qn_text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void qn__text_bytes(qn_text *t, const void *p, size_t n);
+void qn__text_release(qn_text *t);
+/** Copies like snprintf and returns t->n. */
+size_t qn__text_out(const qn_text *t, char *buffer, size_t buffer_bytes);
+
+/** 64-bit hash of bytes (FNV-1a folded by a final mix); finds, never proves. */
+uint64_t qn__hash(const void *p, size_t n, uint64_t seed);
+
+/* ---------------------------------------------------------------- dtypes (ir/core.c) */
+
+enum { QN_CLASS_B = 1, QN_CLASS_S = 2, QN_CLASS_U = 4, QN_CLASS_F = 8 };
+/** QN_CLASS_..., 0 for unknown dtypes. */
+int qn__dtype_class(int dtype);
+/** Width in bits as the ops see it: 1 for bool. */
+int qn__dtype_width(int dtype);
+/** Canonical 64-bit form of a value: bool 0 or 1, signed sign-extended, unsigned zero-extended, f32 in the low half. */
+uint64_t qn__canonical(int dtype, uint64_t bits);
+/** Loads an element (canonical form) and stores one; `p` need not be aligned. */
+uint64_t qn__load_element(int dtype, const void *p);
+void qn__store_element(int dtype, void *p, uint64_t bits);
+
+/* ---------------------------------------------------------------- layouts (ir/layout.c) */
+
+struct qn_digits {
+    _Atomic int64_t references;
+    int32_t first[QN_MAX_RANK + 1]; /* digits of dimension d: digit[first[d]] .. digit[first[d+1]-1], fastest first */
+    int32_t n;
+    qn_digit digit[QN_MAX_DIGITS]; /* the last digit of a dimension holds what is left; its extent is exact */
+};
+
+/** Digits of dimension d without copying: *n of them. For one-digit dimensions *one is filled and returned. */
+const qn_digit *qn__layout_dim_digits(const qn_layout *l, int d, qn_digit *one, int *n);
+/** Offset of an index tuple that is known to be in range; wraps. */
+int64_t qn__layout_offset_of(const qn_layout *l, const int64_t *index);
+/** Checks a hand-made layout: rank, extents, digit products, offsets. `who` starts the message. */
+qn_status qn__layout_check(const qn_layout *l, const char *who, qn_error *err);
+/** Same function? Compares extents, lower bounds and digits (not origin), skipping strides of extent-1 digits. */
+bool qn__layout_equal(const qn_layout *a, const qn_layout *b);
+
+/* ---------------------------------------------------------------- views (ir/view.c, storage in runtime/) */
+
+/** Checks the struct of a view: dtype, space, layout, data, alignment. `who` starts the message. */
+qn_status qn__view_check(const qn_view *v, const char *who, qn_error *err);
+/** Relation of two views' elements. Decided on elements where strides allow, else on byte ranges. */
+enum { QN_DISJOINT = 0, QN_SAME = 1, QN_OVERLAPPING = 2 };
+int qn__view_relation(const qn_view *a, const qn_view *b);
+
+/* ---------------------------------------------------------------- kernels */
+
+/** Core instructions. The pure ops of ops.def follow with number QN_I_PURE + QN_OP_<name>. */
+enum {
+    QN_I_NONE = 0,
+    QN_I_CONST,   /* imm: canonical bits */
+    QN_I_PARAM,   /* scalar parameter imm */
+    QN_I_EXTENT,  /* extent of dimension sub of view parameter imm; i64 */
+    QN_I_LOWER,   /* lower bound, likewise */
+    QN_I_DIM,     /* args begin, end; sub: qn_dim_kind; imm: dimension number; i64 index */
+    QN_I_CAST,    /* arg -> type, value conversion */
+    QN_I_BITCAST, /* arg -> type, same bits */
+    QN_I_LOAD,    /* args indices; imm: view parameter */
+    QN_I_STORE,   /* args indices, value; imm: view parameter; no value */
+    QN_I_ATOMIC,  /* args indices, value [, compare]; sub: qn_combine; imm: view parameter; the old value */
+    QN_I_IF,      /* arg condition; regions then, else; no value, see result */
+    QN_I_FOR,     /* args begin, end, init...; imm: step; region: index, carried..., body, yield */
+    QN_I_WHILE,   /* args max_trips, init...; regions: carried..., condition, yield bool | body, yield next */
+    QN_I_REDUCE,  /* args dims; sub: qn_combine; imm: order rule (QN_INDEXED...); region: body, yield; the result */
+    QN_I_INDEX,   /* first instruction of a for's region: its index */
+    QN_I_CARRIED, /* then the carried values, imm: 0, 1, ... */
+    QN_I_YIELD,   /* last instruction of each region: its values; no value */
+    QN_I_RESULT,  /* result imm of the if, for or while that stands just before (its number is arg 0) */
+    QN_I_PURE = 32
+};
+
+typedef enum qn_dim_kind { QN_DIM_PARALLEL = 0, QN_DIM_REDUCTION = 1, QN_DIM_SEQUENTIAL = 2 } qn_dim_kind;
+
+typedef struct qn_inst {
+    uint8_t op;   /* QN_I_... or QN_I_PURE + QN_OP_... */
+    uint8_t type; /* qn_dtype of the value, QN_VOID if there is none */
+    uint8_t sub;
+    uint8_t n_args;
+    uint32_t args;      /* first operand in k->operand */
+    uint32_t parent;    /* the if, for, while or reduce it stands in; 0 at the top */
+    uint32_t region[3]; /* see above */
+    uint64_t imm;
+} qn_inst;
+
+typedef struct qn_kernel_parameter {
+    char *name;
+    int32_t dtype, rank; /* rank -1: scalar */
+    uint32_t traits;
+    bool is_read, is_written, has_atomics;
+} qn_kernel_parameter;
+
+/** A memory access: numbered in program order. */
+typedef struct qn_access {
+    uint32_t inst; /* load, store or atomic */
+    uint32_t site; /* its index in k->access */
+} qn_access;
+
+struct qn_kernel {
+    _Atomic int64_t references;
+    char *name;
+    uint32_t flags;
+    int32_t n_params, n_dims;
+    uint32_t n_insts, n_operands, n_accesses;
+    uint32_t body; /* first instruction after the prologue */
+    qn_kernel_parameter *param;
+    qn_inst *inst;        /* [n_insts], [0] unused */
+    uint32_t *operand;    /* [n_operands] */
+    uint32_t dim[QN_MAX_RANK]; /* the dim instructions, in order */
+    qn_access *access;    /* [n_accesses] */
+    bool is_in_place_safe; /* every view both read and written has one index tuple throughout (same value numbers), so
+                              that "same" views carry no dependence across iterations */
+    uint64_t hash;        /* of the anonymous text */
+    char *canonical;      /* the anonymous text: names of kernel and parameters replaced by numbers */
+    size_t canonical_bytes;
+};
+
+static inline const uint32_t *qn__args(const qn_kernel *k, uint32_t i) { return k->operand + k->inst[i].args; }
+/** The op number of a pure instruction, 0 for core instructions. */
+static inline int qn__pure(const qn_inst *x) { return x->op >= QN_I_PURE ? x->op - QN_I_PURE : 0; }
+/** Whether an instruction has no effect and reads no memory: const, param, extent, lower, casts, table ops. */
+static inline bool qn__is_pure(const qn_inst *x) {
+    return x->op >= QN_I_PURE || (x->op >= QN_I_CONST && x->op <= QN_I_LOWER) || x->op == QN_I_CAST || x->op == QN_I_BITCAST;
+}
+/** Number of index operands of a load, store or atomic: the rank of its view. */
+static inline int qn__n_indices(const qn_kernel *k, uint32_t i) { return k->param[k->inst[i].imm].rank; }
+
+/** What the table says of an op; [0] is unused. */
+typedef struct qn_op_info {
+    const char *name, *doc;
+    uint8_t rule, arity, classes; /* QN_RULE_..., n, or of QN_CLASS_... */
+} qn_op_info;
+enum { QN_RULE_SAME = 0, QN_RULE_COMPARE = 1, QN_RULE_SELECT = 2 };
+extern const qn_op_info qn__op_info[QN_N_TABLE_OPS];
+
+/** Verifies a finished kernel (ir/verify.c): a loop over the table and the rules of ir.h. */
+qn_status qn__verify(const qn_kernel *k, qn_error *err);
+/** Appends the text of a kernel (ir/print.c). Anonymous: kernel is "k", parameters are p0, p1, ... */
+void qn__print(const qn_kernel *k, bool anonymous, qn_text *out);
+/** Frees a kernel's arrays; for qn_kernel_release and failed builds. */
+void qn__kernel_free(qn_kernel *k);
+
+/* ---------------------------------------------------------------- evaluation (ir/eval.c) */
+
+/** Value of a table op for canonical operands, in canonical form. `type` is that of the operands T (rule SELECT: of the
+ *  second and third). This is the reference meaning. */
+uint64_t qn__eval_op(int op, int type, uint64_t a, uint64_t b, uint64_t c);
+/** Value of cast and bitcast. */
+uint64_t qn__eval_cast(int to, int from, uint64_t bits);
+uint64_t qn__eval_bitcast(int to, int from, uint64_t bits);
+/** One step of a reduction: accumulated op next. */
+uint64_t qn__eval_combine(int combine, int type, uint64_t accumulated, uint64_t next);
+/** What masked lanes and empty partials hold: -0.0 for sums, 1, +-inf, the type's extremes. */
+uint64_t qn__reduce_identity(int combine, int type);
+/** The result of a reduction over an empty range: 0, 1, the type's largest/lowest finite value, all ones, 0. */
+uint64_t qn__reduce_empty(int combine, int type);
+
+/* ---------------------------------------------------------------- domain and ranges (ir/range.c) */
+
+typedef struct qn_interval {
+    int64_t low, high; /* both included; as int64 for all types; u64 above INT64_MAX: full */
+} qn_interval;
+
+/** What the prologue needs of an argument. */
+typedef struct qn_arg_value {
+    const qn_layout *layout; /* of a view */
+    uint64_t bits;           /* of a scalar, canonical */
+} qn_arg_value;
+
+/** The domain for given arguments. */
+typedef struct qn_domain {
+    int64_t begin[QN_MAX_RANK], end[QN_MAX_RANK];
+    bool is_empty;       /* a parallel or sequential dimension is empty: nothing runs */
+    uint32_t scalars[2]; /* bit p: scalar parameter p takes part in the prologue's dims (64 parameters) */
+} qn_domain;
+/** Evaluates the prologue. Errors: QN_ERR_RANGE (begin > end), QN_ERR_OVERFLOW (too many iterations for int64). */
+qn_status qn__domain(const qn_kernel *k, const qn_arg_value *args, qn_domain *out, qn_error *err);
+/** Interval analysis of all integer values over the domain; sets proved[site] to 1 for each access whose every index is
+ *  in range for all iterations and to 0 otherwise. `proved` has k->n_accesses entries. Sound; false on lack of memory. */
+bool qn__prove_bounds(const qn_kernel *k, const qn_arg_value *args, const qn_domain *domain,
+                      uint8_t *proved);
+
+/* ---------------------------------------------------------------- the fault record */
+
+/** First failure of a launch in iteration order. Shared by the interpreter and generated code (fixed layout). */
+typedef struct qn_fault {
+    uint64_t iteration; /* linear number of the parallel/sequential iteration (dims as declared, first slowest, without
+                           reduction dims), UINT64_MAX: none */
+    uint64_t point;     /* linear number over the reduction dims inside a reduce, else 0 */
+    int64_t site;       /* index in k->access; or -1 - number of the `while` instruction for QN_ERR_LIMIT */
+    int64_t status;     /* QN_ERR_BOUNDS or QN_ERR_LIMIT */
+    int64_t index[QN_MAX_RANK];
+} qn_fault;
+static inline void qn__fault_clear(qn_fault *f) { f->iteration = UINT64_MAX; f->status = 0; }
+/** Turns a fault into err: kernel, view label, argument, dimension, indices, extents. Returns the status. */
+qn_status qn__fault_report(const qn_kernel *k, const qn_fault *f, int n, const qn_arg *args,
+                           qn_error *err);
+
+/* ---------------------------------------------------------------- the interpreter (ir/interp.c) */
+
+/** Runs a kernel whose arguments were checked. `checks`: QN_CHECKS_...; faults go to *fault (first in iteration order).
+ *  Complete and portable: the definition of every instruction. Errors: memory only. */
+qn_status qn__interpret(const qn_kernel *k, int n, const qn_arg *args, const qn_domain *domain,
+                        int checks, qn_fault *fault, qn_error *err);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * op_table.c: what the rows of quern/ops.def say, as data: names, rules, arities, dtype classes.
+ * The meaning column is used in eval.c, the lowering column in jit/.
+ */
+#include "ir/ir.h"
+
+#include <string.h>
+
+/* The classes column joins letters; every joined word in use has its value here. */
+enum {
+    CLASSES_B = QN_CLASS_B,
+    CLASSES_F = QN_CLASS_F,
+    CLASSES_SU = QN_CLASS_S | QN_CLASS_U,
+    CLASSES_SUF = CLASSES_SU | QN_CLASS_F,
+    CLASSES_BSU = QN_CLASS_B | CLASSES_SU,
+    CLASSES_BSUF = CLASSES_BSU | QN_CLASS_F
+};
+
+const qn_op_info qn__op_info[QN_N_TABLE_OPS] = {
+#define QN_OP(ID, name, rule, arity, classes, s, u, f, lowering, doc)                              \
+    [QN_OP_##name] = {#name, doc, QN_RULE_##rule, arity, CLASSES_##classes},
+#include "quern/ops.def"
+#undef QN_OP
+};
+
+int qn_op_of_name(const char *name)
+{
+    if (!name)
+        return 0;
+    for (int op = 1; op < QN_N_TABLE_OPS; op++)
+        if (strcmp(qn__op_info[op].name, name) == 0)
+            return op;
+    return 0;
+}

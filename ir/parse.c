@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * parse.c: reads kernel text (docs/kernel-text.md) by driving the public builder, so that every
+ * rule of kernels is checked in one place. The parser itself knows the grammar, the names and their
+ * scopes, and that each value has the type written at it. This file holds errors, tokens,
+ * parameters and the frame of a kernel; parse_value.c holds names of values and literals,
+ * parse_statement.c the statements. The first error ends the parse.
+ */
+#include "ir/parse.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SHOWN_BYTES = 40 };
+
+/* --------------------------------------------------------------------------------------- errors */
+
+bool qn__parse_fail_at(parser *p, int line, int column, qn_status status, const char *format, ...)
+{
+    char message[QN_MESSAGE_BYTES];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(message, sizeof message, format, ap);
+    va_end(ap);
+    p->status = qn__fail_line(p->err, status, line, "qn_kernel_parse: line %d, column %d: %s", line,
+                              column, message);
+    return false;
+}
+
+/** The bytes of a text to show in a message: some, never half a UTF-8 character. */
+int qn__parse_shown_bytes(const char *text, size_t n)
+{
+    if (n <= SHOWN_BYTES)
+        return (int)n;
+    int cut = SHOWN_BYTES;
+    while (cut > 0 && ((unsigned char)text[cut] & 0xc0) == 0x80)
+        cut--;
+    return cut;
+}
+
+/** Fails at the next token: `expected ':' but found "f32"`. */
+bool qn__parse_fail_expected(parser *p, const char *what)
+{
+    const qn_token *t = &p->token;
+    int n = qn__parse_shown_bytes(t->text, t->n);
+    switch (t->kind) {
+    case QN_TOKEN_END:
+        return FAIL(p, t, "expected %s but found the end of the text", what);
+    case QN_TOKEN_VALUE:
+        return FAIL(p, t, "expected %s but found \"%%%.*s\"", what, n, t->text);
+    case QN_TOKEN_STRING:
+        return FAIL(p, t, "expected %s but found the string \"%.*s\"", what, n, t->text);
+    case QN_TOKEN_BAD:
+        if (*t->problem)
+            return FAIL(p, t, "%s", t->problem);
+        if (*t->text > ' ' && *t->text < 0x7f)
+            return FAIL(p, t, "expected %s but found the character '%c'", what, *t->text);
+        return FAIL(p, t, "expected %s but found the byte 0x%02x", what,
+                    (unsigned)(unsigned char)*t->text);
+    default:
+        return FAIL(p, t, "expected %s but found \"%.*s\"", what, n, t->text);
+    }
+}
+
+bool qn__parse_fail_memory(parser *p)
+{
+    return qn__parse_fail_at(p, p->token.line, p->token.column, QN_ERR_MEMORY, "out of memory");
+}
+
+/** False with the builder's own status and message, at the statement, if a builder call failed. */
+bool qn__parse_check_builder(parser *p)
+{
+    if (qn_builder_status(p->b, NULL) == QN_OK)
+        return true;
+    qn_error e = {0};
+    qn_status status = qn_builder_status(p->b, &e);
+    return qn__parse_fail_at(p, p->statement.line, p->statement.column, status, "%s", e.message);
+}
+
+/* --------------------------------------------------------------------------------------- tokens */
+
+void qn__parse_advance(parser *p)
+{
+    p->token = qn__lex(&p->lexer);
+}
+
+bool qn__parse_is_symbol(const parser *p, char c)
+{
+    return p->token.kind == QN_TOKEN_SYMBOL && *p->token.text == c;
+}
+
+bool qn__parse_is_word(const parser *p, const char *word)
+{
+    return p->token.kind == QN_TOKEN_WORD && p->token.n == strlen(word) &&
+           memcmp(p->token.text, word, p->token.n) == 0;
+}
+
+bool qn__parse_accept_symbol(parser *p, char c)
+{
+    bool is_here = qn__parse_is_symbol(p, c);
+    if (is_here)
+        qn__parse_advance(p);
+    return is_here;
+}
+
+bool qn__parse_accept_word(parser *p, const char *word)
+{
+    bool is_here = qn__parse_is_word(p, word);
+    if (is_here)
+        qn__parse_advance(p);
+    return is_here;
+}
+
+bool qn__parse_expect_symbol(parser *p, char c)
+{
+    char what[] = {'\'', c, '\'', 0};
+    return qn__parse_accept_symbol(p, c) || qn__parse_fail_expected(p, what);
+}
+
+bool qn__parse_expect_word(parser *p, const char *word)
+{
+    char what[32];
+    snprintf(what, sizeof what, "'%s'", word);
+    return qn__parse_accept_word(p, word) || qn__parse_fail_expected(p, what);
+}
+
+/** The next token as a zero-terminated word; "" if it is none or too long to be a keyword. */
+void qn__parse_copy_word(const parser *p, char word[32])
+{
+    size_t n = p->token.kind == QN_TOKEN_WORD && p->token.n < 32 ? p->token.n : 0;
+    memcpy(word, p->token.text, n);
+    word[n] = '\0';
+}
+
+bool qn__parse_dtype(parser *p, int32_t *dtype)
+{
+    char word[32];
+    qn__parse_copy_word(p, word);
+    *dtype = (int32_t)qn_dtype_of_name(word);
+    if (*dtype == QN_VOID)
+        return qn__parse_fail_expected(p, "a dtype");
+    qn__parse_advance(p);
+    return true;
+}
+
+/** An integer of the text itself: a rank, a dimension, a step. */
+bool qn__parse_integer(parser *p, int dtype, int64_t *value)
+{
+    bool is_negative = qn__parse_accept_symbol(p, '-');
+    if (p->token.kind != QN_TOKEN_NUMBER)
+        return qn__parse_fail_expected(p, "an integer");
+    uint64_t bits = 0;
+    const char *problem = qn__read_integer(&p->token, is_negative, dtype, &bits);
+    if (problem)
+        return FAIL(p, &p->token, "\"%s%.*s\" %s (%s)", is_negative ? "-" : "",
+                    qn__parse_shown_bytes(p->token.text, p->token.n), p->token.text, problem,
+                    qn_dtype_name(dtype));
+    *value = (int64_t)bits;
+    qn__parse_advance(p);
+    return true;
+}
+
+/** Words of a list, each at most once, or-ed together. */
+bool qn__parse_words(parser *p, const qn_word *list, uint32_t *bits)
+{
+    *bits = 0;
+    for (const qn_word *w = list; w->text;) {
+        if (!qn__parse_is_word(p, w->text)) {
+            w++;
+            continue;
+        }
+        if (*bits & w->number)
+            return FAIL(p, &p->token, "\"%s\" is written twice", w->text);
+        *bits |= w->number;
+        qn__parse_advance(p);
+        w = list;
+    }
+    return true;
+}
+
+/* ----------------------------------------------------------------------------------- parameters */
+
+/** An identifier or string: its bytes, valid until the next name. */
+bool qn__parse_name(parser *p, const char **text, size_t *n)
+{
+    if (p->token.kind != QN_TOKEN_WORD && p->token.kind != QN_TOKEN_STRING)
+        return qn__parse_fail_expected(p, "a name");
+    *text = p->token.text;
+    *n = p->token.n;
+    if (p->token.kind == QN_TOKEN_STRING) {
+        p->scratch.n = 0;
+        qn__text_bytes(&p->scratch, "", 0);
+        qn__lex_decode(&p->token, &p->scratch);
+        if (p->scratch.failed)
+            return qn__parse_fail_memory(p);
+        *text = p->scratch.data;
+        *n = p->scratch.n;
+    }
+    qn__parse_advance(p);
+    return true;
+}
+
+static const parameter *find_parameter(const parser *p, const char *name, size_t n)
+{
+    for (int i = 0; i < p->n_params; i++)
+        if (p->param[i].name_bytes == n && memcmp(p->names.data + p->param[i].name, name, n) == 0)
+            return &p->param[i];
+    return NULL;
+}
+
+/** The name of a declared parameter of the wanted kind. */
+bool qn__parse_reference(parser *p, bool is_view, const parameter **out)
+{
+    const char *name = NULL;
+    size_t n = 0;
+    qn_token at = p->token;
+    if (!qn__parse_name(p, &name, &n))
+        return false;
+    *out = find_parameter(p, name, n);
+    int shown = qn__parse_shown_bytes(name, n);
+    if (!*out)
+        return FAIL(p, &at, "no parameter \"%.*s\" is declared", shown, name);
+    if ((*out)->is_view != is_view)
+        return FAIL(p, &at, "parameter \"%.*s\" is a %s, not a %s", shown, name,
+                    is_view ? "scalar" : "view", is_view ? "view" : "scalar");
+    return true;
+}
+
+/** ":" dtype "[" rank "]" trait* ";" of a view, ":" dtype ";" of a scalar. */
+static bool declare(parser *p, parameter *a)
+{
+    int32_t dtype = QN_VOID;
+    int64_t rank = 0;
+    uint32_t traits = 0;
+    if (!qn__parse_expect_symbol(p, ':') || !qn__parse_dtype(p, &dtype))
+        return false;
+    if (a->is_view &&
+        (!qn__parse_expect_symbol(p, '[') || !qn__parse_integer(p, QN_I32, &rank) ||
+         !qn__parse_expect_symbol(p, ']') || !qn__parse_words(p, qn__trait_words, &traits)))
+        return false;
+    const char *name = p->names.data + a->name;
+    if (a->is_view)
+        a->view = qn_view_param(p->b, name, dtype, (int)rank, traits);
+    else
+        a->scalar = qn_scalar_param(p->b, name, dtype);
+    return qn__parse_check_builder(p) && qn__parse_expect_symbol(p, ';');
+}
+
+/** "view" ... or "scalar" ... */
+bool qn__parse_parameter(parser *p)
+{
+    p->statement = p->token;
+    if (p->n_params == QN_MAX_PARAMS)
+        return FAIL(p, &p->token, "more than %d parameters", QN_MAX_PARAMS);
+    parameter a = {.is_view = qn__parse_is_word(p, "view"), .name = p->names.n};
+    qn__parse_advance(p);
+    const char *name = NULL;
+    qn_token at = p->token;
+    if (!qn__parse_name(p, &name, &a.name_bytes))
+        return false;
+    if (find_parameter(p, name, a.name_bytes))
+        return FAIL(p, &at, "parameter \"%.*s\" is already declared",
+                    qn__parse_shown_bytes(name, a.name_bytes), name);
+    qn__text_bytes(&p->names, name, a.name_bytes);
+    qn__text_bytes(&p->names, "", 1);
+    if (p->names.failed)
+        return qn__parse_fail_memory(p);
+    if (!declare(p, &a))
+        return false;
+    p->param[p->n_params++] = a;
+    return true;
+}
+
+/* -------------------------------------------------------------------------------------- kernels */
+
+/** "kernel" string flag* "{": makes the builder. */
+static bool parse_head(parser *p)
+{
+    p->statement = p->token;
+    const char *name = NULL;
+    size_t n = 0;
+    uint32_t flags = 0;
+    if (!qn__parse_expect_word(p, "kernel"))
+        return false;
+    if (p->token.kind != QN_TOKEN_STRING)
+        return qn__parse_fail_expected(p, "the name of the kernel, a string,");
+    if (!qn__parse_name(p, &name, &n) || !qn__parse_words(p, qn__flag_words, &flags))
+        return false;
+    p->b = qn_builder_new(name, flags);
+    if (!p->b)
+        return qn__parse_fail_memory(p);
+    return qn__parse_check_builder(p) && qn__parse_expect_symbol(p, '{');
+}
+
+static bool parse_kernel(parser *p, qn_kernel **out)
+{
+    if (!parse_head(p))
+        return false;
+    while (qn__parse_is_word(p, "view") || qn__parse_is_word(p, "scalar"))
+        if (!qn__parse_parameter(p))
+            return false;
+    while (!qn__parse_is_symbol(p, '}'))
+        if (!qn__parse_statement(p))
+            return false;
+    p->statement = p->token;
+    qn__parse_advance(p);
+    if (p->token.kind != QN_TOKEN_END)
+        return qn__parse_fail_expected(p, "the end of the text");
+    qn_error e = {0};
+    qn_status status = qn_finish(p->b, out, &e);
+    return status == QN_OK ||
+           qn__parse_fail_at(p, p->statement.line, p->statement.column, status, "%s", e.message);
+}
+
+qn_status qn_kernel_parse(const char *text, size_t text_bytes, qn_kernel **out, qn_error *err)
+{
+    if (!text || !out)
+        return qn__fail(err, QN_ERR_ARGUMENT, "qn_kernel_parse: %s is NULL", text ? "out" : "text");
+    if (text_bytes > INT32_MAX)
+        return qn__fail(err, QN_ERR_LIMIT, "qn_kernel_parse: %zu bytes of text, limit %d",
+                        text_bytes, INT32_MAX);
+    parser *p = qn__zalloc(1, sizeof *p);
+    if (!p)
+        return qn__fail(err, QN_ERR_MEMORY, "qn_kernel_parse: out of memory");
+    p->err = err;
+    qn_kernel *k = NULL;
+    qn__lex_start(&p->lexer, text, text_bytes);
+    qn__parse_advance(p);
+    qn_status status = parse_kernel(p, &k) ? QN_OK : p->status;
+    if (status == QN_OK)
+        *out = k;
+    qn_builder_release(p->b);
+    qn__free(p->symbols.entry);
+    qn__free(p->symbols.bucket);
+    qn__text_release(&p->names);
+    qn__text_release(&p->scratch);
+    qn__free(p);
+    return status;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * parse.h: the parser of kernel text, private to parse*.c. Functions that return bool return false
+ * after the first error, which they have reported; p->status then says what it was. Functions whose
+ * name says accept consume a token if it is there, those that say expect fail if it is not.
+ */
+#ifndef QN_IR_PARSE_H
+#define QN_IR_PARSE_H
+
+#include "ir/lex.h"
+
+/** A named value. */
+typedef struct symbol {
+    const char *text; /* in the kernel text */
+    size_t n;
+    uint64_t hash;
+    int32_t next; /* of the same bucket, or -1 */
+    int32_t line;
+    qn_val value;
+} symbol;
+
+typedef struct symbols {
+    symbol *entry;
+    int32_t *bucket;
+    int32_t n, capacity; /* as many buckets as capacity, a power of two */
+} symbols;
+
+typedef struct parameter {
+    size_t name, name_bytes; /* in parser.names, zero-terminated */
+    bool is_view;
+    qn_param view;
+    qn_val scalar;
+} parameter;
+
+typedef struct parser {
+    qn_lexer lexer;
+    qn_token token;     /* the next one */
+    qn_token statement; /* first token of the statement in work: place of the builder's errors */
+    qn_builder *b;
+    qn_error *err;
+    qn_status status;
+    symbols symbols;
+    qn_text names, scratch;
+    int depth, n_params;
+    parameter param[QN_MAX_PARAMS];
+} parser;
+
+typedef struct values {
+    int n;
+    qn_val v[QN_MAX_CARRIED];
+} values;
+
+/** "%name: dtype" before a "=". */
+typedef struct definition {
+    const char *text;
+    uint32_t n;
+    int32_t line, column, dtype;
+} definition;
+
+typedef struct definitions {
+    int n;
+    definition d[QN_MAX_CARRIED];
+} definitions;
+
+/* ------------------------------------------------------------------ errors and tokens (parse.c) */
+
+/** Reports an error at a place of the text; returns false. */
+bool qn__parse_fail_at(parser *p, int line, int column, qn_status status, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+#define FAIL(p, token, ...)                                                                        \
+    qn__parse_fail_at(p, (token)->line, (token)->column, QN_ERR_PARSE, __VA_ARGS__)
+/** Reports the next token: `expected ':' but found "f32"`. */
+bool qn__parse_fail_expected(parser *p, const char *what);
+bool qn__parse_fail_memory(parser *p);
+/** Bytes of a text to show in a message: not too many, never half a UTF-8 character. */
+int qn__parse_shown_bytes(const char *text, size_t n);
+/** Reports the builder's error, with its own status and message, at the statement. */
+bool qn__parse_check_builder(parser *p);
+
+void qn__parse_advance(parser *p);
+bool qn__parse_is_symbol(const parser *p, char c);
+bool qn__parse_is_word(const parser *p, const char *word);
+bool qn__parse_accept_symbol(parser *p, char c);
+bool qn__parse_accept_word(parser *p, const char *word);
+bool qn__parse_expect_symbol(parser *p, char c);
+bool qn__parse_expect_word(parser *p, const char *word);
+/** The next token as a zero-terminated word; "" if it is none or too long to be a keyword. */
+void qn__parse_copy_word(const parser *p, char word[32]);
+bool qn__parse_dtype(parser *p, int32_t *dtype);
+/** An integer of the text itself: a rank, a dimension, a step. */
+bool qn__parse_integer(parser *p, int dtype, int64_t *value);
+/** The name of a declared parameter of the wanted kind. */
+bool qn__parse_reference(parser *p, bool is_view, const parameter **out);
+
+/* ----------------------------------------------------------------------- values (parse_value.c) */
+
+/** Gives a value its name, from here to the end of the block; checks the builder and the type. */
+bool qn__parse_define(parser *p, const definition *d, qn_val value);
+bool qn__parse_define_all(parser *p, const definitions *d, const qn_val *v);
+/** Ends the scopes of all names after the first n. */
+void qn__parse_end_scope(parser *p, int32_t n);
+bool qn__parse_value(parser *p, qn_val *value);
+/** value ("," value)*, appended to *v */
+bool qn__parse_values(parser *p, values *v);
+/** "%name: dtype" */
+bool qn__parse_typed(parser *p, definition *d);
+/** [typed ("," typed)* "="] */
+bool qn__parse_definitions(parser *p, definitions *d);
+/** "[" [value ("," value)*] "]" */
+bool qn__parse_index(parser *p, values *index);
+/** Canonical bits of a literal of the dtype. */
+bool qn__parse_literal(parser *p, int dtype, uint64_t *bits);
+
+/* --------------------------------------------------------------- statements (parse_statement.c) */
+
+bool qn__parse_statement(parser *p);
+
+#endif

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * parse_statement.c: the statements of the kernel text, one function each, chosen by a table of
+ * keywords. Blocks recurse to QN_MAX_NESTING at most. What is allowed where is the builder's to
+ * say.
+ */
+#include "ir/parse.h"
+
+#include <string.h>
+
+/* ----------------------------------------------------------------------------------- statements */
+
+static bool parse_combine(parser *p, int *combine)
+{
+    static const char *const names[] = {
+#define QN_X(name, number, text, is_reduction, is_atomic) [number] = text,
+        QN_COMBINE_LIST(QN_X)
+#undef QN_X
+    };
+    for (*combine = 0; *combine < QN_N_COMBINES; ++*combine)
+        if (qn__parse_accept_word(p, names[*combine]))
+            return true;
+    return qn__parse_fail_expected(
+        p, "an operation (sum, prod, min, max, and, or, xor, exchange, compare_exchange)");
+}
+
+static bool parse_const(parser *p, const definitions *d)
+{
+    uint64_t bits = 0;
+    return qn__parse_literal(p, d->d[0].dtype, &bits) &&
+           qn__parse_define(p, &d->d[0], qn_const_bits(p->b, d->d[0].dtype, bits));
+}
+
+static bool parse_param(parser *p, const definitions *d)
+{
+    const parameter *a = NULL;
+    return qn__parse_reference(p, false, &a) && qn__parse_define(p, &d->d[0], a->scalar);
+}
+
+/** The view and dimension of an extent or lower. */
+static bool parse_view_dim(parser *p, qn_param *view, int *dim)
+{
+    const parameter *a = NULL;
+    int64_t value = 0;
+    if (!qn__parse_reference(p, true, &a) || !qn__parse_expect_symbol(p, ',') ||
+        !qn__parse_integer(p, QN_I32, &value))
+        return false;
+    *view = a->view;
+    *dim = (int)value;
+    return true;
+}
+
+static bool parse_extent(parser *p, const definitions *d)
+{
+    qn_param view = {0};
+    int dim = 0;
+    return parse_view_dim(p, &view, &dim) &&
+           qn__parse_define(p, &d->d[0], qn_extent(p->b, view, dim));
+}
+
+static bool parse_lower(parser *p, const definitions *d)
+{
+    qn_param view = {0};
+    int dim = 0;
+    return parse_view_dim(p, &view, &dim) &&
+           qn__parse_define(p, &d->d[0], qn_lower(p->b, view, dim));
+}
+
+static bool parse_range(parser *p, qn_val *begin, qn_val *end)
+{
+    return qn__parse_value(p, begin) && qn__parse_expect_symbol(p, ',') && qn__parse_value(p, end);
+}
+
+static bool parse_parallel(parser *p, const definitions *d)
+{
+    qn_val begin = {0}, end = {0};
+    return parse_range(p, &begin, &end) &&
+           qn__parse_define(p, &d->d[0], qn_parallel(p->b, begin, end));
+}
+
+static bool parse_reduction(parser *p, const definitions *d)
+{
+    qn_val begin = {0}, end = {0};
+    return parse_range(p, &begin, &end) &&
+           qn__parse_define(p, &d->d[0], qn_reduction(p->b, begin, end));
+}
+
+static bool parse_sequential(parser *p, const definitions *d)
+{
+    qn_val begin = {0}, end = {0};
+    return parse_range(p, &begin, &end) &&
+           qn__parse_define(p, &d->d[0], qn_sequential(p->b, begin, end));
+}
+
+static bool parse_cast(parser *p, const definitions *d)
+{
+    qn_val x = {0};
+    return qn__parse_value(p, &x) && qn__parse_define(p, &d->d[0], qn_cast(p->b, d->d[0].dtype, x));
+}
+
+static bool parse_bitcast(parser *p, const definitions *d)
+{
+    qn_val x = {0};
+    return qn__parse_value(p, &x) &&
+           qn__parse_define(p, &d->d[0], qn_bitcast(p->b, d->d[0].dtype, x));
+}
+
+static bool parse_load(parser *p, const definitions *d)
+{
+    const parameter *a = NULL;
+    values index = {.n = 0};
+    return qn__parse_reference(p, true, &a) && qn__parse_index(p, &index) &&
+           qn__parse_define(p, &d->d[0], qn_load(p->b, a->view, index.n, index.v));
+}
+
+static bool parse_store(parser *p, const definitions *d)
+{
+    const parameter *a = NULL;
+    values index = {.n = 0};
+    qn_val value = {0};
+    (void)d;
+    if (!qn__parse_reference(p, true, &a) || !qn__parse_index(p, &index) ||
+        !qn__parse_expect_symbol(p, ',') || !qn__parse_value(p, &value))
+        return false;
+    qn_store(p->b, a->view, index.n, index.v, value);
+    return qn__parse_check_builder(p);
+}
+
+static bool parse_atomic(parser *p, const definitions *d)
+{
+    const parameter *a = NULL;
+    values index = {.n = 0};
+    qn_val value = {0}, compare = {0};
+    int combine = 0;
+    if (!parse_combine(p, &combine) || !qn__parse_reference(p, true, &a) ||
+        !qn__parse_index(p, &index) || !qn__parse_expect_symbol(p, ',') ||
+        !qn__parse_value(p, &value))
+        return false;
+    if (qn__parse_accept_symbol(p, ',') && !qn__parse_value(p, &compare))
+        return false;
+    qn_val old = qn_atomic(p->b, combine, a->view, index.n, index.v, value, compare);
+    return qn__parse_define_all(p, d, &old);
+}
+
+static bool parse_op(parser *p, const definitions *d, int op)
+{
+    values args = {.n = 0};
+    return qn__parse_values(p, &args) &&
+           qn__parse_define(p, &d->d[0], qn_op(p->b, op, args.n, args.v));
+}
+
+/* --------------------------------------------------------------------------------------- blocks */
+
+/** "yield" [values] ";", which ends the block. */
+static bool parse_yield(parser *p, values *yield)
+{
+    if (!qn__parse_is_symbol(p, ';') && !qn__parse_values(p, yield))
+        return false;
+    return qn__parse_expect_symbol(p, ';') &&
+           (qn__parse_is_symbol(p, '}') || qn__parse_fail_expected(p, "'}' after 'yield'"));
+}
+
+/** "{" statement* "}". The caller ends the scope of its names. */
+static bool parse_block(parser *p, values *yield)
+{
+    qn_token outer = p->statement;
+    yield->n = 0;
+    if (!qn__parse_is_symbol(p, '{'))
+        return qn__parse_fail_expected(p, "'{'");
+    if (p->depth == QN_MAX_NESTING)
+        return FAIL(p, &p->token, "blocks are nested deeper than %d", QN_MAX_NESTING);
+    p->depth++;
+    qn__parse_advance(p);
+    while (!qn__parse_is_symbol(p, '}')) {
+        bool is_read =
+            qn__parse_accept_word(p, "yield") ? parse_yield(p, yield) : qn__parse_statement(p);
+        if (!is_read)
+            return false;
+    }
+    qn__parse_advance(p);
+    p->depth--;
+    p->statement = outer;
+    return true;
+}
+
+/** Whether a block yields as many values as wanted. */
+static bool check_yield(parser *p, const values *yield, int n, const char *what)
+{
+    return yield->n == n ||
+           FAIL(p, &p->statement, "%s yields %d values, expected %d", what, yield->n, n);
+}
+
+static bool parse_if(parser *p, const definitions *d)
+{
+    int32_t scope = p->symbols.n;
+    qn_val condition = {0}, results[QN_MAX_CARRIED] = {{0}};
+    values yield;
+    if (!qn__parse_value(p, &condition))
+        return false;
+    qn_if(p->b, condition);
+    if (!qn__parse_check_builder(p) || !parse_block(p, &yield) ||
+        !check_yield(p, &yield, d->n, "the block of 'if'"))
+        return false;
+    qn__parse_end_scope(p, scope);
+    if (qn__parse_accept_word(p, "else")) {
+        qn_else(p->b, yield.n, yield.v);
+        if (!qn__parse_check_builder(p) || !parse_block(p, &yield) ||
+            !check_yield(p, &yield, d->n, "the block of 'else'"))
+            return false;
+        qn__parse_end_scope(p, scope);
+    } else if (d->n > 0) {
+        return qn__parse_fail_expected(p, "'else', since the 'if' has results,");
+    }
+    qn_end_if(p->b, yield.n, yield.v, results);
+    return qn__parse_define_all(p, d, results);
+}
+
+/** "(" [typed "=" value ("," typed "=" value)*] ")" */
+static bool parse_carried(parser *p, definitions *d, values *init)
+{
+    d->n = init->n = 0;
+    if (!qn__parse_expect_symbol(p, '('))
+        return false;
+    if (qn__parse_accept_symbol(p, ')'))
+        return true;
+    do {
+        if (d->n == QN_MAX_CARRIED)
+            return FAIL(p, &p->token, "more than %d carried values", QN_MAX_CARRIED);
+        if (!qn__parse_typed(p, &d->d[d->n++]) || !qn__parse_expect_symbol(p, '=') ||
+            !qn__parse_value(p, &init->v[init->n++]))
+            return false;
+    } while (qn__parse_accept_symbol(p, ','));
+    return qn__parse_expect_symbol(p, ')');
+}
+
+/** A loop has one result for each carried value. */
+static bool check_results(parser *p, const definitions *d, int n_carried, const char *what)
+{
+    return d->n == n_carried || FAIL(p, &p->statement, "'%s' has %d results but %d carried values",
+                                     what, d->n, n_carried);
+}
+
+/** A `for` up to its block: opens the loop and names its index and carried values. */
+static bool parse_for_head(parser *p, int *n_carried)
+{
+    definition index;
+    definitions carried;
+    values init;
+    qn_val begin = {0}, end = {0}, v[QN_MAX_CARRIED] = {{0}};
+    int64_t step = 0;
+    if (!qn__parse_typed(p, &index) || !qn__parse_expect_symbol(p, '=') ||
+        !qn__parse_value(p, &begin) || !qn__parse_expect_word(p, "to") ||
+        !qn__parse_value(p, &end) || !qn__parse_expect_word(p, "step") ||
+        !qn__parse_integer(p, QN_I64, &step) || !parse_carried(p, &carried, &init))
+        return false;
+    *n_carried = carried.n;
+    qn_val i = qn_for(p->b, begin, end, step, init.n, init.v, v);
+    return qn__parse_define(p, &index, i) && qn__parse_define_all(p, &carried, v);
+}
+
+static bool parse_for(parser *p, const definitions *d)
+{
+    int32_t scope = p->symbols.n;
+    int n = 0;
+    qn_val results[QN_MAX_CARRIED] = {{0}};
+    values yield;
+    if (!parse_for_head(p, &n) || !check_results(p, d, n, "for") || !parse_block(p, &yield) ||
+        !check_yield(p, &yield, n, "the block of 'for'"))
+        return false;
+    qn__parse_end_scope(p, scope);
+    qn_end_for(p->b, yield.n, yield.v, results);
+    return qn__parse_define_all(p, d, results);
+}
+
+static bool parse_while_head(parser *p, int *n_carried)
+{
+    definitions carried;
+    values init;
+    qn_val max_trips = {0}, v[QN_MAX_CARRIED] = {{0}};
+    if (!qn__parse_expect_word(p, "max") || !qn__parse_value(p, &max_trips) ||
+        !parse_carried(p, &carried, &init))
+        return false;
+    *n_carried = carried.n;
+    qn_while(p->b, max_trips, init.n, init.v, v);
+    return qn__parse_define_all(p, &carried, v);
+}
+
+/** The carried values are known in both blocks, other names only in their own. */
+static bool parse_while(parser *p, const definitions *d)
+{
+    int32_t scope = p->symbols.n;
+    int n = 0;
+    qn_val results[QN_MAX_CARRIED] = {{0}};
+    values yield;
+    if (!parse_while_head(p, &n) || !check_results(p, d, n, "while"))
+        return false;
+    int32_t head_scope = p->symbols.n;
+    if (!parse_block(p, &yield) || !check_yield(p, &yield, 1, "the condition of 'while'"))
+        return false;
+    qn__parse_end_scope(p, head_scope);
+    qn_do(p->b, yield.v[0]);
+    if (!qn__parse_check_builder(p) || !qn__parse_expect_word(p, "do") || !parse_block(p, &yield) ||
+        !check_yield(p, &yield, n, "the block of 'while'"))
+        return false;
+    qn__parse_end_scope(p, scope);
+    qn_end_while(p->b, yield.n, yield.v, results);
+    return qn__parse_define_all(p, d, results);
+}
+
+static bool parse_reduce(parser *p, const definitions *d)
+{
+    int32_t scope = p->symbols.n;
+    int combine = 0, order = QN_ORDER_DEFAULT;
+    values dims = {.n = 0}, yield;
+    if (!parse_combine(p, &combine))
+        return false;
+    for (const qn_word *w = qn__order_words; w->text && order == QN_ORDER_DEFAULT; w++)
+        if (qn__parse_accept_word(p, w->text))
+            order = (int)w->number;
+    if (!qn__parse_expect_word(p, "over") || !qn__parse_values(p, &dims))
+        return false;
+    qn_reduce(p->b, combine, order, dims.n, dims.v);
+    if (!qn__parse_check_builder(p) || !parse_block(p, &yield) ||
+        !check_yield(p, &yield, 1, "the block of 'reduce'"))
+        return false;
+    qn__parse_end_scope(p, scope);
+    return qn__parse_define(p, &d->d[0], qn_end_reduce(p->b, yield.v[0]));
+}
+
+/** The statements that are no ops of the table, and how many values they define. */
+static const struct {
+    const char *word;
+    int least, most;
+    bool (*parse)(parser *, const definitions *);
+} forms[] = {
+    {"const", 1, 1, parse_const},
+    {"param", 1, 1, parse_param},
+    {"extent", 1, 1, parse_extent},
+    {"lower", 1, 1, parse_lower},
+    {"parallel", 1, 1, parse_parallel},
+    {"reduction", 1, 1, parse_reduction},
+    {"sequential", 1, 1, parse_sequential},
+    {"cast", 1, 1, parse_cast},
+    {"bitcast", 1, 1, parse_bitcast},
+    {"load", 1, 1, parse_load},
+    {"store", 0, 0, parse_store},
+    {"atomic", 0, 1, parse_atomic},
+    {"if", 0, QN_MAX_CARRIED, parse_if},
+    {"for", 0, QN_MAX_CARRIED, parse_for},
+    {"while", 0, QN_MAX_CARRIED, parse_while},
+    {"reduce", 1, 1, parse_reduce},
+};
+
+/** Whether a statement may define this many values. */
+static bool check_count(parser *p, const char *word, int n, int least, int most)
+{
+    if (n >= least && n <= most)
+        return true;
+    return FAIL(p, &p->statement, "'%s' defines %s, not %d", word,
+                most == 0 ? "no value" : "one value", n);
+}
+
+bool qn__parse_statement(parser *p)
+{
+    p->statement = p->token;
+    definitions d;
+    char word[32];
+    if (!qn__parse_definitions(p, &d))
+        return false;
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
+        if (qn__parse_accept_word(p, forms[i].word))
+            return check_count(p, forms[i].word, d.n, forms[i].least, forms[i].most) &&
+                   forms[i].parse(p, &d) && qn__parse_expect_symbol(p, ';');
+    qn__parse_copy_word(p, word);
+    int op = qn_op_of_name(word);
+    if (op == 0)
+        return qn__parse_fail_expected(p, d.n ? "an op" : "a statement or '}'");
+    qn__parse_advance(p);
+    return check_count(p, word, d.n, 1, 1) && parse_op(p, &d, op) &&
+           qn__parse_expect_symbol(p, ';');
+}

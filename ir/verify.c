@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * verify.c: checks a finished kernel against every rule of ir.h: table, regions, dominance, types,
+ * domain, accesses, parameters, limits. Relies only on the arrays having the lengths that the
+ * kernel states; every number in them is checked before use. One walk over the instructions with a
+ * stack of open regions, one rule function per kind of op.
+ */
+#include "ir/verify.h"
+
+#include <string.h>
+
+/** An open region instruction. */
+typedef struct open_region {
+    uint32_t inst, begin, end; /* the region that is open: [begin, end) */
+    uint32_t dims;             /* reduce: the dimensions it names, as bits */
+    uint8_t type[QN_MAX_CARRIED];
+    int n;      /* values of the first branch, carried values */
+    int n_seen; /* carried instructions so far */
+} open_region;
+
+typedef struct verifier {
+    const qn_kernel *k;
+    qn_error *err;
+    uint8_t *uniform; /* of each instruction so far */
+    open_region open[QN_MAX_NESTING];
+    int depth, n_dims, n_parallel, n_regions;
+    uint32_t n_accesses, reduced;
+    uint32_t with_results; /* the region instruction whose results stand here, 0 if none ... */
+    int n_results, next_result;
+    uint8_t result_type[QN_MAX_CARRIED];
+} verifier;
+
+static const char *name_of(int op)
+{
+    static const char *const names[] = {"none",   "const",   "param",   "extent", "lower",
+                                        "dim",    "cast",    "bitcast", "load",   "store",
+                                        "atomic", "if",      "for",     "while",  "reduce",
+                                        "index",  "carried", "yield",   "result"};
+    if (op >= 0 && op < (int)(sizeof names / sizeof *names))
+        return names[op];
+    return op > QN_I_PURE && op - QN_I_PURE < QN_N_TABLE_OPS ? qn__op_info[op - QN_I_PURE].name
+                                                             : "?";
+}
+
+/** Fails for instruction i. Always false. */
+static bool wrong(verifier *v, uint32_t i, const char *what)
+{
+    qn__fail(v->err, QN_ERR_VERIFY, "qn_finish: instruction %u (%s): %s", (unsigned)i,
+             name_of(v->k->inst[i].op), what);
+    return false;
+}
+
+static bool require(verifier *v, uint32_t i, bool is_right, const char *what)
+{
+    return is_right || wrong(v, i, what);
+}
+
+static const qn_inst *arg_inst(const verifier *v, uint32_t i, uint32_t a)
+{
+    return &v->k->inst[qn__args(v->k, i)[a]];
+}
+
+static int arg_type(const verifier *v, uint32_t i, uint32_t a)
+{
+    return arg_inst(v, i, a)->type;
+}
+
+static open_region *top(verifier *v)
+{
+    return v->depth ? &v->open[v->depth - 1] : NULL;
+}
+
+/* ---------------------------------------------------------------- operands */
+
+static bool is_open_region(const verifier *v, uint32_t i)
+{
+    for (int d = 0; d < v->depth; d++)
+        if (v->open[d].inst == i)
+            return true;
+    return false;
+}
+
+/** Whether the region that holds the value is open: its instruction dominates this place. */
+static bool dominates(const verifier *v, uint32_t value)
+{
+    const qn_inst *x = &v->k->inst[value];
+    if (x->parent == 0)
+        return true;
+    for (int d = 0; d < v->depth; d++)
+        if (v->open[d].inst == x->parent)
+            return value >= v->open[d].begin || x->op == QN_I_CARRIED;
+    return false;
+}
+
+static bool check_operands(verifier *v, uint32_t i)
+{
+    const qn_kernel *k = v->k;
+    const qn_inst *x = &k->inst[i];
+    if (x->args > k->n_operands || x->n_args > k->n_operands - x->args)
+        return wrong(v, i, "operands outside the table");
+    bool is_uniform = qn__is_pure(x);
+    for (uint32_t a = 0; a < x->n_args; a++) {
+        uint32_t value = qn__args(k, i)[a];
+        if (x->op == QN_I_RESULT)
+            continue; /* names its region instruction, checked there */
+        if (value == 0 || value >= i)
+            return wrong(v, i, "an operand is not defined before");
+        const qn_inst *y = &k->inst[value];
+        if (y->type == QN_VOID)
+            return wrong(v, i, "an operand has no value");
+        if (!dominates(v, value) || is_open_region(v, value))
+            return wrong(v, i, "an operand is used outside its region");
+        bool is_reduction = y->op == QN_I_DIM && y->sub == QN_DIM_REDUCTION && x->op != QN_I_REDUCE;
+        if (is_reduction && !(v->reduced >> y->imm & 1))
+            return wrong(v, i, "a reduction index is used outside a reduce that names it");
+        is_uniform = is_uniform && v->uniform[value];
+    }
+    v->uniform[i] = is_uniform;
+    return true;
+}
+
+static bool all_i64(const verifier *v, uint32_t i, uint32_t first, uint32_t n)
+{
+    for (uint32_t a = first; a < first + n; a++)
+        if (arg_type(v, i, a) != QN_I64)
+            return false;
+    return true;
+}
+
+/* ---------------------------------------------------------------- pure ops */
+
+static bool check_table_op(verifier *v, uint32_t i)
+{
+    const qn_inst *x = &v->k->inst[i];
+    const qn_op_info *info = &qn__op_info[qn__pure(x)];
+    if (x->n_args != info->arity)
+        return wrong(v, i, "wrong number of operands");
+    uint32_t first = info->rule == QN_RULE_SELECT ? 1 : 0;
+    int type = arg_type(v, i, first);
+    for (uint32_t a = first; a < x->n_args; a++)
+        if (arg_type(v, i, a) != type)
+            return wrong(v, i, "operand types differ");
+    if (first && arg_type(v, i, 0) != QN_BOOL)
+        return wrong(v, i, "the condition is not bool");
+    if (!(qn__dtype_class(type) & info->classes))
+        return wrong(v, i, "operand type not taken");
+    if (x->type != (info->rule == QN_RULE_COMPARE ? QN_BOOL : type))
+        return wrong(v, i, "wrong result type");
+    bool divides = qn__pure(x) == QN_OP_div || qn__pure(x) == QN_OP_rem;
+    if (divides && qn__dtype_class(type) != QN_CLASS_F && arg_inst(v, i, 1)->op == QN_I_CONST &&
+        arg_inst(v, i, 1)->imm == 0)
+        return wrong(v, i, "division by constant 0");
+    return true;
+}
+
+/** extent and lower. */
+static bool check_extent(verifier *v, uint32_t i)
+{
+    const qn_inst *x = &v->k->inst[i];
+    return require(v, i,
+                   x->imm < (uint64_t)v->k->n_params && x->n_args == 0 && x->type == QN_I64 &&
+                       (int)x->sub < v->k->param[x->imm].rank,
+                   "names no dimension of a view parameter");
+}
+
+static bool check_param_value(verifier *v, uint32_t i)
+{
+    const qn_inst *x = &v->k->inst[i];
+    return require(v, i,
+                   x->imm < (uint64_t)v->k->n_params && x->n_args == 0 &&
+                       v->k->param[x->imm].rank == -1 && x->type == v->k->param[x->imm].dtype,
+                   "names no scalar parameter of its type");
+}
+
+static bool check_const(verifier *v, uint32_t i)
+{
+    const qn_inst *x = &v->k->inst[i];
+    return require(v, i,
+                   x->n_args == 0 && qn__dtype_class(x->type) &&
+                       qn__canonical(x->type, x->imm) == x->imm,
+                   "bits are not canonical");
+}
+
+/** cast and bitcast. */
+static bool check_cast(verifier *v, uint32_t i)
+{
+    const qn_inst *x = &v->k->inst[i];
+    if (x->n_args != 1 || !qn__dtype_class(x->type))
+        return wrong(v, i, "wrong operand or type");
+    if (x->op == QN_I_BITCAST)
+        return require(v, i, qn_dtype_bytes(x->type) == qn_dtype_bytes(arg_type(v, i, 0)),
+                       "sizes differ");
+    return require(v, i, x->type != QN_BOOL || qn__dtype_class(arg_type(v, i, 0)) != QN_CLASS_F,
+                   "float to bool");
+}
+
+/* ---------------------------------------------------------------- domain */
+
+static bool check_dim(verifier *v, uint32_t i)
+{
+    const qn_inst *x = &v->k->inst[i];
+    if (i >= v->k->body)
+        return wrong(v, i, "stands after the prologue");
+    if (v->n_dims == v->k->n_dims || x->imm != (uint64_t)v->n_dims || v->k->dim[v->n_dims] != i)
+        return wrong(v, i, "the table of dimensions disagrees");
+    if (x->n_args != 2 || x->type != QN_I64 || x->sub > QN_DIM_SEQUENTIAL || !all_i64(v, i, 0, 2))
+        return wrong(v, i, "wrong bounds, type or kind");
+    if (!v->uniform[qn__args(v->k, i)[0]] || !v->uniform[qn__args(v->k, i)[1]])
+        return wrong(v, i, "a bound depends on an index");
+    if (x->sub == QN_DIM_SEQUENTIAL && v->n_parallel)
+        return wrong(v, i, "sequential after parallel");
+    v->n_dims++;
+    v->n_parallel += x->sub == QN_DIM_PARALLEL;
+    return true;
+}
+
+/* ---------------------------------------------------------------- accesses */
+
+/** Combinations by number: whether a reduction or an atomic may use it. */
+static const struct {
+    bool is_reduction, is_atomic;
+} combines[QN_N_COMBINES] = {
+#define QN_X(name, number, text, is_reduction, is_atomic) [number] = {is_reduction, is_atomic},
+    QN_COMBINE_LIST(QN_X)
+#undef QN_X
+};
+
+static bool is_bitwise(int combine)
+{
+    return combine == QN_COMBINE_AND || combine == QN_COMBINE_OR || combine == QN_COMBINE_XOR;
+}
+
+static bool check_atomic(verifier *v, uint32_t i)
+{
+    const qn_inst *x = &v->k->inst[i];
+    if (x->sub >= QN_N_COMBINES || !combines[x->sub].is_atomic)
+        return wrong(v, i, "no atomic combination");
+    int cls = qn__dtype_class(x->type);
+    return require(v, i, cls != QN_CLASS_B && !(cls == QN_CLASS_F && is_bitwise(x->sub)),
+                   "type not taken");
+}
+
+/** load, store and atomic. */
+static bool check_access(verifier *v, uint32_t i)
+{
+    const qn_kernel *k = v->k;
+    const qn_inst *x = &k->inst[i];
+    if (x->imm >= (uint64_t)k->n_params || k->param[x->imm].rank < 0)
+        return wrong(v, i, "names no view parameter");
+    const qn_kernel_parameter *p = &k->param[x->imm];
+    uint32_t rank = (uint32_t)p->rank;
+    bool compares = x->op == QN_I_ATOMIC && x->sub == QN_COMBINE_COMPARE_EXCHANGE;
+    uint32_t n_values = x->op == QN_I_LOAD ? 0 : compares ? 2 : 1;
+    if (x->n_args != rank + n_values || !all_i64(v, i, 0, rank))
+        return wrong(v, i, "wrong indices");
+    for (uint32_t a = rank; a < x->n_args; a++)
+        if (arg_type(v, i, a) != p->dtype)
+            return wrong(v, i, "a value is not of the view's type");
+    if (x->type != (x->op == QN_I_STORE ? QN_VOID : p->dtype))
+        return wrong(v, i, "wrong result type");
+    if (x->op != QN_I_LOAD && ((p->traits & (QN_READ_ONLY | QN_RANDOM_ACCESS)) || v->reduced))
+        return wrong(v, i, v->reduced ? "inside a reduce" : "the view is read-only");
+    if (x->op == QN_I_LOAD ? !p->is_read : !p->is_written)
+        return wrong(v, i, "the parameter does not say so");
+    if (x->op == QN_I_ATOMIC && (!p->has_atomics || !check_atomic(v, i)))
+        return p->has_atomics ? false : wrong(v, i, "the parameter does not say so");
+    if (v->n_accesses == k->n_accesses || k->access[v->n_accesses].inst != i ||
+        k->access[v->n_accesses].site != v->n_accesses)
+        return wrong(v, i, "the table of accesses disagrees");
+    v->n_accesses++;
+    return true;
+}
+
+/* ---------------------------------------------------------------- regions */
+
+/** region[] of an instruction: see ir.h. */
+static bool check_region_numbers(verifier *v, uint32_t i)
+{
+    const qn_inst *x = &v->k->inst[i];
+    const uint32_t *r = x->region;
+    uint32_t limit = v->depth ? top(v)->end - 1 : v->k->n_insts; /* the yield stays outside */
+    bool has_regions = x->op >= QN_I_IF && x->op <= QN_I_REDUCE;
+    if (!has_regions)
+        return require(v, i, r[0] == i + 1 && r[1] == i + 1 && r[2] == i + 1, "has no regions");
+    if (r[0] != i + 1 || r[1] <= r[0] || r[2] < r[1] || r[2] > limit)
+        return wrong(v, i, "regions do not nest");
+    if (x->op == QN_I_WHILE ? r[1] == r[2] : (x->op != QN_I_IF && r[1] != r[2]))
+        return wrong(v, i, "wrong number of regions");
+    v->n_regions += r[1] == r[2] ? 1 : 2;
+    if (v->n_regions > QN_MAX_REGIONS)
+        return wrong(v, i, "too many regions");
+    return require(v, i, v->depth < QN_MAX_NESTING, "nested too deeply");
+}
+
+static bool check_reduce(verifier *v, uint32_t i, open_region *r)
+{
+    const qn_inst *x = &v->k->inst[i];
+    if (x->sub >= QN_N_COMBINES || !combines[x->sub].is_reduction || x->n_args < 1)
+        return wrong(v, i, "no reduction, or no dimensions");
+    if (x->imm < QN_INDEXED || x->imm > QN_ORDERED)
+        return wrong(v, i, "no order rule");
+    int last = -1;
+    for (uint32_t a = 0; a < x->n_args; a++) {
+        const qn_inst *d = arg_inst(v, i, a);
+        if (d->op != QN_I_DIM || d->sub != QN_DIM_REDUCTION || (int)d->imm <= last)
+            return wrong(v, i, "wrong dimensions");
+        last = (int)d->imm;
+        r->dims |= 1u << d->imm;
+    }
+    int cls = qn__dtype_class(x->type);
+    if (!cls || cls == (is_bitwise(x->sub) ? QN_CLASS_F : QN_CLASS_B))
+        return wrong(v, i, "type not taken");
+    return require(v, i, !(v->reduced & r->dims), "a dimension is reduced twice");
+}
+
+/** Checks the operands of if, for, while and reduce, and opens the first region. */
+static bool open_regions(verifier *v, uint32_t i)
+{
+    const qn_inst *x = &v->k->inst[i];
+    open_region r = {.inst = i, .begin = x->region[0], .end = x->region[1]};
+    uint32_t n_fixed = x->op == QN_I_FOR ? 2 : 1;
+    if (x->op == QN_I_REDUCE) {
+        if (!check_reduce(v, i, &r))
+            return false;
+    } else if (x->n_args < n_fixed || x->type != QN_VOID) {
+        return wrong(v, i, "wrong operands or type");
+    } else if (x->op == QN_I_IF) {
+        if (x->n_args != 1 || arg_type(v, i, 0) != QN_BOOL)
+            return wrong(v, i, "the condition is not one bool");
+    } else {
+        r.n = x->n_args - (int)n_fixed;
+        if (r.n > QN_MAX_CARRIED || !all_i64(v, i, 0, n_fixed))
+            return wrong(v, i, "wrong bounds, or too many carried values");
+        if (x->op == QN_I_FOR && (int64_t)x->imm <= 0)
+            return wrong(v, i, "the step is not positive");
+        if (x->op == QN_I_WHILE && !v->uniform[qn__args(v->k, i)[0]])
+            return wrong(v, i, "max_trips is not uniform");
+        for (int a = 0; a < r.n; a++)
+            r.type[a] = (uint8_t)arg_type(v, i, n_fixed + (uint32_t)a);
+    }
+    v->reduced |= r.dims;
+    v->open[v->depth++] = r;
+    return true;
+}
+
+/** index and carried: the first instructions of a loop's first region. */
+static bool check_carried(verifier *v, uint32_t i)
+{
+    const qn_inst *x = &v->k->inst[i];
+    open_region *r = top(v);
+    int op = r ? v->k->inst[r->inst].op : QN_I_NONE;
+    if (x->n_args != 0 || (op != QN_I_FOR && op != QN_I_WHILE))
+        return wrong(v, i, "stands outside a loop");
+    uint32_t first = v->k->inst[r->inst].region[0];
+    if (x->op == QN_I_INDEX)
+        return require(v, i, op == QN_I_FOR && i == first && x->type == QN_I64,
+                       "does not begin a for");
+    first += op == QN_I_FOR;
+    bool is_next =
+        r->n_seen < r->n && i == first + (uint32_t)r->n_seen && x->imm == (uint64_t)r->n_seen;
+    if (!is_next || x->type != r->type[r->n_seen])
+        return wrong(v, i, "no carried value of the loop");
+    r->n_seen++;
+    return true;
+}
+
+/** Whether the yield i gives n values of the types. */
+static bool check_yield_types(verifier *v, uint32_t i, int n, const uint8_t *types)
+{
+    bool is_right = v->k->inst[i].n_args == n;
+    for (int a = 0; is_right && a < n; a++)
+        is_right = arg_type(v, i, (uint32_t)a) == types[a];
+    return require(v, i, is_right, "wrong number or types of values");
+}
+
+/** The values that the open region must yield. */
+static bool check_yield_values(verifier *v, uint32_t i, open_region *r)
+{
+    const qn_inst *x = &v->k->inst[i], *region = &v->k->inst[r->inst];
+    bool is_first = r->begin == region->region[0];
+    if (region->op == QN_I_REDUCE)
+        return check_yield_types(v, i, 1, &region->type);
+    if (region->op == QN_I_WHILE && is_first)
+        return check_yield_types(v, i, 1, &(const uint8_t){QN_BOOL});
+    if (region->op != QN_I_IF || !is_first)
+        return check_yield_types(v, i, r->n, r->type);
+    if (x->n_args > QN_MAX_CARRIED || (x->n_args && region->region[1] == region->region[2]))
+        return wrong(v, i, "too many values, or an if with values without else");
+    r->n = x->n_args;
+    for (int a = 0; a < r->n; a++)
+        r->type[a] = (uint8_t)arg_type(v, i, (uint32_t)a);
+    return true;
+}
+
+/** The yield ends the open region; the next one begins, or the instruction is complete. */
+static bool check_yield(verifier *v, uint32_t i)
+{
+    open_region *r = top(v);
+    if (!r || i != r->end - 1 || v->k->inst[i].type != QN_VOID)
+        return wrong(v, i, "does not end a region");
+    const qn_inst *x = &v->k->inst[r->inst];
+    if (!check_yield_values(v, i, r))
+        return false;
+    if (r->n_seen != r->n && x->op != QN_I_IF)
+        return wrong(v, r->inst, "carried values are missing");
+    if (x->op == QN_I_FOR && v->k->inst[x->region[0]].op != QN_I_INDEX)
+        return wrong(v, r->inst, "the index is missing");
+    if (r->end < x->region[2]) {
+        r->begin = r->end;
+        r->end = x->region[2];
+        return true;
+    }
+    v->reduced &= ~r->dims;
+    v->with_results = r->inst;
+    v->next_result = 0;
+    v->n_results = r->n;
+    memcpy(v->result_type, r->type, sizeof r->type);
+    v->depth--;
+    return true;
+}
+
+/** result: the next one of the region instruction just before. */
+static bool check_result(verifier *v, uint32_t i)
+{
+    const qn_inst *x = &v->k->inst[i];
+    if (x->n_args != 1 || v->with_results == 0 || qn__args(v->k, i)[0] != v->with_results ||
+        x->imm != (uint64_t)v->next_result || v->next_result >= v->n_results ||
+        x->type != v->result_type[v->next_result])
+        return wrong(v, i, "no result of the instruction before");
+    v->next_result++;
+    return true;
+}
+
+/* ---------------------------------------------------------------- the walk */
+
+typedef bool rule_function(verifier *v, uint32_t i);
+
+static rule_function *const rules[QN_I_PURE] = {
+    [QN_I_CONST] = check_const,     [QN_I_PARAM] = check_param_value, [QN_I_EXTENT] = check_extent,
+    [QN_I_LOWER] = check_extent,    [QN_I_DIM] = check_dim,           [QN_I_CAST] = check_cast,
+    [QN_I_BITCAST] = check_cast,    [QN_I_LOAD] = check_access,       [QN_I_STORE] = check_access,
+    [QN_I_ATOMIC] = check_access,   [QN_I_IF] = open_regions,         [QN_I_FOR] = open_regions,
+    [QN_I_WHILE] = open_regions,    [QN_I_REDUCE] = open_regions,     [QN_I_INDEX] = check_carried,
+    [QN_I_CARRIED] = check_carried, [QN_I_YIELD] = check_yield,       [QN_I_RESULT] = check_result,
+};
+
+/** Whether an op uses qn_inst.sub or imm; the others hold 0 there. */
+static bool uses_sub(int op)
+{
+    return op == QN_I_EXTENT || op == QN_I_LOWER || op == QN_I_DIM || op == QN_I_ATOMIC ||
+           op == QN_I_REDUCE;
+}
+
+static bool uses_imm(int op)
+{
+    bool is_unused = op >= QN_I_PURE || op == QN_I_CAST || op == QN_I_BITCAST || op == QN_I_IF ||
+                     op == QN_I_WHILE || op == QN_I_INDEX || op == QN_I_YIELD;
+    return !is_unused;
+}
+
+static bool check_inst(verifier *v, uint32_t i)
+{
+    const qn_inst *x = &v->k->inst[i];
+    bool is_table_op = x->op > QN_I_PURE && x->op - QN_I_PURE < QN_N_TABLE_OPS;
+    if (!is_table_op && (x->op >= QN_I_PURE || !rules[x->op]))
+        return wrong(v, i, "no such op");
+    if ((x->sub && !uses_sub(x->op)) || (x->imm && !uses_imm(x->op)))
+        return wrong(v, i, "sub or imm is not 0");
+    if (x->op != QN_I_RESULT && v->next_result < v->n_results)
+        return wrong(v, i, "results are missing before it");
+    if (x->op != QN_I_RESULT)
+        v->with_results = 0;
+    if (x->parent != (v->depth ? top(v)->inst : 0))
+        return wrong(v, i, "wrong parent");
+    if (v->depth && i == top(v)->end - 1 && x->op != QN_I_YIELD)
+        return wrong(v, i, "ends a region without yield");
+    if (i < v->k->body && !qn__is_pure(x) && x->op != QN_I_DIM)
+        return wrong(v, i, "stands in the prologue");
+    if (!check_region_numbers(v, i) || !check_operands(v, i))
+        return false;
+    if (i < v->k->body && x->op != QN_I_DIM && !v->uniform[i])
+        return wrong(v, i, "stands in the prologue and uses an index");
+    return is_table_op ? check_table_op(v, i) : rules[x->op](v, i);
+}
+
+static bool check_end(verifier *v)
+{
+    const qn_kernel *k = v->k;
+    uint32_t body = k->n_dims ? k->dim[k->n_dims - 1] + 1 : 1;
+    const char *what = v->n_dims != k->n_dims           ? "dimensions"
+                       : v->n_accesses != k->n_accesses ? "accesses"
+                       : v->next_result < v->n_results  ? "results"
+                       : k->body != body                ? "prologue"
+                                                        : NULL;
+    if (what)
+        qn__fail(v->err, QN_ERR_VERIFY, "qn_finish: %s are not what the kernel says", what);
+    return !what;
+}
+
+qn_status qn__verify(const qn_kernel *k, qn_error *err)
+{
+    qn_status status = qn__verify_tables(k, err);
+    if (status)
+        return status;
+    verifier v = {.k = k, .err = err, .uniform = qn__zalloc(k->n_insts, 1)};
+    if (!v.uniform)
+        return qn__fail(err, QN_ERR_MEMORY, "qn_finish: out of memory");
+    bool is_right = true;
+    for (uint32_t i = 1; is_right && i < k->n_insts; i++)
+        is_right = check_inst(&v, i);
+    is_right = is_right && check_end(&v);
+    qn__free(v.uniform);
+    return is_right ? qn__verify_uses(k, err) : QN_ERR_VERIFY;
+}
