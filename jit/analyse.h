@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * analyse.h: what each value of a kernel looks like across the lanes of a vector, and i64 values as affine functions of
+ * the domain's indices. Knows no LLVM.
+ */
+#ifndef QN_JIT_ANALYSE_H
+#define QN_JIT_ANALYSE_H
+
+#include "jit/jit.h"
+
+/** Across the lanes: the same, first + lane x step (i64 only, wrapping), or anything. */
+enum { QN_UNIFORM = 0, QN_LINEAR = 1, QN_VARYING = 2 };
+
+/** constant + sum of coef[d] x index of domain dimension d + sum of sym_coef[s] x value sym[s]; all wrapping. */
+typedef struct qn_affine {
+    int64_t constant;
+    int64_t coef[QN_MAX_RANK];
+    uint32_t sym[2]; /* instruction numbers, 0: none */
+    int64_t sym_coef[2];
+} qn_affine;
+
+typedef struct qn_value_info {
+    uint8_t shape;     /* QN_UNIFORM, ... */
+    bool depends_jam;  /* differs between jammed iterations */
+    bool has_affine;   /* i64: affine[i] is valid (always true for i64 values) */
+    uint32_t deps;     /* bit d: depends on domain dimension d */
+} qn_value_info;
+
+typedef struct qn_analysis {
+    qn_value_info *value; /* [k->n_insts] */
+    qn_affine *affine;    /* [k->n_insts] */
+} qn_analysis;
+
+/** Analyses for a lane dimension and a jammed dimension (-1: none). False if memory runs out. */
+bool qn__analyse(const qn_kernel *k, const qn_facts *f, int lane_dim, int jam_dim, qn_analysis *out);
+void qn__analysis_release(qn_analysis *a);
+
+/** Whether an i64 value is a known constant; stores it. */
+bool qn__known(const qn_analysis *a, uint32_t value, int64_t *constant);
+/** Elements the address of an access moves per step of domain dimension d; false if it is not a known constant
+ *  (data-dependent, dynamic stride, several digits). Uniform dimensions give 0. */
+bool qn__access_stride(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t inst, int d,
+                       int64_t *stride);
+/** Whether control flow on this value differs between lanes or jammed iterations. */
+static inline bool qn__is_divergent(const qn_analysis *a, uint32_t value)
+{
+    return a->value[value].shape != QN_UNIFORM || a->value[value].depends_jam;
+}
+/** Whether a region stores, loads, loops or branches: worth a real branch around it. */
+bool qn__region_has_memory(const qn_kernel *k, uint32_t begin, uint32_t end);
+/** Whether the loop (for or while) at i runs a different number of trips in different lanes. */
+bool qn__loop_is_divergent(const qn_kernel *k, const qn_analysis *a, uint32_t i);
+
+#endif

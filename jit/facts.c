@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * facts.c: what generated code may rely on. Collects the facts of checked arguments under a policy, and fills the
+ * argument block of a launch. Everything collected is in the key (key.c), so nothing is assumed that a later launch with
+ * the same key does not have.
+ *
+ * Slots, in this order: for each parameter a view has its data pointer, then for each dimension the lower bound, the
+ * extent, and for each digit the extent and the stride, each only if it is dynamic; a scalar has one slot unless it is
+ * constant. The extent of the last digit of a dimension is never read and has no slot.
+ */
+#include "jit/jit.h"
+
+#include <string.h>
+
+enum { DEFAULT_CACHE_CLASS = 25, MAX_ALIGN = 6 };
+
+/* ---------------------------------------------------------------- one fact */
+
+static qn_fact exact(int64_t value)
+{
+    return (qn_fact){.kind = QN_FACT_EXACT, .slot = -1, .value = value};
+}
+
+/** A fact that is exact unless `is_dynamic`; then it takes the next slot. */
+static qn_fact fact_of(qn_facts *f, int64_t value, bool is_dynamic)
+{
+    return is_dynamic ? (qn_fact){.kind = QN_FACT_DYNAMIC, .slot = f->n_slots++, .value = 0} : exact(value);
+}
+
+/* ---------------------------------------------------------------- views */
+
+/** What a policy says of one parameter. */
+typedef struct choice {
+    bool all_dynamic;
+    uint32_t extents; /* bit d: the extent of dimension d is dynamic */
+} choice;
+
+static choice choice_of(const qn_policy *policy, int p)
+{
+    choice c = {.all_dynamic = false, .extents = 0};
+    if (policy) {
+        c.all_dynamic = policy->all_dynamic;
+        c.extents = policy->dynamic_extents ? policy->dynamic_extents[p] : 0;
+    }
+    if (c.all_dynamic)
+        c.extents = UINT32_MAX;
+    return c;
+}
+
+/** Is the stride left to the argument block? Strides 0 and 1 never are: they choose the kind of access. */
+static bool is_stride_dynamic(choice c, int64_t stride)
+{
+    return stride != 0 && stride != 1 && (c.all_dynamic || c.extents != 0);
+}
+
+static uint64_t divisor(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+static int alignment_class(uint64_t bytes)
+{
+    if (bytes == 0)
+        return MAX_ALIGN;
+    int n = 0;
+    while (n < MAX_ALIGN && (bytes >> n & 1) == 0)
+        n++;
+    return n;
+}
+
+/** Collects dimension d; *common is the common divisor in bytes of the data address and of the strides so far. */
+static void collect_dim(qn_facts *f, qn_dim_fact *out, const qn_view *v, int d, choice c, uint64_t *common)
+{
+    const qn_dim *dim = &v->layout.dim[d];
+    bool is_extent_dynamic = (c.extents >> d & 1) != 0;
+    out->lower = fact_of(f, dim->lower, c.all_dynamic && dim->lower != 0);
+    out->extent = fact_of(f, dim->extent, is_extent_dynamic);
+    out->first_digit = 0;
+    out->n_digits = 0;
+    if (v->layout.projected >> d & 1)
+        return;
+    qn_digit one;
+    int n;
+    const qn_digit *digit = qn__layout_dim_digits(&v->layout, d, &one, &n);
+    out->first_digit = f->n_digits;
+    out->n_digits = n;
+    for (int i = 0; i < n; i++) {
+        bool is_last = i + 1 == n;
+        bool is_single = is_last ? n == 1 && dim->extent == 1 && !is_extent_dynamic : digit[i].extent == 1;
+        int64_t stride = is_single ? 0 : digit[i].stride;
+        qn_digit_fact *fact = &f->digit[f->n_digits++];
+        fact->extent = exact(is_last ? 0 : digit[i].extent);
+        fact->stride = fact_of(f, stride, is_stride_dynamic(c, stride));
+        if (stride != 1)
+            *common = divisor(*common, (uint64_t)stride * (uint64_t)qn_dtype_bytes(v->dtype));
+    }
+}
+
+static void collect_view(qn_facts *f, qn_param_fact *out, const qn_view *v, choice c)
+{
+    uint64_t common = (uint64_t)(uintptr_t)v->data;
+    out->is_view = 1;
+    out->slot = f->n_slots++;
+    for (int d = 0; d < v->layout.rank; d++)
+        collect_dim(f, &out->dim[d], v, d, c, &common);
+    out->align = alignment_class(common);
+}
+
+static void collect_scalar(qn_facts *f, qn_param_fact *out, int dtype, uint64_t bits, bool is_constant)
+{
+    out->is_constant = is_constant;
+    out->slot = is_constant ? -1 : f->n_slots++;
+    out->bits = is_constant ? qn__canonical(dtype, bits) : 0;
+}
+
+/* ---------------------------------------------------------------- the domain */
+
+/** Whether a prologue instruction is known from exact facts alone; `known` has the answers for those before it. */
+static bool is_known(const qn_kernel *k, const qn_facts *f, uint32_t i, const uint8_t *known)
+{
+    const qn_inst *x = &k->inst[i];
+    if (x->op == QN_I_PARAM)
+        return f->param[x->imm].is_constant != 0;
+    if (x->op == QN_I_EXTENT)
+        return f->param[x->imm].dim[x->sub].extent.kind == QN_FACT_EXACT;
+    if (x->op == QN_I_LOWER)
+        return f->param[x->imm].dim[x->sub].lower.kind == QN_FACT_EXACT;
+    for (int j = 0; j < x->n_args; j++)
+        if (!known[qn__args(k, i)[j]])
+            return false;
+    return true;
+}
+
+/** Exact where everything that begin and end depend on is; else they are computed from the prologue and have no slot. */
+static bool collect_domain(qn_facts *f, const qn_kernel *k, const qn_domain *domain)
+{
+    uint8_t *known = qn__zalloc(k->body + 1, 1);
+    if (!known)
+        return false;
+    for (uint32_t i = 1; i < k->body; i++)
+        known[i] = is_known(k, f, i, known);
+    for (int d = 0; d < k->n_dims; d++) {
+        const uint32_t *bound = qn__args(k, k->dim[d]);
+        const qn_fact dynamic = {.kind = QN_FACT_DYNAMIC, .slot = -1, .value = 0};
+        f->begin[d] = known[bound[0]] ? exact(domain->begin[d]) : dynamic;
+        f->end[d] = known[bound[1]] ? exact(domain->end[d]) : dynamic;
+    }
+    qn__free(known);
+    return true;
+}
+
+/* ---------------------------------------------------------------- all of it */
+
+static int32_t count_digits(const qn_kernel *k, const qn_arg *args)
+{
+    int32_t n = 0;
+    for (int p = 0; p < k->n_params; p++)
+        for (int d = 0; d < k->param[p].rank; d++)
+            n += qn_layout_digits(&args[p].view->layout, d, NULL);
+    return n;
+}
+
+static bool allocate(qn_facts *f, const qn_kernel *k, const qn_arg *args)
+{
+    f->param = qn__zalloc((size_t)k->n_params + 1, sizeof *f->param);
+    f->digit = qn__zalloc((size_t)count_digits(k, args) + 1, sizeof *f->digit);
+    f->proved = qn__zalloc((size_t)k->n_accesses + 1, 1);
+    return f->param && f->digit && f->proved;
+}
+
+qn_status qn__facts_collect(const qn_kernel *k, const qn_arg *args, const qn_domain *domain,
+                            const uint8_t *proved, const qn_options *o, const qn_policy *policy,
+                            int isa, bool is_ordered, qn_facts *out, qn_error *err)
+{
+    qn_facts f = {.n_params = k->n_params, .n_dims = k->n_dims, .n_accesses = k->n_accesses, .isa = isa};
+    f.checks = o ? o->checks : QN_CHECKS_REPORT;
+    f.is_ordered = is_ordered;
+    f.cache_class = DEFAULT_CACHE_CLASS;
+    if (o)
+        f.plan = o->plan;
+    if (!allocate(&f, k, args)) {
+        qn__facts_release(&f);
+        return qn__fail(err, QN_ERR_MEMORY, "qn__facts_collect: kernel \"%s\": no memory", k->name);
+    }
+    for (uint32_t site = 0; site < k->n_accesses; site++)
+        f.proved[site] = proved && proved[site];
+    for (int p = 0; p < k->n_params; p++) {
+        if (k->param[p].rank >= 0)
+            collect_view(&f, &f.param[p], args[p].view, choice_of(policy, p));
+        else
+            collect_scalar(&f, &f.param[p], k->param[p].dtype, args[p].bits, policy && policy->constant_scalars);
+    }
+    if (!collect_domain(&f, k, domain)) {
+        qn__facts_release(&f);
+        return qn__fail(err, QN_ERR_MEMORY, "qn__facts_collect: kernel \"%s\": no memory", k->name);
+    }
+    *out = f;
+    return QN_OK;
+}
+
+void qn__facts_release(qn_facts *f)
+{
+    if (!f)
+        return;
+    qn__free(f->param);
+    qn__free(f->digit);
+    qn__free(f->proved);
+    memset(f, 0, sizeof *f);
+}
+
+/* ---------------------------------------------------------------- the argument block */
+
+static void fill(const qn_fact *fact, int64_t value, int64_t *slots)
+{
+    if (fact->kind == QN_FACT_DYNAMIC)
+        slots[fact->slot] = value;
+}
+
+static void fill_view(const qn_facts *f, const qn_param_fact *param, const qn_view *v, int64_t *slots)
+{
+    slots[param->slot] = (int64_t)(intptr_t)v->data;
+    for (int d = 0; d < v->layout.rank; d++) {
+        const qn_dim_fact *dim = &param->dim[d];
+        fill(&dim->lower, v->layout.dim[d].lower, slots);
+        fill(&dim->extent, v->layout.dim[d].extent, slots);
+        if (dim->n_digits == 0)
+            continue;
+        qn_digit one;
+        int n;
+        const qn_digit *digit = qn__layout_dim_digits(&v->layout, d, &one, &n);
+        for (int i = 0; i < n; i++) {
+            fill(&f->digit[dim->first_digit + i].extent, digit[i].extent, slots);
+            fill(&f->digit[dim->first_digit + i].stride, digit[i].stride, slots);
+        }
+    }
+}
+
+void qn__facts_fill(const qn_facts *f, const qn_kernel *k, const qn_arg *args, int64_t *slots)
+{
+    for (int p = 0; p < f->n_params; p++) {
+        const qn_param_fact *param = &f->param[p];
+        if (param->is_view)
+            fill_view(f, param, args[p].view, slots);
+        else if (!param->is_constant)
+            slots[param->slot] = (int64_t)qn__canonical(k->param[p].dtype, args[p].bits);
+    }
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jit.h: from a kernel and facts about its arguments to machine code, as bytes. jit/ neither caches nor launches.
+ *
+ * facts.c, key.c   in libquern: what is known about arguments, as a canonical byte string (the key)
+ * plan.c           in the provider: how the domain is walked; data in, data out, no LLVM
+ * analyse.c        in the provider: shapes of values (uniform, linear, varying) and affine addresses, no LLVM
+ * llvm_*.c         in the provider: lowering and emission; the only files that include LLVM headers
+ * elf.c            in the provider: object file -> relocation-free blob
+ * provider.h       the one function between the two libraries
+ */
+#ifndef QN_JIT_JIT_H
+#define QN_JIT_JIT_H
+
+#include "ir/ir.h"
+
+/* ---------------------------------------------------------------- facts (jit/facts.c) */
+
+/** A number that the code may rely on (exact) or must read from the argument block (dynamic). */
+enum { QN_FACT_EXACT = 0, QN_FACT_DYNAMIC = 1 };
+typedef struct qn_fact {
+    int32_t kind;
+    int32_t slot;  /* dynamic: index in the argument block */
+    int64_t value; /* exact */
+} qn_fact;
+
+typedef struct qn_digit_fact {
+    qn_fact extent; /* of the last digit of a dimension: never read */
+    qn_fact stride; /* elements */
+} qn_digit_fact;
+
+typedef struct qn_dim_fact {
+    qn_fact lower, extent;
+    int32_t first_digit, n_digits; /* in qn_facts.digit; 0 digits: projected */
+} qn_dim_fact;
+
+typedef struct qn_param_fact {
+    int32_t slot;      /* of the data pointer, or of the scalar's bits if it is not constant */
+    int32_t is_view;
+    int32_t is_constant; /* scalar: `bits` is exact */
+    int32_t align;     /* view: log2 of the alignment of data and all strides together, at most 6 */
+    uint64_t bits;
+    qn_dim_fact dim[QN_MAX_RANK];
+} qn_param_fact;
+
+/** Everything the code depends on besides the kernel. */
+typedef struct qn_facts {
+    int32_t n_params, n_dims, n_slots, n_digits;
+    uint32_t n_accesses;
+    int32_t isa;        /* QN_ISA_V3 or QN_ISA_V4 */
+    int32_t checks;     /* QN_CHECKS_... */
+    int32_t is_ordered; /* overlap: scalar code in iteration order */
+    int32_t cache_class; /* log2 of the last-level cache in bytes */
+    qn_plan_options plan;
+    qn_fact begin[QN_MAX_RANK], end[QN_MAX_RANK]; /* of the domain; dynamic ones are computed from the prologue */
+    qn_param_fact *param;
+    qn_digit_fact *digit;
+    uint8_t *proved; /* per access site: in range for the whole domain */
+} qn_facts;
+
+/** How much of the arguments becomes constant. Bit d of a mask: dimension d of that parameter is dynamic. */
+typedef struct qn_policy {
+    bool all_dynamic;         /* every extent, stride, lower bound but unit and zero strides */
+    const uint32_t *dynamic_extents; /* per parameter, may be NULL: extents (and the strides that follow) left dynamic */
+    bool constant_scalars;
+} qn_policy;
+
+/** Collects facts of checked arguments. `proved` is copied. On success qn__facts_release frees the arrays. */
+qn_status qn__facts_collect(const qn_kernel *k, const qn_arg *args, const qn_domain *domain,
+                            const uint8_t *proved, const qn_options *o, const qn_policy *policy,
+                            int isa, bool is_ordered, qn_facts *out, qn_error *err);
+void qn__facts_release(qn_facts *f);
+/** Fills the argument block (n_slots entries) for the arguments. */
+void qn__facts_fill(const qn_facts *f, const qn_kernel *k, const qn_arg *args, int64_t *slots);
+
+/* ---------------------------------------------------------------- key (jit/key.c) */
+
+/** Canonical bytes of facts, field by field; the same facts give the same bytes. */
+void qn__key_encode(const qn_facts *f, qn_text *out);
+/** The inverse; errors on malformed bytes. */
+qn_status qn__key_decode(const void *key, size_t n, qn_facts *out, qn_error *err);
+/** The same as text, one fact a line. */
+void qn__key_print(const qn_facts *f, const qn_kernel *k, qn_text *out);
+
+/* ---------------------------------------------------------------- plan (jit/plan.c) */
+
+enum { QN_REMAINDER_NONE = 0, QN_REMAINDER_MASK = 1, QN_REMAINDER_SCALAR = 2 };
+
+/** How the domain is walked. A plan is data: printed, overridable field by field, kept with the code. */
+typedef struct qn_plan {
+    int32_t n_loops;             /* sequential and parallel dimensions */
+    int32_t order[QN_MAX_RANK];  /* domain dimension numbers, outermost first; the lane dimension, if parallel, is last */
+    int32_t lane_dim;            /* dimension whose iterations are lanes; -1: scalar code. May be a reduction dimension */
+    int32_t width;               /* lanes of one vector */
+    int32_t unroll;              /* vectors of the lane dimension in one step */
+    int32_t jam_dim, jam;        /* second jammed parallel dimension, -1 and 1 if none */
+    int32_t remainder;           /* what follows the last full step of the lane dimension */
+    int64_t tile[QN_MAX_RANK];   /* cache tile of each dimension, 0: none */
+    int32_t streams;             /* 1: non-temporal stores */
+    int32_t split_dim;           /* domain dimension that threads divide, -1: none */
+    int64_t granule;             /* its chunks start at multiples of this, counted from its begin */
+} qn_plan;
+
+/** Makes the plan. Pure: same kernel and facts, same plan. Never fails: the fallback is scalar code as declared. */
+void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out);
+void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out);
+
+/* ---------------------------------------------------------------- generated code */
+
+/**
+ * The entry of generated code. slots: the argument block. range: [0], [1] the chunk of the split dimension (its whole
+ * range when there is none: ignored then), then begin and end of each sequential dimension in order. fault: cleared by
+ * the caller; several chunks have one each.
+ */
+typedef void (*qn_entry)(const int64_t *slots, const int64_t *range, qn_fault *fault);
+
+/** What a launch must know of a blob; kept with it. */
+typedef struct qn_blob_info {
+    int32_t split_dim;    /* -1: one chunk */
+    int32_t n_sequential; /* dimensions */
+    int64_t granule;
+    uint32_t entry;       /* offset of the entry in the code */
+    uint32_t align;       /* of the code, a power of two <= 4096 */
+} qn_blob_info;
+
+/** ELF object -> blob (jit/elf.c). Sections .text and .rodata*, relocations PC32, PLT32, PC64 between them only; anything
+ *  else is QN_ERR_INTERNAL naming it. Appends the bytes to `code`. */
+qn_status qn__elf_to_blob(const void *object, size_t n, const char *symbol, qn_text *code,
+                          uint32_t *entry, uint32_t *align, qn_error *err);
+
+#endif

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * key.c: facts as canonical bytes, back, and as text. The bytes are written field by field, little endian, without
+ * padding: 32-bit words for counts and choices, 64-bit words for values, and one byte for a small class. The same facts
+ * give the same bytes, and what the bytes hold is all that generated code depends on besides the kernel.
+ *
+ * One list of fields serves both directions: a codec either appends to a text or takes from a byte string. Reading
+ * trusts nothing: every number is checked, slots must count up in the order of facts.c, and nothing may be left over.
+ */
+#include "jit/jit.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define MAGIC 0x314b4e51u /* "QNK1" */
+
+enum { MAX_FACT_DIGITS = QN_MAX_PARAMS * QN_MAX_DIGITS };
+
+/** Writes to `out`, or reads [at, end) when `out` is NULL. `bad` names the first field that was refused. */
+typedef struct codec {
+    qn_text *out;
+    const uint8_t *at, *end;
+    const char *bad;
+    int32_t next_slot, next_digit;
+} codec;
+
+static void refuse(codec *c, const char *field)
+{
+    if (!c->bad)
+        c->bad = field;
+}
+
+/* ---------------------------------------------------------------- numbers */
+
+static void write_number(codec *c, uint64_t value, int n_bytes)
+{
+    uint8_t bytes[8];
+    for (int i = 0; i < n_bytes; i++)
+        bytes[i] = (uint8_t)(value >> (8 * i));
+    qn__text_bytes(c->out, bytes, (size_t)n_bytes);
+}
+
+static uint64_t read_number(codec *c, int n_bytes, const char *field)
+{
+    if (c->bad || c->end - c->at < n_bytes) {
+        refuse(c, field);
+        return 0;
+    }
+    uint64_t value = 0;
+    for (int i = 0; i < n_bytes; i++)
+        value |= (uint64_t)c->at[i] << (8 * i);
+    c->at += n_bytes;
+    return value;
+}
+
+static void code_u64(codec *c, uint64_t *value, const char *field)
+{
+    if (c->out)
+        write_number(c, *value, 8);
+    else
+        *value = read_number(c, 8, field);
+}
+
+static void code_i64(codec *c, int64_t *value, const char *field)
+{
+    uint64_t bits = (uint64_t)*value;
+    code_u64(c, &bits, field);
+    *value = (int64_t)bits;
+}
+
+/** A 32-bit number in [low, high]. What is refused reads as `low`, so that counts stay usable. */
+static void code_i32(codec *c, int32_t *value, int32_t low, int32_t high, const char *field)
+{
+    if (c->out) {
+        write_number(c, (uint32_t)*value, 4);
+        return;
+    }
+    uint32_t bits = (uint32_t)read_number(c, 4, field);
+    int64_t number = bits > INT32_MAX ? (int64_t)bits - ((int64_t)1 << 32) : (int64_t)bits;
+    if (number < low || number > high) {
+        refuse(c, field);
+        number = low;
+    }
+    *value = (int32_t)number;
+}
+
+static void code_u8(codec *c, uint8_t *value, uint8_t high, const char *field)
+{
+    if (c->out) {
+        write_number(c, *value, 1);
+        return;
+    }
+    uint64_t number = read_number(c, 1, field);
+    if (number > high)
+        refuse(c, field);
+    *value = number > high ? 0 : (uint8_t)number;
+}
+
+/* ---------------------------------------------------------------- facts */
+
+/** A fact: its kind, then the value of an exact one. The slot of a dynamic one follows from the order. */
+static void code_fact(codec *c, qn_fact *fact, bool has_slot, const char *field)
+{
+    uint8_t kind = (uint8_t)fact->kind;
+    code_u8(c, &kind, QN_FACT_DYNAMIC, field);
+    if (kind == QN_FACT_EXACT)
+        code_i64(c, &fact->value, field);
+    if (c->out)
+        return;
+    fact->kind = kind;
+    fact->slot = kind == QN_FACT_DYNAMIC && has_slot ? c->next_slot++ : -1;
+}
+
+static void code_plan(codec *c, qn_plan_options *plan)
+{
+    code_i32(c, &plan->lane_dim, -1, QN_MAX_RANK, "lane_dim");
+    code_i32(c, &plan->width, 0, 64, "width");
+    code_i32(c, &plan->unroll, 0, 8, "unroll");
+    code_i32(c, &plan->jam_dim, 0, QN_MAX_RANK, "jam_dim");
+    code_i32(c, &plan->jam, 0, 16, "jam");
+    for (int d = 0; d < QN_MAX_RANK; d++)
+        code_i32(c, &plan->order[d], 0, QN_MAX_RANK, "order");
+    if (plan->width & (plan->width - 1))
+        refuse(c, "width");
+}
+
+static void code_digits(codec *c, qn_facts *f, qn_dim_fact *dim)
+{
+    code_i32(c, &dim->n_digits, 0, QN_MAX_DIGITS, "n_digits");
+    if (!c->out) {
+        dim->first_digit = dim->n_digits ? c->next_digit : 0;
+        if (dim->n_digits > f->n_digits - c->next_digit) {
+            refuse(c, "n_digits");
+            dim->n_digits = 0;
+        }
+        c->next_digit += dim->n_digits;
+    }
+    for (int i = 0; i < dim->n_digits; i++) {
+        qn_digit_fact *digit = &f->digit[dim->first_digit + i];
+        bool is_last = i + 1 == dim->n_digits;
+        code_fact(c, &digit->extent, !is_last, "digit extent");
+        code_fact(c, &digit->stride, true, "digit stride");
+        if (digit->extent.kind == QN_FACT_EXACT && (is_last ? digit->extent.value != 0 : digit->extent.value < 1))
+            refuse(c, "digit extent");
+        if (is_last && digit->extent.kind != QN_FACT_EXACT)
+            refuse(c, "digit extent");
+    }
+}
+
+/** Dimensions that say nothing at the end are left out: the rank is the kernel's. */
+static int32_t count_dims(const qn_param_fact *param)
+{
+    int32_t n = QN_MAX_RANK;
+    for (; n > 0; n--) {
+        const qn_dim_fact *dim = &param->dim[n - 1];
+        if (dim->n_digits || dim->lower.kind || dim->lower.value || dim->extent.kind || dim->extent.value)
+            break;
+    }
+    return n;
+}
+
+static void code_view(codec *c, qn_facts *f, qn_param_fact *param)
+{
+    int32_t n_dims = c->out ? count_dims(param) : 0;
+    code_i32(c, &param->align, 0, 6, "align");
+    code_i32(c, &n_dims, 0, QN_MAX_RANK, "number of dimensions");
+    if (!c->out)
+        param->slot = c->next_slot++;
+    for (int d = 0; d < n_dims; d++) {
+        qn_dim_fact *dim = &param->dim[d];
+        code_fact(c, &dim->lower, true, "lower bound");
+        code_fact(c, &dim->extent, true, "extent");
+        if (dim->extent.value < 0)
+            refuse(c, "extent");
+        code_digits(c, f, dim);
+    }
+    if (!c->out && n_dims != count_dims(param))
+        refuse(c, "number of dimensions");
+    for (int d = n_dims; d < QN_MAX_RANK && !c->out; d++)
+        param->dim[d].lower.slot = param->dim[d].extent.slot = -1;
+}
+
+static void code_param(codec *c, qn_facts *f, qn_param_fact *param)
+{
+    code_i32(c, &param->is_view, 0, 1, "kind of parameter");
+    if (param->is_view) {
+        code_view(c, f, param);
+        return;
+    }
+    code_i32(c, &param->is_constant, 0, 1, "kind of scalar");
+    if (param->is_constant)
+        code_u64(c, &param->bits, "bits");
+    if (!c->out)
+        param->slot = param->is_constant ? -1 : c->next_slot++;
+}
+
+static void code_counts(codec *c, qn_facts *f)
+{
+    int32_t n_accesses = (int32_t)f->n_accesses;
+    code_i32(c, &f->n_params, 0, QN_MAX_PARAMS, "n_params");
+    code_i32(c, &f->n_dims, 0, QN_MAX_RANK, "n_dims");
+    code_i32(c, &f->n_slots, 0, INT32_MAX, "n_slots");
+    code_i32(c, &f->n_digits, 0, MAX_FACT_DIGITS, "n_digits");
+    code_i32(c, &n_accesses, 0, QN_MAX_OPS, "n_accesses");
+    code_i32(c, &f->isa, QN_ISA_V3, QN_ISA_V4, "isa");
+    code_i32(c, &f->checks, QN_CHECKS_REPORT, QN_CHECKS_NONE, "checks");
+    code_i32(c, &f->is_ordered, 0, 1, "is_ordered");
+    code_i32(c, &f->cache_class, 0, 62, "cache_class");
+    f->n_accesses = (uint32_t)n_accesses;
+}
+
+/** Everything after the counts; the arrays are there. */
+static void code_rest(codec *c, qn_facts *f)
+{
+    code_plan(c, &f->plan);
+    for (int d = 0; d < f->n_dims; d++) {
+        code_fact(c, &f->begin[d], false, "begin");
+        code_fact(c, &f->end[d], false, "end");
+    }
+    for (int p = 0; p < f->n_params; p++)
+        code_param(c, f, &f->param[p]);
+    for (uint32_t site = 0; site < f->n_accesses; site++)
+        code_u8(c, &f->proved[site], 1, "proved");
+}
+
+void qn__key_encode(const qn_facts *f, qn_text *out)
+{
+    qn_facts facts = *f; /* the codec takes pointers for both directions; writing changes nothing */
+    codec c = {.out = out};
+    write_number(&c, MAGIC, 4);
+    code_counts(&c, &facts);
+    code_rest(&c, &facts);
+}
+
+qn_status qn__key_decode(const void *key, size_t n, qn_facts *out, qn_error *err)
+{
+    if (!key || !out)
+        return qn__fail(err, QN_ERR_ARGUMENT, "qn__key_decode: %s is NULL", key ? "out" : "key");
+    codec c = {.at = key, .end = (const uint8_t *)key + n};
+    qn_facts f = {0};
+    if (read_number(&c, 4, "magic") != MAGIC)
+        refuse(&c, "magic");
+    code_counts(&c, &f);
+    if (!c.bad && (size_t)f.n_digits + f.n_accesses > n)
+        refuse(&c, "counts");
+    if (!c.bad) {
+        f.param = qn__zalloc((size_t)f.n_params + 1, sizeof *f.param);
+        f.digit = qn__zalloc((size_t)f.n_digits + 1, sizeof *f.digit);
+        f.proved = qn__zalloc((size_t)f.n_accesses + 1, 1);
+        if (!f.param || !f.digit || !f.proved) {
+            qn__facts_release(&f);
+            return qn__fail(err, QN_ERR_MEMORY, "qn__key_decode: no memory for a key of %zu bytes", n);
+        }
+        code_rest(&c, &f);
+    }
+    if (!c.bad && (c.next_slot != f.n_slots || c.next_digit != f.n_digits || c.at != c.end))
+        refuse(&c, c.at != c.end ? "end" : "counts");
+    if (c.bad) {
+        qn__facts_release(&f);
+        return qn__fail(err, QN_ERR_INTERNAL, "qn__key_decode: malformed key of %zu bytes: %s", n, c.bad);
+    }
+    *out = f;
+    return QN_OK;
+}
+
+/* ---------------------------------------------------------------- text */
+
+static void print_fact(qn_text *out, const qn_fact *fact)
+{
+    if (fact->kind == QN_FACT_EXACT)
+        qn__text_add(out, "%" PRId64, fact->value);
+    else if (fact->slot >= 0)
+        qn__text_add(out, "slot %" PRId32, fact->slot);
+    else
+        qn__text_add(out, "computed");
+}
+
+static void print_dim(qn_text *out, const qn_facts *f, const qn_dim_fact *dim, int d)
+{
+    qn__text_add(out, "  dimension %d: lower ", d);
+    print_fact(out, &dim->lower);
+    qn__text_add(out, ", extent ");
+    print_fact(out, &dim->extent);
+    if (dim->n_digits == 0)
+        qn__text_add(out, ", any index");
+    for (int i = 0; i < dim->n_digits; i++) {
+        const qn_digit_fact *digit = &f->digit[dim->first_digit + i];
+        if (i + 1 < dim->n_digits) {
+            qn__text_add(out, ", digit of ");
+            print_fact(out, &digit->extent);
+        }
+        qn__text_add(out, ", stride ");
+        print_fact(out, &digit->stride);
+    }
+    qn__text_add(out, "\n");
+}
+
+static void print_param(qn_text *out, const qn_facts *f, int p, const char *name, int rank)
+{
+    const qn_param_fact *param = &f->param[p];
+    if (!param->is_view) {
+        qn__text_add(out, "scalar %s: ", name);
+        if (param->is_constant)
+            qn__text_add(out, "0x%" PRIx64 "\n", param->bits);
+        else
+            qn__text_add(out, "slot %" PRId32 "\n", param->slot);
+        return;
+    }
+    qn__text_add(out, "view %s: data slot %" PRId32 ", aligned to %d\n", name, param->slot, 1 << param->align);
+    for (int d = 0; d < rank; d++)
+        print_dim(out, f, &param->dim[d], d);
+}
+
+static void print_plan(qn_text *out, const qn_plan_options *plan)
+{
+    const struct {
+        const char *name;
+        int32_t value;
+    } field[] = {{"lane_dim", plan->lane_dim}, {"width", plan->width},   {"unroll", plan->unroll},
+                 {"jam_dim", plan->jam_dim},   {"jam", plan->jam}};
+    for (size_t i = 0; i < sizeof field / sizeof field[0]; i++)
+        if (field[i].value)
+            qn__text_add(out, "plan %s: %" PRId32 "\n", field[i].name, field[i].value);
+    for (int d = 0; d < QN_MAX_RANK; d++)
+        if (plan->order[d])
+            qn__text_add(out, "plan order %d: %" PRId32 "\n", d, plan->order[d]);
+}
+
+void qn__key_print(const qn_facts *f, const qn_kernel *k, qn_text *out)
+{
+    static const char *const checks[] = {"report", "clamp", "none"};
+    qn__text_add(out, "isa: v%" PRId32 "\nchecks: %s\nordered: %s\ncache: 2^%" PRId32 " bytes\nslots: %" PRId32 "\n",
+                 f->isa, checks[f->checks], f->is_ordered ? "yes" : "no", f->cache_class, f->n_slots);
+    print_plan(out, &f->plan);
+    for (int d = 0; d < f->n_dims; d++) {
+        qn__text_add(out, "domain %d: begin ", d);
+        print_fact(out, &f->begin[d]);
+        qn__text_add(out, ", end ");
+        print_fact(out, &f->end[d]);
+        qn__text_add(out, "\n");
+    }
+    for (int p = 0; p < f->n_params; p++) {
+        char number[16];
+        snprintf(number, sizeof number, "p%d", p);
+        print_param(out, f, p, k ? k->param[p].name : number, k ? k->param[p].rank : count_dims(&f->param[p]));
+    }
+    for (uint32_t site = 0; site < f->n_accesses; site++)
+        qn__text_add(out, "access %" PRIu32 ": %s\n", site, f->proved[site] ? "proved" : "checked");
+}

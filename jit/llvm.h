@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * llvm.h: what the files of the provider that know LLVM show one another. Everything of one compile belongs to one
+ * thread and to one LLVMContext made for it; what is shared between threads is the target initialisation and the one
+ * LLJIT of the orc loader, each behind its own lock.
+ */
+#ifndef QN_JIT_LLVM_H
+#define QN_JIT_LLVM_H
+
+#include "jit/provider.h"
+
+#include <llvm-c/Core.h>
+#include <llvm-c/TargetMachine.h>
+
+/* ---------------------------------------------------------------- lowering (llvm_lower.c) */
+
+/** Adds to the module the function `symbol` of type qn_entry that runs kernel k under the facts and the plan, and fills
+ *  split_dim, n_sequential and granule of *info. The module has its target and data layout already. */
+qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_facts *f, const qn_plan *p,
+                         const char *symbol, qn_blob_info *info, qn_error *err);
+
+/* ---------------------------------------------------------------- emission (llvm_emit.c) */
+
+/** Initialises the X86 target once per process. Any thread. */
+void qn__llvm_start(void);
+
+/** The target machine for QN_ISA_V3 or QN_ISA_V4, kept in *thread_state, which qn__llvm_thread_end frees. */
+qn_status qn__llvm_machine(void **thread_state, int isa, LLVMTargetMachineRef *out, qn_error *err);
+void qn__llvm_thread_end(void **thread_state);
+
+/** First error that LLVM reported through the context; emission succeeds all the same, so ask. */
+typedef struct qn_diagnostics {
+    bool has_error;
+    char text[QN_MESSAGE_BYTES];
+} qn_diagnostics;
+/** A context of its own for one compile. `d` must live as long. */
+LLVMContextRef qn__llvm_context(qn_diagnostics *d, bool keep_names);
+/** An empty module for the machine. */
+LLVMModuleRef qn__llvm_module(LLVMContextRef context, LLVMTargetMachineRef machine);
+/** Attributes that every function of a blob has: no unwinding, no library calls, tuned for this processor. */
+void qn__llvm_finish_functions(LLVMModuleRef module, int isa);
+/** Verifies the module; a failure is QN_ERR_CODEGEN with LLVM's first words. */
+qn_status qn__llvm_verify(LLVMModuleRef module, qn_error *err);
+/** Object bytes or assembly text of a module, which is used up. The caller disposes *out. */
+qn_status qn__llvm_emit(LLVMTargetMachineRef machine, LLVMModuleRef module, LLVMCodeGenFileType type,
+                        const qn_diagnostics *d, LLVMMemoryBufferRef *out, qn_error *err);
+
+/** Between these calls a fatal error of LLVM on this thread calls r->fatal, which does not return. */
+void qn__llvm_guard_begin(const qn_request *r);
+void qn__llvm_guard_end(void);
+
+/* ---------------------------------------------------------------- the orc loader (llvm_orc.c) */
+
+/** A name for the entry of one object; objects in one LLJIT need different ones. */
+void qn__orc_symbol(char *buffer, size_t buffer_bytes);
+/** Loads an object (copied) and looks its entry up. *handle is for qn__orc_free. Any thread. */
+qn_status qn__orc_load(const void *object, size_t n, const char *symbol, qn_entry *entry, void **handle,
+                       qn_error *err);
+/** Drops the code. NULL is ignored. */
+void qn__orc_free(void *handle);
+
+#endif

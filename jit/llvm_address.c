@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * llvm_address.c: the address of an access. It is a byte pointer for lane 0 plus what the lanes add. The pointer is built
+ * from terms, outermost level first, so that everything that does not change in a loop is computed outside it and shared
+ * between accesses; the constant part is added last and becomes the displacement of the instruction.
+ */
+#include "jit/llvm_lower.h"
+
+#include <string.h>
+
+static int64_t wrap_mul(int64_t x, int64_t y)
+{
+    return (int64_t)((uint64_t)x * (uint64_t)y);
+}
+
+static int64_t wrap_add(int64_t x, int64_t y)
+{
+    return (int64_t)((uint64_t)x + (uint64_t)y);
+}
+
+/* ---------------------------------------------------------------- terms of an address */
+
+static void add_term(lower *g, address *x, LLVMValueRef value, int at, int64_t scale, LLVMValueRef stride)
+{
+    int64_t known;
+    if (scale == 0)
+        return;
+    if (!stride && qn__is_const(value, &known)) {
+        x->constant = wrap_add(x->constant, wrap_mul(known, scale));
+        return;
+    }
+    for (int n = 0; n < x->n_terms; n++)
+        if (x->term[n].value == value && x->term[n].stride == stride) {
+            x->term[n].scale = wrap_add(x->term[n].scale, scale);
+            return;
+        }
+    if (x->n_terms == MOST_TERMS) {
+        g->failed = true;
+        return;
+    }
+    x->term[x->n_terms++] = (term){value, stride, scale, at};
+}
+
+/** lanes += vector x scale [x stride] */
+static void add_lanes(lower *g, address *x, LLVMValueRef vector, int64_t scale, LLVMValueRef stride)
+{
+    LLVMValueRef v = vector;
+    if (scale != 1)
+        v = LLVMBuildMul(g->b, v, qn__const_splat(g, qn__const_i64(g, scale)), "");
+    if (stride)
+        v = LLVMBuildMul(g->b, v, qn__splat(g, stride, 0), "");
+    x->lanes = x->lanes ? LLVMBuildAdd(g->b, x->lanes, v, "") : v;
+}
+
+/** Adds (affine form) x scale [x stride] for part p. */
+static void add_affine(lower *g, address *x, uint32_t value, int p, int64_t scale, LLVMValueRef stride)
+{
+    const qn_affine *f = &g->a.affine[value];
+    int64_t ahead_u = (int64_t)(p / g->jam_max) * g->width, ahead_j = p % g->jam_max, constant = f->constant;
+    for (int d = 0; d < g->k->n_dims; d++) {
+        if (!f->coef[d])
+            continue;
+        bool is_lane = d == g->p->lane_dim;
+        constant = wrap_add(constant, wrap_mul(f->coef[d], is_lane ? ahead_u : d == g->p->jam_dim ? ahead_j : 0));
+        add_term(g, x, g->iv[d], g->iv_level[d], wrap_mul(f->coef[d], scale), stride);
+        if (is_lane && g->width > 1 && stride)
+            add_lanes(g, x, qn__lanes(g, g->i64, wrap_mul(f->coef[d], scale)), 1, stride);
+        else if (is_lane && g->width > 1)
+            x->lane_bytes = wrap_add(x->lane_bytes, wrap_mul(f->coef[d], scale));
+    }
+    for (int s = 0; s < 2; s++) {
+        uint32_t sym = f->sym[s];
+        if (!sym)
+            continue;
+        int64_t by = wrap_mul(f->sym_coef[s], scale);
+        if (g->width > 1 && g->a.value[sym].shape != QN_UNIFORM)
+            add_lanes(g, x, qn__vector(g, sym, p), by, stride);
+        else
+            add_term(g, x, qn__scalar(g, sym, p), qn__level_of(g, sym, p), by, stride);
+    }
+    if (constant)
+        add_term(g, x, qn__const_i64(g, constant), 0, scale, stride);
+}
+
+/** index - lower bound, as a scalar (vector = false) or a vector. */
+LLVMValueRef qn__relative_index(lower *g, uint32_t value, int p, const qn_fact *lower_bound, bool vector)
+{
+    LLVMValueRef v = vector ? qn__vector(g, value, p) : qn__scalar(g, value, p);
+    if (lower_bound->kind == QN_FACT_EXACT && lower_bound->value == 0)
+        return v;
+    LLVMValueRef low = qn__fact(g, lower_bound);
+    return LLVMBuildSub(g->b, v, vector ? qn__splat(g, low, 0) : low, "");
+}
+
+static LLVMValueRef shared_division(lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int *at)
+{
+    LLVMValueRef found = qn__memo_find(g, kind, a, b, 0, at);
+    if (found)
+        return found;
+    place here;
+    *at = qn__seek(g, *at, &here);
+    found = kind == MEMO_QUOTIENT ? LLVMBuildUDiv(g->b, a, b, "") : LLVMBuildURem(g->b, a, b, "");
+    qn__unseek(g, &here);
+    qn__memo_add(g, kind, a, b, 0, *at, found);
+    return found;
+}
+
+static bool is_vector(LLVMValueRef v)
+{
+    return LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMVectorTypeKind;
+}
+
+/** Digits of `rest`, fastest first, at the level `at`. */
+static void add_digits(lower *g, address *x, LLVMValueRef rest, int at, bool vector, const qn_dim_fact *dim,
+                       int64_t bytes)
+{
+    for (int n = 0; n < dim->n_digits; n++) {
+        const qn_digit_fact *digit = &g->f->digit[dim->first_digit + n];
+        bool exact = digit->stride.kind == QN_FACT_EXACT;
+        int64_t scale = exact ? wrap_mul(digit->stride.value, bytes) : bytes;
+        LLVMValueRef stride = exact ? NULL : qn__fact(g, &digit->stride), part = rest;
+        if (n + 1 < dim->n_digits) {
+            LLVMValueRef extent = qn__fact(g, &digit->extent);
+            extent = vector ? qn__splat(g, extent, 0) : extent;
+            part = shared_division(g, MEMO_REMAINDER, rest, extent, &at);
+            rest = shared_division(g, MEMO_QUOTIENT, rest, extent, &at);
+        }
+        if (vector && scale)
+            add_lanes(g, x, part, scale, stride);
+        else
+            add_term(g, x, part, at, scale, stride);
+    }
+}
+
+static void add_dimension(lower *g, address *x, uint32_t value, int p, const qn_dim_fact *dim, int64_t bytes)
+{
+    if (dim->n_digits == 0)
+        return;
+    if (dim->n_digits > 1) {
+        bool vector = g->width > 1 && g->a.value[value].shape != QN_UNIFORM;
+        LLVMValueRef position = qn__relative_index(g, value, p, &dim->lower, vector);
+        int at = dim->lower.kind == QN_FACT_EXACT && dim->lower.value == 0 ? qn__level_of(g, value, p) : g->depth;
+        add_digits(g, x, position, at, vector, dim, bytes);
+        return;
+    }
+    const qn_digit_fact *digit = &g->f->digit[dim->first_digit];
+    bool exact = digit->stride.kind == QN_FACT_EXACT;
+    int64_t scale = exact ? wrap_mul(digit->stride.value, bytes) : bytes;
+    LLVMValueRef stride = exact ? NULL : qn__fact(g, &digit->stride);
+    if (scale == 0)
+        return;
+    add_affine(g, x, value, p, scale, stride);
+    add_term(g, x, qn__fact(g, &dim->lower), 0, wrap_mul(scale, -1), stride);
+}
+
+/* ---------------------------------------------------------------- building an address */
+
+static LLVMValueRef shared_product(lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int64_t n, int *at)
+{
+    LLVMValueRef found = qn__memo_find(g, kind, a, b, n, at);
+    if (found)
+        return found;
+    place here;
+    *at = qn__seek(g, *at, &here);
+    if (kind == MEMO_SCALE)
+        found = LLVMBuildMul(g->b, a, qn__const_i64(g, n), "");
+    else if (kind == MEMO_PRODUCT)
+        found = LLVMBuildMul(g->b, a, b, "");
+    else
+        found = LLVMBuildGEP2(g->b, g->i8, a, &b, 1, "");
+    qn__unseek(g, &here);
+    qn__memo_add(g, kind, a, b, n, *at, found);
+    return found;
+}
+
+static LLVMValueRef term_bytes(lower *g, const term *t, int *at)
+{
+    LLVMValueRef v = t->value;
+    *at = t->level;
+    if (t->stride) {
+        int stride_level = 0;
+        LLVMValueRef bytes = t->scale == 1 ? t->stride : shared_product(g, MEMO_SCALE, t->stride, NULL, t->scale, &stride_level);
+        return shared_product(g, MEMO_PRODUCT, v, bytes, 0, at);
+    }
+    return t->scale == 1 ? v : shared_product(g, MEMO_SCALE, v, NULL, t->scale, at);
+}
+
+static void sort_terms(address *x)
+{
+    for (int n = 1; n < x->n_terms; n++) {
+        term t = x->term[n];
+        int m = n;
+        for (; m > 0 && x->term[m - 1].level > t.level; m--)
+            x->term[m] = x->term[m - 1];
+        x->term[m] = t;
+    }
+}
+
+static void finish_address(lower *g, address *x, const qn_param_fact *param, int64_t bytes)
+{
+    x->pointer = qn__slot(g, param->slot, g->ptr);
+    x->level = 0;
+    sort_terms(x);
+    for (int n = 0; n < x->n_terms; n++) {
+        int at;
+        LLVMValueRef offset = term_bytes(g, &x->term[n], &at);
+        x->level = at > x->level ? at : x->level;
+        x->pointer = shared_product(g, MEMO_ADDRESS, x->pointer, offset, 0, &x->level);
+    }
+    if (x->lanes || (x->lane_bytes && x->lane_bytes != bytes && x->lane_bytes != -bytes)) {
+        x->kind = ADDRESS_LANES;
+        if (x->lane_bytes)
+            add_lanes(g, x, qn__lanes(g, g->i64, x->lane_bytes), 1, NULL);
+    } else {
+        x->kind = x->lane_bytes == 0 ? ADDRESS_UNIFORM : x->lane_bytes == bytes ? ADDRESS_UNIT : ADDRESS_REVERSED;
+        if (x->kind == ADDRESS_REVERSED)
+            x->constant = wrap_add(x->constant, -(int64_t)(g->width - 1) * bytes);
+    }
+}
+
+/** The displacement is added where the access is, so that it ends in the instruction. */
+void qn__displace(lower *g, address *x)
+{
+    if (x->constant) {
+        LLVMValueRef n = qn__const_i64(g, x->constant);
+        x->pointer = LLVMBuildGEP2(g->b, g->i8, x->pointer, &n, 1, "");
+    }
+}
+
+/** Address of part p of access i. With `clamped`, positions come from there instead of the index operands. */
+void qn__make_address(lower *g, uint32_t i, int p, const LLVMValueRef *clamped, address *x)
+{
+    const qn_inst *inst = &g->k->inst[i];
+    const qn_param_fact *param = &g->f->param[inst->imm];
+    const uint32_t *arg = qn__args(g->k, i);
+    int64_t bytes = qn_dtype_bytes(g->k->param[inst->imm].dtype);
+    memset(x, 0, sizeof *x);
+    for (int r = 0; r < qn__n_indices(g->k, i); r++) {
+        const qn_dim_fact *dim = &param->dim[r];
+        if (clamped && dim->n_digits > 0) /* positions are relative to the lower bound; one digit is a case of several */
+            add_digits(g, x, clamped[r], g->depth, is_vector(clamped[r]), dim, bytes);
+        else
+            add_dimension(g, x, arg[r], p, dim, bytes);
+    }
+    finish_address(g, x, param, bytes);
+}
+
+/** Pointers of all lanes. */
+LLVMValueRef qn__lane_pointers(lower *g, const address *x)
+{
+    if (g->width == 1)
+        return x->pointer;
+    LLVMValueRef offsets = x->lanes;
+    int64_t bytes = x->lane_bytes;
+    if (x->kind == ADDRESS_UNIFORM)
+        offsets = LLVMConstNull(qn__vector_of(g, g->i64));
+    else if (x->kind != ADDRESS_LANES)
+        offsets = qn__lanes(g, g->i64, bytes);
+    LLVMValueRef base = x->pointer;
+    if (x->kind == ADDRESS_REVERSED) {
+        LLVMValueRef back = qn__const_i64(g, (int64_t)(g->width - 1) * -bytes);
+        base = LLVMBuildGEP2(g->b, g->i8, base, &back, 1, "");
+    }
+    return LLVMBuildGEP2(g->b, g->i8, base, &offsets, 1, "");
+}
+

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * llvm_fault.c: cold blocks that record the first failure in iteration order. A failure replaces the recorded one if its
+ * iteration is lower; within one iteration the first in time stays. Where lanes run over a reduction, points of one
+ * reduce are seen out of order inside a vector, so there the lower point of the same reduce wins too; the record's
+ * `point` carries the number of the reduce above its low 48 bits for that comparison.
+ */
+#include "jit/llvm_lower.h"
+
+#include <stddef.h>
+
+static LLVMValueRef field(lower *g, size_t offset)
+{
+    LLVMValueRef n = qn__const_i64(g, (int64_t)offset);
+    return LLVMBuildGEP2(g->b, g->i8, g->fault, &n, 1, "");
+}
+
+static void set_field(lower *g, size_t offset, LLVMValueRef v)
+{
+    LLVMSetAlignment(LLVMBuildStore(g->b, v, field(g, offset)), 8);
+}
+
+static LLVMValueRef get_field(lower *g, size_t offset)
+{
+    LLVMValueRef v = LLVMBuildLoad2(g->b, g->i64, field(g, offset), "");
+    LLVMSetAlignment(v, 8);
+    return v;
+}
+
+/** First active lane, i64. */
+static LLVMValueRef first_lane(lower *g, LLVMValueRef bad)
+{
+    LLVMTypeRef t = LLVMTypeOf(bad);
+    if (LLVMGetTypeKind(t) != LLVMVectorTypeKind)
+        return qn__const_i64(g, 0);
+    LLVMTypeRef bits = LLVMIntTypeInContext(g->context, LLVMGetVectorSize(t));
+    LLVMValueRef v[2] = {LLVMBuildBitCast(g->b, bad, bits, ""), LLVMConstInt(g->i1, 0, false)};
+    if (LLVMGetVectorSize(t) < 64)
+        v[0] = LLVMBuildZExt(g->b, v[0], g->i64, "");
+    return qn__call(g, "llvm.cttz", &g->i64, 1, v, 2);
+}
+
+/** Index of dimension d at a lane of part p, counted from its begin. */
+static LLVMValueRef position(lower *g, int d, int p, LLVMValueRef lane)
+{
+    LLVMValueRef v = g->iv[d];
+    if (d == g->p->lane_dim && g->width > 1) {
+        LLVMValueRef ahead = qn__const_i64(g, (int64_t)(p / g->jam_max) * g->width);
+        v = LLVMBuildAdd(g->b, v, LLVMBuildAdd(g->b, lane, ahead, ""), "");
+    } else if (d == g->p->jam_dim) {
+        v = LLVMBuildAdd(g->b, v, qn__const_i64(g, p % g->jam_max), "");
+    }
+    return LLVMBuildSub(g->b, v, g->begin[d], "");
+}
+
+static LLVMValueRef extent_of(lower *g, int d)
+{
+    return LLVMBuildSub(g->b, g->end[d], g->begin[d], "");
+}
+
+/** Linear number over the sequential and parallel dimensions as declared, first slowest. */
+static LLVMValueRef iteration_number(lower *g, int p, LLVMValueRef lane)
+{
+    LLVMValueRef sum = qn__const_i64(g, 0);
+    for (int d = 0; d < g->k->n_dims; d++) {
+        if (g->k->inst[g->k->dim[d]].sub == QN_DIM_REDUCTION)
+            continue;
+        sum = LLVMBuildMul(g->b, sum, extent_of(g, d), "");
+        sum = LLVMBuildAdd(g->b, sum, position(g, d, p, lane), "");
+    }
+    return sum;
+}
+
+/** Linear number over the dimensions of the reduce at r, with r above the low 48 bits. */
+static LLVMValueRef point_number(lower *g, uint32_t r, int p, LLVMValueRef lane)
+{
+    LLVMValueRef sum = qn__const_i64(g, 0);
+    if (!r)
+        return sum;
+    for (int n = 0; n < g->k->inst[r].n_args; n++) {
+        int d = (int)g->k->inst[qn__args(g->k, r)[n]].imm;
+        sum = LLVMBuildMul(g->b, sum, extent_of(g, d), "");
+        sum = LLVMBuildAdd(g->b, sum, position(g, d, p, lane), "");
+    }
+    sum = LLVMBuildAnd(g->b, sum, qn__const_i64(g, (INT64_C(1) << 48) - 1), "");
+    return LLVMBuildOr(g->b, sum, qn__const_i64(g, (int64_t)r << 48), "");
+}
+
+static uint32_t enclosing_reduce(const qn_kernel *k, uint32_t i)
+{
+    for (i = k->inst[i].parent; i; i = k->inst[i].parent)
+        if (k->inst[i].op == QN_I_REDUCE)
+            return i;
+    return 0;
+}
+
+/** Scalar of an index operand at a lane. */
+static LLVMValueRef at_lane(lower *g, uint32_t value, int p, LLVMValueRef lane)
+{
+    LLVMValueRef v = qn__scalar(g, value, p);
+    int shape = g->a.value[value].shape;
+    if (g->width == 1 || shape == QN_UNIFORM)
+        return v;
+    if (shape == QN_VARYING)
+        return LLVMBuildExtractElement(g->b, v, lane, "");
+    int64_t step = g->a.affine[value].coef[g->p->lane_dim];
+    return LLVMBuildAdd(g->b, v, LLVMBuildMul(g->b, lane, qn__const_i64(g, step), ""), "");
+}
+
+static LLVMValueRef is_earlier(lower *g, LLVMValueRef iteration, LLVMValueRef point, uint32_t r)
+{
+    LLVMValueRef old = get_field(g, offsetof(qn_fault, iteration));
+    LLVMValueRef earlier = LLVMBuildICmp(g->b, LLVMIntULT, iteration, old, "");
+    bool over_lanes = r && g->p->lane_dim >= 0 && g->width > 1 &&
+                      g->k->inst[g->k->dim[g->p->lane_dim]].sub == QN_DIM_REDUCTION;
+    if (!over_lanes)
+        return earlier;
+    LLVMValueRef old_point = get_field(g, offsetof(qn_fault, point)), by = qn__const_i64(g, 48);
+    LLVMValueRef same = LLVMBuildICmp(g->b, LLVMIntEQ, iteration, old, "");
+    LLVMValueRef same_reduce = LLVMBuildICmp(g->b, LLVMIntEQ, LLVMBuildLShr(g->b, old_point, by, ""),
+                                             qn__const_i64(g, (int64_t)r), "");
+    LLVMValueRef lower_point = LLVMBuildICmp(g->b, LLVMIntULT, point, old_point, "");
+    same = LLVMBuildAnd(g->b, same, LLVMBuildAnd(g->b, same_reduce, lower_point, ""), "");
+    return LLVMBuildOr(g->b, earlier, same, "");
+}
+
+static void write_record(lower *g, uint32_t i, int p, LLVMValueRef lane, LLVMValueRef iteration, LLVMValueRef point,
+                         int status)
+{
+    bool is_access = status == QN_ERR_BOUNDS;
+    set_field(g, offsetof(qn_fault, iteration), iteration);
+    set_field(g, offsetof(qn_fault, point), point);
+    set_field(g, offsetof(qn_fault, site), qn__const_i64(g, is_access ? (int64_t)g->site[i] : -1 - (int64_t)i));
+    set_field(g, offsetof(qn_fault, status), qn__const_i64(g, status));
+    for (int r = 0; is_access && r < qn__n_indices(g->k, i); r++)
+        set_field(g, offsetof(qn_fault, index) + 8 * (size_t)r, at_lane(g, qn__args(g->k, i)[r], p, lane));
+}
+
+/** Branch weights, so that the cold block is laid out away from the loop. */
+static void mark_unlikely(lower *g, LLVMValueRef branch_inst)
+{
+    static const char name[] = "branch_weights";
+    LLVMMetadataRef m[3] = {LLVMMDStringInContext2(g->context, name, sizeof name - 1),
+                            LLVMValueAsMetadata(LLVMConstInt(g->i32, 1, false)),
+                            LLVMValueAsMetadata(LLVMConstInt(g->i32, 1000000, false))};
+    unsigned kind = LLVMGetMDKindIDInContext(g->context, "prof", 4);
+    LLVMSetMetadata(branch_inst, kind, LLVMMetadataAsValue(g->context, LLVMMDNodeInContext2(g->context, m, 3)));
+}
+
+void qn__note_fault(lower *g, uint32_t i, int p, LLVMValueRef bad, int status)
+{
+    LLVMBasicBlockRef cold = qn__new_block(g, "cold"), record = qn__new_block(g, "record"),
+                      go_on = qn__new_block(g, "on");
+    mark_unlikely(g, LLVMBuildCondBr(g->b, qn__any(g, bad), cold, go_on));
+    qn__level_open(g, true, false, false);
+    LLVMPositionBuilderAtEnd(g->b, cold);
+    uint32_t r = status == QN_ERR_BOUNDS ? enclosing_reduce(g->k, i) : 0;
+    LLVMValueRef lane = first_lane(g, bad), iteration = iteration_number(g, p, lane);
+    LLVMValueRef point = point_number(g, r, p, lane);
+    LLVMBuildCondBr(g->b, is_earlier(g, iteration, point, r), record, go_on);
+    LLVMPositionBuilderAtEnd(g->b, record);
+    write_record(g, i, p, lane, iteration, point, status);
+    LLVMBuildBr(g->b, go_on);
+    qn__level_close(g);
+    LLVMPositionBuilderAtEnd(g->b, go_on);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * llvm_lower.c: the entry function and the loop nest over the domain. See llvm_lower.h for how a body is emitted.
+ *
+ *   entry:  bounds of the dimensions, argument slots
+ *   loops:  plan->order, outermost first; a jammed dimension runs in steps of `jam` and then one by one
+ *   lanes:  whole steps of width x unroll, then what is left: vectors under a mask, or one by one
+ */
+#include "jit/llvm_lower.h"
+
+#include <string.h>
+
+/* Compile time grows faster than the body: above this the body is emitted again with less unrolling. */
+enum { MOST_INSTRUCTIONS = 4000 };
+
+/* ---------------------------------------------------------------- bounds of the domain */
+
+static LLVMValueRef range_entry(lower *g, int n)
+{
+    LLVMValueRef at = qn__const_i64(g, n);
+    LLVMValueRef v = LLVMBuildLoad2(g->b, g->i64, LLVMBuildGEP2(g->b, g->i64, g->range, &at, 1, ""), "");
+    LLVMSetAlignment(v, 8);
+    return v;
+}
+
+/** Whole range of each dimension: exact facts, or the prologue's values. */
+static void compute_bounds(lower *g)
+{
+    for (int d = 0; d < g->k->n_dims; d++) {
+        const uint32_t *arg = qn__args(g->k, g->k->dim[d]);
+        const qn_fact *b = &g->f->begin[d], *e = &g->f->end[d];
+        g->begin[d] = b->kind == QN_FACT_EXACT ? qn__const_i64(g, b->value) : qn__scalar(g, arg[0], 0);
+        g->end[d] = e->kind == QN_FACT_EXACT ? qn__const_i64(g, e->value) : qn__scalar(g, arg[1], 0);
+    }
+}
+
+/** The part of a dimension that this call runs. */
+typedef struct span {
+    LLVMValueRef low, high;
+} span;
+
+static span span_of(lower *g, int d, int *n_sequential)
+{
+    span s = {g->begin[d], g->end[d]};
+    if (g->k->inst[g->k->dim[d]].sub == QN_DIM_SEQUENTIAL) {
+        int n = 2 + 2 * (*n_sequential)++;
+        s = (span){range_entry(g, n), range_entry(g, n + 1)};
+    } else if (d == g->p->split_dim) {
+        s = (span){range_entry(g, 0), range_entry(g, 1)};
+    }
+    return s;
+}
+
+/* ---------------------------------------------------------------- the loop nest */
+
+static void set_index(lower *g, int d, LLVMValueRef index)
+{
+    g->iv[d] = index;
+    g->iv_level[d] = g->depth;
+}
+
+static void emit_loops(lower *g, const span *spans, int at);
+
+static bool is_known_empty(const span *s)
+{
+    int64_t low, high;
+    return qn__is_const(s->low, &low) && qn__is_const(s->high, &high) && high <= low;
+}
+
+/** [low, high) in steps; high - low is a multiple of step. The body is what comes next in the nest. */
+static void loop_over(lower *g, const span *spans, int at, span s, int64_t step, bool guarded)
+{
+    int d = g->p->order[at];
+    bool is_sequential = g->k->inst[g->k->dim[d]].sub == QN_DIM_SEQUENTIAL;
+    loop l;
+    if (is_known_empty(&s))
+        return;
+    qn__loop_open(g, &l, s.low, s.high, step, guarded, is_sequential, 0, NULL, NULL);
+    set_index(g, d, l.index);
+    emit_loops(g, spans, at + 1);
+    qn__loop_close(g, &l, NULL, NULL);
+}
+
+/** high - (high - low) mod step */
+static LLVMValueRef whole_steps(lower *g, span s, int64_t step)
+{
+    LLVMValueRef n = LLVMBuildSub(g->b, s.high, s.low, "");
+    LLVMValueRef left = LLVMBuildURem(g->b, n, qn__const_i64(g, step), "");
+    return LLVMBuildSub(g->b, s.high, left, "");
+}
+
+static void loop_jammed(lower *g, const span *spans, int at)
+{
+    span s = spans[at];
+    LLVMValueRef middle = whole_steps(g, s, g->p->jam);
+    g->jam = g->p->jam;
+    loop_over(g, spans, at, (span){s.low, middle}, g->p->jam, true);
+    g->jam = 1;
+    loop_over(g, spans, at, (span){middle, s.high}, 1, true);
+}
+
+/** Vectors under a mask: lanes below high. */
+static void masked_rest(lower *g, const span *spans, int at, span s)
+{
+    loop l;
+    int width = g->width;
+    LLVMValueRef n = LLVMBuildSub(g->b, s.high, s.low, ""), most = qn__const_i64(g, width);
+    LLVMValueRef up = LLVMBuildAdd(g->b, n, qn__const_i64(g, width - 1), "");
+    LLVMValueRef rounded = LLVMBuildAnd(g->b, up, qn__const_i64(g, -(int64_t)width), "");
+    LLVMValueRef end = LLVMBuildAdd(g->b, s.low, rounded, "");
+    if (is_known_empty(&(span){s.low, end}))
+        return;
+    qn__loop_open(g, &l, s.low, end, width, true, false, 0, NULL, NULL);
+    set_index(g, g->p->lane_dim, l.index);
+    LLVMTypeRef small = width <= 16 ? g->i32 : g->i8;
+    LLVMValueRef left = qn__umin(g, LLVMBuildSub(g->b, s.high, l.index, ""), most);
+    left = LLVMBuildTrunc(g->b, left, small, "");
+    LLVMValueRef mask = LLVMBuildICmp(g->b, LLVMIntULT, qn__lanes(g, small, 1), qn__splat(g, left, g->depth), "");
+    FOR_PARTS(g, p)
+        g->mask[p] = g->tail_mask[p] = mask;
+    emit_loops(g, spans, at + 1);
+    memset(g->mask, 0, sizeof g->mask);
+    memset(g->tail_mask, 0, sizeof g->tail_mask);
+    qn__loop_close(g, &l, NULL, NULL);
+}
+
+static void loop_lanes(lower *g, const span *spans, int at)
+{
+    span s = spans[at];
+    int64_t step = (int64_t)g->p->width * g->p->unroll;
+    bool has_rest = g->p->remainder != QN_REMAINDER_NONE;
+    LLVMValueRef middle = has_rest ? whole_steps(g, s, step) : s.high;
+    g->width = g->p->width;
+    g->unroll = g->p->unroll;
+    loop_over(g, spans, at, (span){s.low, middle}, step, has_rest);
+    g->unroll = 1;
+    if (g->p->remainder == QN_REMAINDER_MASK)
+        masked_rest(g, spans, at, (span){middle, s.high});
+    g->width = 1;
+    if (g->p->remainder == QN_REMAINDER_SCALAR)
+        loop_over(g, spans, at, (span){middle, s.high}, 1, true);
+}
+
+static void emit_loops(lower *g, const span *spans, int at)
+{
+    if (at == g->p->n_loops)
+        qn__lower_region(g, g->k->body, g->k->n_insts);
+    else if (g->p->order[at] == g->p->lane_dim)
+        loop_lanes(g, spans, at);
+    else if (g->p->order[at] == g->p->jam_dim)
+        loop_jammed(g, spans, at);
+    else
+        loop_over(g, spans, at, spans[at], 1, false);
+}
+
+/* ---------------------------------------------------------------- the function */
+
+static void set_types(lower *g)
+{
+    g->i1 = LLVMInt1TypeInContext(g->context);
+    g->i8 = LLVMInt8TypeInContext(g->context);
+    g->i16 = LLVMInt16TypeInContext(g->context);
+    g->i32 = LLVMInt32TypeInContext(g->context);
+    g->i64 = LLVMInt64TypeInContext(g->context);
+    g->f32 = LLVMFloatTypeInContext(g->context);
+    g->f64 = LLVMDoubleTypeInContext(g->context);
+    g->ptr = LLVMPointerTypeInContext(g->context, 0);
+}
+
+static void open_function(lower *g, const char *symbol)
+{
+    LLVMTypeRef params[3] = {g->ptr, g->ptr, g->ptr};
+    LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(g->context), params, 3, false);
+    g->function = LLVMAddFunction(g->module, symbol, type);
+    g->slots = LLVMGetParam(g->function, 0);
+    g->range = LLVMGetParam(g->function, 1);
+    g->fault = LLVMGetParam(g->function, 2);
+    LLVMPositionBuilderAtEnd(g->b, qn__new_block(g, "entry"));
+}
+
+static bool make_arrays(lower *g)
+{
+    uint32_t n = g->k->n_insts;
+    g->value = qn__zalloc(n, sizeof *g->value);
+    g->site = qn__zalloc(n, sizeof *g->site);
+    LLVMValueRef *parts = qn__zalloc((size_t)n * MOST_PARTS, sizeof *parts);
+    if (!g->value || !g->site || !parts || !qn__analyse(g->k, g->f, g->p->lane_dim, g->p->jam_dim, &g->a)) {
+        qn__free(parts);
+        return false;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        g->value[i].part = parts + (size_t)i * MOST_PARTS;
+    for (uint32_t s = 0; s < g->k->n_accesses; s++)
+        g->site[g->k->access[s].inst] = s;
+    memset(g->memo_head, 0xff, sizeof g->memo_head);
+    return true;
+}
+
+static void free_arrays(lower *g)
+{
+    if (g->value)
+        qn__free(g->value[0].part);
+    qn__free(g->value);
+    qn__free(g->site);
+    qn__free(g->memo);
+    qn__analysis_release(&g->a);
+}
+
+static int count_instructions(LLVMValueRef function)
+{
+    int n = 0;
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(function); b; b = LLVMGetNextBasicBlock(b))
+        for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
+            n++;
+    return n;
+}
+
+/** Emits the function under one plan; its number of instructions, or -1. */
+static int lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts *f, const qn_plan *p,
+                      const char *symbol)
+{
+    lower g = {.module = module, .context = LLVMGetModuleContext(module), .k = k, .f = f, .p = p,
+               .width = 1, .unroll = 1, .jam = 1, .jam_max = p->jam};
+    span spans[QN_MAX_RANK];
+    int n_sequential = 0, n = -1;
+    if (make_arrays(&g)) {
+        g.b = LLVMCreateBuilderInContext(g.context);
+        set_types(&g);
+        open_function(&g, symbol);
+        compute_bounds(&g);
+        bool is_empty = false;
+        for (int at = 0; at < p->n_loops; at++) {
+            spans[at] = span_of(&g, p->order[at], &n_sequential);
+            is_empty |= is_known_empty(&(span){g.begin[p->order[at]], g.end[p->order[at]]});
+        }
+        if (!is_empty)
+            emit_loops(&g, spans, 0);
+        LLVMBuildRetVoid(g.b);
+        n = g.failed ? -1 : count_instructions(g.function);
+        LLVMDisposeBuilder(g.b);
+    }
+    free_arrays(&g);
+    return n;
+}
+
+/** A plan that emits less, or false if there is none. */
+static bool reduce_plan(const qn_kernel *k, qn_plan *p)
+{
+    bool over_reduction = p->lane_dim >= 0 && k->inst[k->dim[p->lane_dim]].sub == QN_DIM_REDUCTION;
+    if (p->jam > 1)
+        p->jam = 1;
+    else if (p->unroll > 1 && !over_reduction)
+        p->unroll = 1;
+    else
+        return false;
+    if (p->jam == 1)
+        p->jam_dim = -1;
+    return true;
+}
+
+qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_facts *f, const qn_plan *p,
+                         const char *symbol, qn_blob_info *info, qn_error *err)
+{
+    qn_plan plan = *p;
+    int n;
+    while ((n = lower_once(module, k, f, &plan, symbol)) > MOST_INSTRUCTIONS && reduce_plan(k, &plan))
+        LLVMDeleteFunction(LLVMGetNamedFunction(module, symbol));
+    if (n < 0)
+        return qn__fail(err, QN_ERR_CODEGEN, "qn__llvm_lower: kernel could not be lowered (out of memory or too deep)");
+    info->split_dim = plan.split_dim;
+    info->granule = plan.granule;
+    info->n_sequential = 0;
+    for (int d = 0; d < k->n_dims; d++)
+        info->n_sequential += k->inst[k->dim[d]].sub == QN_DIM_SEQUENTIAL;
+    return QN_OK;
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * llvm_lower.h: private to the lowering (llvm_lower.c, llvm_value.c, llvm_memory.c, llvm_control.c, llvm_reduce.c,
+ * llvm_ops.c). The body of a kernel is emitted for a block of iterations at once: `width` lanes of one vector, times
+ * `unroll` vectors of the lane dimension, times `jam` iterations of a second dimension. One such vector is a part.
+ *
+ * Parts. p = u * jam_max + j names vector u of jammed iteration j. A value that does not differ between some parts is
+ * kept once, at its canonical part.
+ *
+ * Levels. Level 0 is the function's entry; every loop, and every real branch, opens one more. A value is placed at the
+ * lowest level at which its operands exist (that is: hoisted out of loops), but never out of a branch. When a level is
+ * closed, everything placed in it is forgotten, so a value is emitted again where it is needed again.
+ *
+ * Pure instructions are emitted on demand; loads, stores, atomics and regions in program order.
+ */
+#ifndef QN_JIT_LLVM_LOWER_H
+#define QN_JIT_LLVM_LOWER_H
+
+#include "jit/analyse.h"
+#include "jit/llvm.h"
+
+#include <llvm-c/Core.h>
+
+enum { MOST_PARTS = 40, MOST_LEVELS = 200 };
+
+/** An emitted value: one LLVM value per canonical part. */
+typedef struct emitted {
+    LLVMValueRef *part; /* [MOST_PARTS], from the arena; NULL before the first use */
+    int level;
+    bool is_set;
+} emitted;
+
+typedef struct level {
+    LLVMBasicBlockRef anchor; /* the block from which the level was entered; values of the level below go to its end */
+    bool is_branch;           /* nothing is hoisted out */
+    bool is_sequential;       /* loads are not hoisted out */
+    bool may_be_empty;        /* the guard of a loop that may run no trip: loads are not hoisted out */
+} level;
+
+/** Where the builder stands: before an instruction, or at the end of a block. */
+typedef struct place {
+    LLVMBasicBlockRef block;
+    LLVMValueRef before;
+} place;
+
+/** A derived value that is shared: splats, products, partial addresses. */
+typedef struct memo {
+    int kind, level;
+    LLVMValueRef a, b, result;
+    int64_t n;
+    int32_t next;
+} memo;
+enum { MEMO_SPLAT = 1, MEMO_LINEAR, MEMO_SCALE, MEMO_PRODUCT, MEMO_ADDRESS, MEMO_SLOT, MEMO_QUOTIENT, MEMO_REMAINDER };
+enum { MEMO_HEADS = 256 };
+
+typedef struct lower {
+    LLVMContextRef context;
+    LLVMModuleRef module;
+    LLVMBuilderRef b;
+    LLVMValueRef function, slots, range, fault;
+    const qn_kernel *k;
+    const qn_facts *f;
+    const qn_plan *p;
+    qn_analysis a;
+    LLVMTypeRef i1, i8, i16, i32, i64, f32, f64, ptr;
+
+    int width, unroll, jam; /* of the block being emitted */
+    int jam_max;            /* part encoding */
+    LLVMValueRef mask[MOST_PARTS];      /* <width x i1>, active lanes; NULL: all */
+    LLVMValueRef tail_mask[MOST_PARTS]; /* the same for the remainder alone: lanes inside the domain */
+
+    LLVMValueRef iv[QN_MAX_RANK]; /* index of each open dimension: of lane 0, vector 0, jam 0 */
+    int iv_level[QN_MAX_RANK];
+    LLVMValueRef begin[QN_MAX_RANK], end[QN_MAX_RANK];
+
+    level level[MOST_LEVELS];
+    int depth;
+    LLVMValueRef before; /* what the builder stands before while seeking, else NULL */
+    emitted *value; /* [k->n_insts] */
+    memo *memo;
+    int32_t n_memos, memo_capacity, memo_head[MEMO_HEADS];
+    uint32_t *site; /* access site of each instruction */
+    qn_error *err;
+    bool failed; /* out of memory or too deep: emission goes on, the result is dropped */
+} lower;
+
+/** Loops over the parts of the current block. */
+#define FOR_PARTS(g, p)                                                                            \
+    for (int p##_u = 0; p##_u < (g)->unroll; p##_u++)                                              \
+        for (int p##_j = 0, p = p##_u * (g)->jam_max; p##_j < (g)->jam; p##_j++, p++)
+
+/* ---- llvm_value.c: types, levels, shared values, pure instructions */
+LLVMTypeRef qn__lane_type(const lower *g, int dtype);  /* register type: vector, or scalar when width is 1 */
+LLVMTypeRef qn__scalar_type(const lower *g, int dtype); /* bool is i1 */
+LLVMTypeRef qn__memory_type(const lower *g, int dtype); /* bool is i8 */
+LLVMTypeRef qn__vector_of(const lower *g, LLVMTypeRef t); /* t itself when width is 1 */
+LLVMValueRef qn__const_i64(const lower *g, int64_t n);
+LLVMValueRef qn__const_bits(const lower *g, int dtype, uint64_t bits); /* scalar */
+LLVMValueRef qn__const_splat(const lower *g, LLVMValueRef scalar);     /* constant vector */
+LLVMValueRef qn__lanes(const lower *g, LLVMTypeRef t, int64_t step);   /* <0, step, 2 step, ...> */
+LLVMValueRef qn__call(lower *g, const char *name, LLVMTypeRef *overloads, int n_overloads, LLVMValueRef *args, int n);
+/** Smaller of two scalars of type i64, unsigned. */
+LLVMValueRef qn__umin(lower *g, LLVMValueRef a, LLVMValueRef b);
+LLVMBasicBlockRef qn__new_block(lower *g, const char *name);
+
+/** Opens a level entered from the current block, closes it (forgets what it holds). */
+void qn__level_open(lower *g, bool is_branch, bool is_sequential, bool may_be_empty);
+void qn__level_close(lower *g);
+/** Moves the builder to where a value of `level` belongs; returns the level it really gets. qn__unseek goes back. */
+int qn__seek(lower *g, int wanted, place *here);
+void qn__unseek(lower *g, const place *here);
+
+LLVMValueRef qn__memo_find(const lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int64_t n, int *at);
+void qn__memo_add(lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int64_t n, int at, LLVMValueRef result);
+LLVMValueRef qn__splat(lower *g, LLVMValueRef scalar, int at);
+LLVMValueRef qn__slot(lower *g, int slot, LLVMTypeRef t); /* level 0 */
+LLVMValueRef qn__fact(lower *g, const qn_fact *fact);     /* level 0, i64 */
+
+/** Canonical part of value i for part p. */
+int qn__canonical_part(const lower *g, uint32_t i, int p);
+/** The scalar of a uniform value, lane 0 of a linear one; any value when width is 1. */
+LLVMValueRef qn__scalar(lower *g, uint32_t i, int p);
+/** The value as a vector (a scalar when width is 1). */
+LLVMValueRef qn__vector(lower *g, uint32_t i, int p);
+int qn__level_of(lower *g, uint32_t i, int p);
+/** Whether control flow on a value is the same for the whole block. */
+bool qn__is_uniform(const lower *g, uint32_t i);
+/** Sets part p of value i as emitted at level `at`. */
+void qn__set(lower *g, uint32_t i, int p, LLVMValueRef v, int at);
+
+/* ---- llvm_ops.c: table ops on LLVM values of either shape */
+LLVMValueRef qn__lower_op(lower *g, int op, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c);
+LLVMValueRef qn__lower_cast(lower *g, int to, int from, LLVMValueRef v);
+LLVMValueRef qn__lower_bitcast(lower *g, int to, int from, LLVMValueRef v);
+LLVMValueRef qn__lower_combine(lower *g, int combine, int type, LLVMValueRef accumulated, LLVMValueRef next);
+
+/* ---- llvm_address.c */
+enum { ADDRESS_UNIFORM, ADDRESS_UNIT, ADDRESS_REVERSED, ADDRESS_LANES };
+enum { MOST_TERMS = 4 * QN_MAX_DIGITS };
+
+/** scalar x scale [x stride], bytes */
+typedef struct term {
+    LLVMValueRef value, stride;
+    int64_t scale;
+    int level;
+} term;
+
+typedef struct address {
+    int kind, level;
+    LLVMValueRef pointer; /* of lane 0 */
+    LLVMValueRef lanes;   /* <width x i64> byte offsets from pointer; ADDRESS_LANES only */
+    /* while building */
+    term term[MOST_TERMS];
+    int n_terms;
+    int64_t constant, lane_bytes;
+} address;
+
+/** Address of part p of access i. With `clamped`, positions (index - lower bound) come from there instead of the index
+ *  operands. */
+void qn__make_address(lower *g, uint32_t i, int p, const LLVMValueRef *clamped, address *x);
+/** Adds the displacement, where the access is, so that it ends in the instruction. */
+void qn__displace(lower *g, address *x);
+/** Pointers of all lanes (the pointer itself when width is 1), after qn__displace. */
+LLVMValueRef qn__lane_pointers(lower *g, const address *x);
+/** index - lower bound, as a scalar or a vector. */
+LLVMValueRef qn__relative_index(lower *g, uint32_t value, int p, const qn_fact *lower_bound, bool vector);
+
+/* ---- llvm_memory.c */
+/** Runs `then` only if `condition` holds: opens a branch. Closed by end_branch. */
+typedef struct branch {
+    LLVMBasicBlockRef from, then, join;
+} branch;
+
+branch qn__begin_branch(lower *g, LLVMValueRef condition);
+/** Ends it; the result is `value` if it was taken, else zero. `value` may be NULL. */
+LLVMValueRef qn__end_branch(lower *g, const branch *x, LLVMValueRef value);
+/** What the indices of one access need. */
+typedef struct check {
+    bool is_needed;
+    bool is_vector;    /* ok is a vector: the indices differ between lanes */
+    LLVMValueRef ok;   /* in range */
+    bool is_clamped;
+    LLVMValueRef position[QN_MAX_RANK];
+} check;
+
+/** Tests the indices of part p of access i as far as the facts leave them open. */
+check qn__make_check(lower *g, uint32_t i, int p);
+/** Records lanes that are active and out of range. */
+void qn__report(lower *g, uint32_t i, int p, const check *c);
+/** Lanes for which a vector access is performed: NULL for all. */
+LLVMValueRef qn__access_mask(lower *g, uint32_t i, int p, const check *c);
+void qn__lower_load(lower *g, uint32_t i);
+void qn__lower_store(lower *g, uint32_t i);
+/** any lane of a mask, as i1; true constant for NULL. */
+LLVMValueRef qn__any(lower *g, LLVMValueRef mask);
+/** mask & more; either may be NULL. */
+LLVMValueRef qn__mask_and(lower *g, LLVMValueRef mask, LLVMValueRef more);
+
+/* ---- llvm_atomic.c */
+void qn__lower_atomic(lower *g, uint32_t i);
+
+/* ---- llvm_fault.c */
+/** Emits a cold block that records a failure of instruction i for the lanes `bad` (vector, or i1 for a scalar access). */
+void qn__note_fault(lower *g, uint32_t i, int p, LLVMValueRef bad, int status);
+
+/* ---- llvm_control.c */
+void qn__lower_region(lower *g, uint32_t begin, uint32_t end);
+uint32_t qn__last_of_region(const qn_kernel *k, uint32_t begin, uint32_t end);
+
+/** A loop over start, start + step, ... while != end ((end - start) a multiple of step), with carried values. */
+typedef struct loop {
+    LLVMBasicBlockRef guard, before, head, after;
+    LLVMValueRef index, end, step;
+    LLVMValueRef *init, *phi; /* [n_carried] */
+    int n_carried;
+    bool is_single; /* known to run exactly once: no jump back */
+    bool is_guarded;
+} loop;
+/** Opens a loop and its level. `guarded`: it may run no trip. init and phi are arrays of the caller that live until
+ *  close; phi receives the carried values. A loop known to be empty must not be opened. */
+void qn__loop_open(lower *g, loop *l, LLVMValueRef start, LLVMValueRef end, int64_t step, bool guarded,
+                   bool is_sequential, int n_carried, LLVMValueRef *init, LLVMValueRef *phi);
+/** Closes it with the next carried values; out receives the final ones. */
+void qn__loop_close(lower *g, loop *l, LLVMValueRef *next, LLVMValueRef *out);
+/** A known i64 constant? */
+bool qn__is_const(LLVMValueRef v, int64_t *n);
+
+/* ---- llvm_reduce.c, llvm_stripes.c */
+/* The order rules: blocks of points, partials of a block; MOST_DEPTH levels of blocks cover 2.8e14 points. */
+enum { BLOCK = 4096, PARTIALS = 64, MOST_DEPTH = 4 };
+
+/** One reduce while it is lowered. */
+typedef struct reduction {
+    uint32_t inst, yield;
+    int type, combine, n_dims;
+    int dim[QN_MAX_RANK];
+    LLVMValueRef identity; /* scalar */
+    int64_t points;        /* -1: not known */
+    int n;                 /* accumulators: canonical parts */
+    int part[MOST_PARTS];  /* their parts */
+    int n_levels;          /* of block results above the points */
+} reduction;
+
+/** Arrays of 64 partials, one for each level and accumulator: array[level][n]. */
+typedef struct stripes {
+    LLVMValueRef array[MOST_DEPTH][MOST_PARTS];
+    LLVMTypeRef t;
+} stripes;
+
+LLVMValueRef qn__combine(lower *g, const reduction *r, LLVMValueRef a, LLVMValueRef b);
+/** A scalar constant in all lanes of type t. */
+LLVMValueRef qn__constant_like(LLVMTypeRef t, LLVMValueRef scalar);
+/** Makes the arrays of levels `first` to the highest and fills them with the identity. */
+void qn__stripes_open(lower *g, const reduction *r, stripes *s, int first, LLVMTypeRef t);
+/** Adds entry number count - 1 of a level; when its block is full, the block's result goes up. */
+void qn__stripes_push(lower *g, const reduction *r, const stripes *s, int depth, LLVMValueRef count,
+                      const LLVMValueRef *value);
+/** Ends: from level `depth`, which has had `count` entries, to the final value of each accumulator. */
+void qn__stripes_close(lower *g, const reduction *r, const stripes *s, int depth, LLVMValueRef count,
+                       LLVMValueRef *acc);
+void qn__lower_reduce(lower *g, uint32_t i);
+
+#endif

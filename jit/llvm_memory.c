@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * llvm_memory.c: loads and stores, their masks, and the checks of indices that were not proved at the call.
+ */
+#include "jit/llvm_lower.h"
+
+#include <string.h>
+
+/* ---------------------------------------------------------------- masks */
+
+LLVMValueRef qn__mask_and(lower *g, LLVMValueRef mask, LLVMValueRef more)
+{
+    return !mask ? more : !more ? mask : LLVMBuildAnd(g->b, mask, more, "");
+}
+
+LLVMValueRef qn__any(lower *g, LLVMValueRef mask)
+{
+    if (!mask)
+        return LLVMConstInt(g->i1, 1, false);
+    LLVMTypeRef t = LLVMTypeOf(mask);
+    if (LLVMGetTypeKind(t) != LLVMVectorTypeKind)
+        return mask;
+    LLVMTypeRef bits = LLVMIntTypeInContext(g->context, LLVMGetVectorSize(t));
+    LLVMValueRef all = LLVMBuildBitCast(g->b, mask, bits, "");
+    return LLVMBuildICmp(g->b, LLVMIntNE, all, LLVMConstInt(bits, 0, false), "");
+}
+
+/* ---------------------------------------------------------------- checks */
+
+static bool indices_are_uniform(const lower *g, uint32_t i)
+{
+    const uint32_t *arg = qn__args(g->k, i);
+    for (int r = 0; r < qn__n_indices(g->k, i); r++)
+        if (g->a.value[arg[r]].shape != QN_UNIFORM)
+            return false;
+    return true;
+}
+
+static LLVMValueRef in_range(lower *g, LLVMValueRef position, const qn_dim_fact *dim, bool vector)
+{
+    LLVMValueRef extent = qn__fact(g, &dim->extent);
+    return LLVMBuildICmp(g->b, LLVMIntULT, position, vector ? qn__splat(g, extent, 0) : extent, "");
+}
+
+/** Clamps to [0, extent); an extent of 0 leaves no lane active. */
+static void clamp_position(lower *g, check *c, int r, const qn_dim_fact *dim)
+{
+    LLVMValueRef extent = qn__fact(g, &dim->extent), one = qn__const_i64(g, 1);
+    LLVMValueRef some = LLVMBuildICmp(g->b, LLVMIntNE, extent, qn__const_i64(g, 0), "");
+    LLVMValueRef last = LLVMBuildSub(g->b, extent, one, "");
+    LLVMTypeRef t = LLVMTypeOf(c->position[r]);
+    LLVMValueRef v[2] = {c->position[r], c->is_vector ? qn__splat(g, last, g->depth) : last};
+    c->position[r] = qn__call(g, "llvm.umin", &t, 1, v, 2);
+    LLVMValueRef ok = c->is_vector ? qn__splat(g, some, g->depth) : some;
+    c->ok = c->ok ? LLVMBuildAnd(g->b, c->ok, ok, "") : ok;
+}
+
+check qn__make_check(lower *g, uint32_t i, int p)
+{
+    check c = {0};
+    const qn_param_fact *param = &g->f->param[g->k->inst[i].imm];
+    const uint32_t *arg = qn__args(g->k, i);
+    if (g->f->proved[g->site[i]] || g->f->checks == QN_CHECKS_NONE)
+        return c;
+    c.is_vector = g->width > 1 && !indices_are_uniform(g, i);
+    c.is_clamped = g->f->checks == QN_CHECKS_CLAMP;
+    for (int r = 0; r < qn__n_indices(g->k, i); r++) {
+        const qn_dim_fact *dim = &param->dim[r];
+        if (dim->n_digits == 0)
+            continue;
+        c.is_needed = true;
+        c.position[r] = qn__relative_index(g, arg[r], p, &dim->lower, c.is_vector);
+        if (c.is_clamped) {
+            clamp_position(g, &c, r, dim);
+            continue;
+        }
+        LLVMValueRef ok = in_range(g, c.position[r], dim, c.is_vector);
+        c.ok = c.ok ? LLVMBuildAnd(g->b, c.ok, ok, "") : ok;
+    }
+    c.is_needed = c.is_needed && c.ok;
+    return c;
+}
+
+/** Records lanes that are active and out of range. */
+void qn__report(lower *g, uint32_t i, int p, const check *c)
+{
+    if (!c->is_needed || c->is_clamped)
+        return;
+    LLVMValueRef bad = LLVMBuildNot(g->b, c->ok, "");
+    if (c->is_vector)
+        bad = qn__mask_and(g, g->mask[p], bad);
+    else if (g->mask[p]) /* the first active lane fails first */
+        bad = LLVMBuildAnd(g->b, g->mask[p], qn__splat(g, bad, g->depth), "");
+    qn__note_fault(g, i, p, bad, QN_ERR_BOUNDS);
+}
+
+/** Lanes for which a vector access is performed: NULL for all. Proved accesses ignore the masks of branches: their
+ *  addresses are right for every iteration of the domain (loads only). */
+LLVMValueRef qn__access_mask(lower *g, uint32_t i, int p, const check *c)
+{
+    bool is_load = g->k->inst[i].op == QN_I_LOAD;
+    LLVMValueRef mask = g->mask[p];
+    if (is_load && g->f->proved[g->site[i]])
+        mask = g->tail_mask[p];
+    if (c->is_needed)
+        mask = qn__mask_and(g, mask, c->is_vector ? c->ok : qn__splat(g, c->ok, g->depth));
+    return mask;
+}
+
+/* ---------------------------------------------------------------- loads */
+
+static LLVMValueRef to_register(lower *g, int dtype, LLVMValueRef v)
+{
+    if (dtype != QN_BOOL)
+        return v;
+    return LLVMBuildICmp(g->b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
+}
+
+static LLVMValueRef to_memory(lower *g, int dtype, LLVMValueRef v)
+{
+    if (dtype != QN_BOOL)
+        return v;
+    LLVMTypeRef t = LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMVectorTypeKind ? qn__vector_of(g, g->i8) : g->i8;
+    return LLVMBuildZExt(g->b, v, t, "");
+}
+
+static bool is_atomic_view(const lower *g, uint32_t i)
+{
+    return (g->k->param[g->k->inst[i].imm].traits & QN_ATOMIC) != 0;
+}
+
+static LLVMValueRef plain_load(lower *g, uint32_t i, LLVMTypeRef t, LLVMValueRef pointer)
+{
+    int dtype = g->k->param[g->k->inst[i].imm].dtype;
+    LLVMValueRef v = LLVMBuildLoad2(g->b, t, pointer, "");
+    LLVMSetAlignment(v, (unsigned)qn_dtype_bytes(dtype));
+    if (is_atomic_view(g, i) && LLVMGetTypeKind(t) != LLVMVectorTypeKind)
+        LLVMSetOrdering(v, LLVMAtomicOrderingMonotonic);
+    return v;
+}
+
+branch qn__begin_branch(lower *g, LLVMValueRef condition)
+{
+    branch x = {LLVMGetInsertBlock(g->b), qn__new_block(g, "then"), qn__new_block(g, "join")};
+    LLVMBuildCondBr(g->b, condition, x.then, x.join);
+    qn__level_open(g, true, false, false);
+    LLVMPositionBuilderAtEnd(g->b, x.then);
+    return x;
+}
+
+/** Closes it; the result is `value` if taken, else zero. value may be NULL. */
+LLVMValueRef qn__end_branch(lower *g, const branch *x, LLVMValueRef value)
+{
+    LLVMBasicBlockRef from = LLVMGetInsertBlock(g->b);
+    LLVMBuildBr(g->b, x->join);
+    qn__level_close(g);
+    LLVMPositionBuilderAtEnd(g->b, x->join);
+    if (!value)
+        return NULL;
+    LLVMValueRef phi = LLVMBuildPhi(g->b, LLVMTypeOf(value), "");
+    LLVMValueRef values[2] = {value, LLVMConstNull(LLVMTypeOf(value))};
+    LLVMBasicBlockRef blocks[2] = {from, x->from};
+    LLVMAddIncoming(phi, values, blocks, 2);
+    return phi;
+}
+
+/** Level to which a load of this view may be hoisted: across loops that run, when nothing writes the view. */
+static int load_level(const lower *g, uint32_t i, int wanted)
+{
+    const qn_kernel_parameter *param = &g->k->param[g->k->inst[i].imm];
+    int at = g->depth;
+    if (param->is_written || is_atomic_view(g, i) || g->f->is_ordered)
+        return at;
+    while (at > wanted && !g->level[at].is_branch && !g->level[at].is_sequential && !g->level[at].may_be_empty)
+        at--;
+    return at;
+}
+
+/** A value that depends on a dimension lives no longer than its loop, even where the index is a constant there. */
+static int dims_level(const lower *g, uint32_t i, int at)
+{
+    for (int d = 0; d < g->k->n_dims; d++)
+        if ((g->a.value[i].deps >> d & 1) && g->iv_level[d] > at)
+            at = g->iv_level[d];
+    return at < g->depth ? at : g->depth;
+}
+
+/** A load of one element for the whole part. */
+static LLVMValueRef load_scalar(lower *g, uint32_t i, int p, const check *c, int *at)
+{
+    int dtype = g->k->inst[i].type;
+    LLVMTypeRef t = qn__memory_type(g, dtype);
+    LLVMValueRef condition = NULL;
+    if (c->is_needed)
+        condition = g->mask[p] ? LLVMBuildAnd(g->b, c->ok, qn__any(g, g->mask[p]), "") : c->ok;
+    else if (!g->f->proved[g->site[i]] && g->mask[p])
+        condition = qn__any(g, g->mask[p]);
+    address x;
+    *at = g->depth;
+    if (condition) {
+        branch then = qn__begin_branch(g, condition);
+        qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
+        qn__displace(g, &x);
+        return qn__end_branch(g, &then, to_register(g, dtype, plain_load(g, i, t, x.pointer)));
+    }
+    qn__make_address(g, i, p, NULL, &x);
+    place here;
+    *at = qn__seek(g, load_level(g, i, x.level), &here);
+    *at = dims_level(g, i, *at);
+    qn__displace(g, &x);
+    LLVMValueRef v = to_register(g, dtype, plain_load(g, i, t, x.pointer));
+    qn__unseek(g, &here);
+    return v;
+}
+
+static LLVMValueRef reverse(lower *g, LLVMValueRef v)
+{
+    LLVMValueRef lane[64];
+    for (int n = 0; n < g->width; n++)
+        lane[n] = LLVMConstInt(g->i32, (unsigned long long)(g->width - 1 - n), false);
+    return LLVMBuildShuffleVector(g->b, v, LLVMConstNull(LLVMTypeOf(v)), LLVMConstVector(lane, (unsigned)g->width), "");
+}
+
+static LLVMValueRef all_lanes(const lower *g)
+{
+    return qn__const_splat(g, LLVMConstInt(g->i1, 1, false));
+}
+
+static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
+{
+    int dtype = g->k->inst[i].type;
+    unsigned bytes = (unsigned)qn_dtype_bytes(dtype);
+    LLVMTypeRef t = qn__vector_of(g, qn__memory_type(g, dtype));
+    LLVMValueRef mask = qn__access_mask(g, i, p, c), v;
+    address x;
+    qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
+    qn__displace(g, &x);
+    if (x.kind == ADDRESS_UNIFORM && g->f->proved[g->site[i]]) /* stride 0 */
+        return qn__splat(g, to_register(g, dtype, plain_load(g, i, qn__memory_type(g, dtype), x.pointer)), g->depth);
+    if ((x.kind == ADDRESS_UNIT || x.kind == ADDRESS_REVERSED) && !mask) {
+        v = plain_load(g, i, t, x.pointer);
+    } else if (x.kind == ADDRESS_UNIT || x.kind == ADDRESS_REVERSED) {
+        LLVMTypeRef types[2] = {t, g->ptr};
+        LLVMValueRef args[4] = {x.pointer, LLVMConstInt(g->i32, bytes, false),
+                                x.kind == ADDRESS_UNIT ? mask : reverse(g, mask), LLVMConstNull(t)};
+        v = qn__call(g, "llvm.masked.load", types, 2, args, 4);
+    } else {
+        LLVMTypeRef types[2] = {t, qn__vector_of(g, g->ptr)};
+        LLVMValueRef args[4] = {qn__lane_pointers(g, &x), LLVMConstInt(g->i32, bytes, false), mask ? mask : all_lanes(g),
+                                LLVMConstNull(t)};
+        v = qn__call(g, "llvm.masked.gather", types, 2, args, 4);
+    }
+    if (x.kind == ADDRESS_REVERSED)
+        v = reverse(g, v);
+    return to_register(g, dtype, v);
+}
+
+void qn__lower_load(lower *g, uint32_t i)
+{
+    bool is_vector = g->width > 1 && g->a.value[i].shape != QN_UNIFORM;
+    FOR_PARTS(g, p)
+    {
+        if (qn__canonical_part(g, i, p) != p)
+            continue;
+        check c = qn__make_check(g, i, p);
+        qn__report(g, i, p, &c);
+        int at = g->depth;
+        LLVMValueRef v = is_vector ? load_vector(g, i, p, &c) : load_scalar(g, i, p, &c, &at);
+        qn__set(g, i, p, v, at);
+    }
+}
+
+/* ---------------------------------------------------------------- stores */
+
+static void store_scalar(lower *g, uint32_t i, int p, const check *c, uint32_t value)
+{
+    int dtype = g->k->param[g->k->inst[i].imm].dtype;
+    branch then = {0};
+    LLVMValueRef v = qn__scalar(g, value, p);
+    bool has_branch = c->is_needed || g->mask[p];
+    if (has_branch) {
+        LLVMValueRef any = g->mask[p] ? qn__any(g, g->mask[p]) : NULL;
+        then = qn__begin_branch(g, c->is_needed ? qn__mask_and(g, any, c->ok) : any);
+    }
+    address x;
+    qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
+    qn__displace(g, &x);
+    LLVMValueRef store = LLVMBuildStore(g->b, to_memory(g, dtype, v), x.pointer);
+    LLVMSetAlignment(store, (unsigned)qn_dtype_bytes(dtype));
+    if (is_atomic_view(g, i))
+        LLVMSetOrdering(store, LLVMAtomicOrderingMonotonic);
+    if (has_branch)
+        qn__end_branch(g, &then, NULL);
+}
+
+static void store_vector(lower *g, uint32_t i, int p, const check *c, uint32_t value)
+{
+    int dtype = g->k->param[g->k->inst[i].imm].dtype;
+    LLVMValueRef align = LLVMConstInt(g->i32, (unsigned long long)qn_dtype_bytes(dtype), false);
+    LLVMValueRef v = to_memory(g, dtype, qn__vector(g, value, p)), mask = qn__access_mask(g, i, p, c);
+    address x;
+    qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
+    qn__displace(g, &x);
+    if (x.kind == ADDRESS_REVERSED) {
+        v = reverse(g, v);
+        mask = mask ? reverse(g, mask) : NULL;
+    }
+    if (x.kind == ADDRESS_UNIT || x.kind == ADDRESS_REVERSED) {
+        if (!mask) {
+            LLVMSetAlignment(LLVMBuildStore(g->b, v, x.pointer), (unsigned)qn_dtype_bytes(dtype));
+            return;
+        }
+        LLVMTypeRef types[2] = {LLVMTypeOf(v), g->ptr};
+        LLVMValueRef args[4] = {v, x.pointer, align, mask};
+        qn__call(g, "llvm.masked.store", types, 2, args, 4);
+        return;
+    }
+    LLVMTypeRef types[2] = {LLVMTypeOf(v), qn__vector_of(g, g->ptr)};
+    LLVMValueRef args[4] = {v, qn__lane_pointers(g, &x), align, mask ? mask : all_lanes(g)};
+    qn__call(g, "llvm.masked.scatter", types, 2, args, 4);
+}
+
+/** Whether all lanes of a part store one value to one address. */
+static bool store_is_uniform(const lower *g, uint32_t i, uint32_t value)
+{
+    return g->width == 1 || (indices_are_uniform(g, i) && g->a.value[value].shape == QN_UNIFORM);
+}
+
+void qn__lower_store(lower *g, uint32_t i)
+{
+    uint32_t value = qn__args(g->k, i)[g->k->inst[i].n_args - 1];
+    FOR_PARTS(g, p)
+    {
+        check c = qn__make_check(g, i, p);
+        qn__report(g, i, p, &c);
+        if (store_is_uniform(g, i, value) && !(c.is_needed && c.is_vector))
+            store_scalar(g, i, p, &c, value);
+        else
+            store_vector(g, i, p, &c, value);
+    }
+}
+

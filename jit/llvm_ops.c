@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * llvm_ops.c: the table's ops as LLVM instructions, on scalars and on vectors alike. Everything is total: no poison, no
+ * flags, no fast-math; what the instruction set leaves undefined is selected away first.
+ */
+#include "jit/llvm_lower.h"
+
+#include <string.h>
+
+/** A constant of v's type (all lanes) with these canonical bits. */
+static LLVMValueRef like(const lower *g, LLVMValueRef v, int dtype, uint64_t bits)
+{
+    LLVMValueRef scalar = qn__const_bits(g, dtype, bits), lane[64];
+    LLVMTypeRef t = LLVMTypeOf(v);
+    if (LLVMGetTypeKind(t) != LLVMVectorTypeKind)
+        return scalar;
+    unsigned n = LLVMGetVectorSize(t);
+    for (unsigned m = 0; m < n; m++)
+        lane[m] = scalar;
+    return LLVMConstVector(lane, n);
+}
+
+/** The intrinsic `name`, overloaded by the type of v. */
+static LLVMValueRef intrinsic(lower *g, const char *name, LLVMValueRef *v, int n)
+{
+    LLVMTypeRef t = LLVMTypeOf(v[0]);
+    return qn__call(g, name, &t, 1, v, n);
+}
+
+static bool is_false(LLVMValueRef v)
+{
+    return LLVMIsConstant(v) && LLVMIsNull(v);
+}
+
+static LLVMValueRef either(lower *g, LLVMValueRef a, LLVMValueRef b)
+{
+    return is_false(a) ? b : is_false(b) ? a : LLVMBuildOr(g->b, a, b, "");
+}
+
+static LLVMValueRef choose(lower *g, LLVMValueRef condition, LLVMValueRef yes, LLVMValueRef no)
+{
+    return is_false(condition) ? no : LLVMBuildSelect(g->b, condition, yes, no, "");
+}
+
+static int class_of(int type)
+{
+    return qn__dtype_class(type);
+}
+
+static uint64_t lowest(int type)
+{
+    return qn__canonical(type, UINT64_C(1) << (qn__dtype_width(type) - 1));
+}
+
+/** A divisor that cannot trap: 1 where y is 0, or x / y is MIN / -1. *by_zero tells where y is 0. */
+static LLVMValueRef safe_divisor(lower *g, int type, LLVMValueRef x, LLVMValueRef y, LLVMValueRef *by_zero)
+{
+    *by_zero = LLVMBuildICmp(g->b, LLVMIntEQ, y, like(g, y, type, 0), "");
+    LLVMValueRef bad = *by_zero;
+    if (class_of(type) == QN_CLASS_S) {
+        LLVMValueRef minus = LLVMBuildICmp(g->b, LLVMIntEQ, y, like(g, y, type, UINT64_MAX), "");
+        if (!is_false(minus)) {
+            LLVMValueRef low = LLVMBuildICmp(g->b, LLVMIntEQ, x, like(g, x, type, lowest(type)), "");
+            bad = either(g, bad, LLVMBuildAnd(g->b, minus, low, ""));
+        }
+    }
+    return choose(g, bad, like(g, y, type, 1), y);
+}
+
+static LLVMValueRef lower_div(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    (void)c;
+    if (class_of(type) == QN_CLASS_F)
+        return LLVMBuildFDiv(g->b, a, b, "");
+    LLVMValueRef by_zero, d = safe_divisor(g, type, a, b, &by_zero);
+    LLVMValueRef q = class_of(type) == QN_CLASS_S ? LLVMBuildSDiv(g->b, a, d, "") : LLVMBuildUDiv(g->b, a, d, "");
+    return choose(g, by_zero, like(g, a, type, 0), q);
+}
+
+static LLVMValueRef lower_rem(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    (void)c;
+    LLVMValueRef by_zero, d = safe_divisor(g, type, a, b, &by_zero);
+    LLVMValueRef r = class_of(type) == QN_CLASS_S ? LLVMBuildSRem(g->b, a, d, "") : LLVMBuildURem(g->b, a, d, "");
+    return choose(g, by_zero, a, r);
+}
+
+static LLVMValueRef lower_neg(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    (void)b, (void)c;
+    return class_of(type) == QN_CLASS_F ? LLVMBuildFNeg(g->b, a, "") : LLVMBuildNeg(g->b, a, "");
+}
+
+static LLVMValueRef lower_abs(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    (void)b, (void)c;
+    LLVMValueRef v[2] = {a, LLVMConstInt(g->i1, 0, false)};
+    if (class_of(type) == QN_CLASS_U)
+        return a;
+    return class_of(type) == QN_CLASS_F ? intrinsic(g, "llvm.fabs", v, 1) : intrinsic(g, "llvm.abs", v, 2);
+}
+
+/** a < b (or >) ? a : b is the machine's min (max); a NaN in the first operand is kept by the second select. */
+static LLVMValueRef extremum(lower *g, int type, LLVMValueRef a, LLVMValueRef b, bool is_max)
+{
+    LLVMValueRef v[2] = {a, b};
+    if (class_of(type) == QN_CLASS_S)
+        return intrinsic(g, is_max ? "llvm.smax" : "llvm.smin", v, 2);
+    if (class_of(type) == QN_CLASS_U)
+        return intrinsic(g, is_max ? "llvm.umax" : "llvm.umin", v, 2);
+    LLVMValueRef before = LLVMBuildFCmp(g->b, is_max ? LLVMRealOGT : LLVMRealOLT, a, b, "");
+    LLVMValueRef ordered = LLVMBuildSelect(g->b, before, a, b, "");
+    LLVMValueRef is_nan = LLVMBuildFCmp(g->b, LLVMRealUNO, a, a, "");
+    return choose(g, is_nan, a, ordered);
+}
+
+static LLVMValueRef lower_min(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    (void)c;
+    return extremum(g, type, a, b, false);
+}
+
+static LLVMValueRef lower_max(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    (void)c;
+    return extremum(g, type, a, b, true);
+}
+
+static LLVMValueRef lower_not(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    (void)type, (void)b, (void)c;
+    return LLVMBuildNot(g->b, a, "");
+}
+
+static LLVMValueRef shift_count(lower *g, int type, LLVMValueRef b)
+{
+    return LLVMBuildAnd(g->b, b, like(g, b, type, (uint64_t)qn__dtype_width(type) - 1), "");
+}
+
+static LLVMValueRef lower_shl(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    (void)c;
+    return LLVMBuildShl(g->b, a, shift_count(g, type, b), "");
+}
+
+static LLVMValueRef lower_shr(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    (void)c;
+    LLVMValueRef n = shift_count(g, type, b);
+    return class_of(type) == QN_CLASS_S ? LLVMBuildAShr(g->b, a, n, "") : LLVMBuildLShr(g->b, a, n, "");
+}
+
+static LLVMValueRef zeros(lower *g, const char *name, LLVMValueRef a)
+{
+    LLVMValueRef v[2] = {a, LLVMConstInt(g->i1, 0, false)};
+    return intrinsic(g, name, v, 2);
+}
+
+static LLVMValueRef lower_clz(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    (void)type, (void)b, (void)c;
+    return zeros(g, "llvm.ctlz", a);
+}
+
+static LLVMValueRef lower_ctz(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    (void)type, (void)b, (void)c;
+    return zeros(g, "llvm.cttz", a);
+}
+
+static LLVMValueRef lower_select(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    (void)type;
+    return LLVMBuildSelect(g->b, a, b, c, "");
+}
+
+/* ---------------------------------------------------------------- the table */
+
+static LLVMValueRef binary(lower *g, int type, LLVMOpcode s, LLVMOpcode u, LLVMOpcode f, LLVMValueRef a,
+                           LLVMValueRef b)
+{
+    int class = class_of(type);
+    return LLVMBuildBinOp(g->b, class == QN_CLASS_F ? f : class == QN_CLASS_S ? s : u, a, b, "");
+}
+
+static LLVMValueRef compare(lower *g, int type, LLVMIntPredicate s, LLVMIntPredicate u, LLVMRealPredicate f,
+                            LLVMValueRef a, LLVMValueRef b)
+{
+    int class = class_of(type);
+    if (class == QN_CLASS_F)
+        return LLVMBuildFCmp(g->b, f, a, b, "");
+    return LLVMBuildICmp(g->b, class == QN_CLASS_S ? s : u, a, b, "");
+}
+
+static LLVMValueRef call(lower *g, const char *name, int n, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    LLVMValueRef v[3] = {a, b, c};
+    return intrinsic(g, name, v, n);
+}
+
+LLVMValueRef qn__lower_op(lower *g, int op, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    switch (op) {
+#define BIN(s, u, f) binary(g, type, LLVM##s, LLVM##u, LLVM##f, a, b)
+#define CMP(s, u, f) compare(g, type, LLVMInt##s, LLVMInt##u, LLVMReal##f, a, b)
+#define CALL(name) call(g, name, n_args, a, b, c)
+#define FN(f) lower_##f(g, type, a, b, c)
+#define QN_OP(ID, name, rule, arity, classes, s, u, f, lowering, doc)                              \
+    case QN_OP_##name: {                                                                           \
+        const int n_args = arity;                                                                  \
+        (void)n_args;                                                                              \
+        return lowering;                                                                           \
+    }
+#include "quern/ops.def"
+#undef QN_OP
+#undef FN
+#undef CALL
+#undef CMP
+#undef BIN
+    default:
+        g->failed = true;
+        return a;
+    }
+}
+
+LLVMValueRef qn__lower_combine(lower *g, int combine, int type, LLVMValueRef accumulated, LLVMValueRef next)
+{
+    static const int op[QN_N_COMBINES] = {
+        [QN_COMBINE_SUM] = QN_OP_add, [QN_COMBINE_PROD] = QN_OP_mul, [QN_COMBINE_MIN] = QN_OP_min,
+        [QN_COMBINE_MAX] = QN_OP_max, [QN_COMBINE_AND] = QN_OP_and,  [QN_COMBINE_OR] = QN_OP_or,
+        [QN_COMBINE_XOR] = QN_OP_xor,
+    };
+    return qn__lower_op(g, op[combine], type, accumulated, next, NULL);
+}
+
+/* ---------------------------------------------------------------- conversions */
+
+/** The LLVM type of `dtype` with as many lanes as v has. */
+static LLVMTypeRef type_like(const lower *g, int dtype, LLVMValueRef v)
+{
+    LLVMTypeRef t = qn__scalar_type(g, dtype), old = LLVMTypeOf(v);
+    return LLVMGetTypeKind(old) == LLVMVectorTypeKind ? LLVMVectorType(t, LLVMGetVectorSize(old)) : t;
+}
+
+static LLVMValueRef saturate(lower *g, int to, LLVMValueRef v)
+{
+    LLVMTypeRef types[2] = {type_like(g, to, v), LLVMTypeOf(v)};
+    return qn__call(g, class_of(to) == QN_CLASS_S ? "llvm.fptosi.sat" : "llvm.fptoui.sat", types, 2, &v, 1);
+}
+
+LLVMValueRef qn__lower_cast(lower *g, int to, int from, LLVMValueRef v)
+{
+    LLVMTypeRef t = type_like(g, to, v);
+    bool from_float = class_of(from) == QN_CLASS_F, to_float = class_of(to) == QN_CLASS_F;
+    if (to == from)
+        return v;
+    if (to == QN_BOOL)
+        return LLVMBuildICmp(g->b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
+    if (from_float && to_float)
+        return to == QN_F64 ? LLVMBuildFPExt(g->b, v, t, "") : LLVMBuildFPTrunc(g->b, v, t, "");
+    if (from_float)
+        return saturate(g, to, v);
+    bool is_signed = class_of(from) == QN_CLASS_S;
+    if (to_float)
+        return is_signed ? LLVMBuildSIToFP(g->b, v, t, "") : LLVMBuildUIToFP(g->b, v, t, "");
+    int have = qn__dtype_width(from), want = qn__dtype_width(to);
+    if (want == have)
+        return v;
+    if (want < have)
+        return LLVMBuildTrunc(g->b, v, t, "");
+    return is_signed ? LLVMBuildSExt(g->b, v, t, "") : LLVMBuildZExt(g->b, v, t, "");
+}
+
+LLVMValueRef qn__lower_bitcast(lower *g, int to, int from, LLVMValueRef v)
+{
+    if (to == from)
+        return v;
+    if (from == QN_BOOL) /* bool <-> 8-bit integers: true is 1, any other byte is true */
+        return LLVMBuildZExt(g->b, v, type_like(g, to, v), "");
+    if (to == QN_BOOL)
+        return LLVMBuildICmp(g->b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
+    return LLVMBuildBitCast(g->b, v, type_like(g, to, v), "");
+}

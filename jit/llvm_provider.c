@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * llvm_provider.c: the one function that libquern calls here, and the pipeline behind it: text and key -> kernel and
+ * facts -> plan -> module -> object -> blob. One compile uses one fresh LLVMContext and leaves nothing behind but the
+ * target machines in *thread_state.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "jit/llvm.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* One compile in progress. All of it is released by compile(). */
+typedef struct compilation {
+    qn_request *r;
+    qn_kernel *kernel;
+    qn_facts facts;
+    qn_plan plan;
+    char symbol[32];
+    LLVMTargetMachineRef machine;
+    qn_diagnostics diagnostics;
+    LLVMContextRef context;
+    LLVMModuleRef module;
+    LLVMMemoryBufferRef object;
+    qn_text code;
+} compilation;
+
+enum { TIME_PARSE = 0, TIME_BUILD = 1, TIME_EMIT = 2, TIME_LOAD = 3 };
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* ---------------------------------------------------------------- texts */
+
+static void send(const qn_request *r, int what, const void *data, size_t n)
+{
+    if (r->sink)
+        r->sink(r->sink_arg, what, data, n);
+}
+
+/* Sends a text and releases it. A text that did not fit into memory is left out: it is for people. */
+static void send_text(const qn_request *r, int what, qn_text *t)
+{
+    if (!t->failed && t->data)
+        send(r, what, t->data, t->n);
+    qn__text_release(t);
+}
+
+static void send_key_and_plan(const compilation *c)
+{
+    if (c->r->texts & QN_DUMP_KEY) {
+        qn_text text = {0};
+        qn__key_print(&c->facts, c->kernel, &text);
+        send_text(c->r, QN_SINK_KEY, &text);
+    }
+    if (c->r->texts & QN_DUMP_PLAN) {
+        qn_text text = {0};
+        qn__plan_print(&c->plan, c->kernel, &text);
+        send_text(c->r, QN_SINK_PLAN, &text);
+    }
+}
+
+static qn_status send_llvm_and_asm(const compilation *c)
+{
+    if (c->r->texts & QN_DUMP_LLVM) {
+        char *text = LLVMPrintModuleToString(c->module);
+        send(c->r, QN_SINK_LLVM, text, strlen(text));
+        LLVMDisposeMessage(text);
+    }
+    if (!(c->r->texts & QN_DUMP_ASM))
+        return QN_OK;
+    LLVMModuleRef copy = LLVMCloneModule(c->module); /* emission uses a module up */
+    LLVMMemoryBufferRef text = NULL;
+    qn_status status =
+        qn__llvm_emit(c->machine, copy, LLVMAssemblyFile, &c->diagnostics, &text, &c->r->error);
+    if (status == QN_OK) {
+        send(c->r, QN_SINK_ASM, LLVMGetBufferStart(text), LLVMGetBufferSize(text));
+        LLVMDisposeMemoryBuffer(text);
+    }
+    LLVMDisposeModule(copy);
+    return status;
+}
+
+/* ---------------------------------------------------------------- steps */
+
+/* 1. Text and key -> kernel, facts, plan. */
+static qn_status read_request(compilation *c)
+{
+    qn_request *r = c->r;
+    qn_status status = qn_kernel_parse(r->kernel, r->kernel_bytes, &c->kernel, &r->error);
+    if (status == QN_OK)
+        status = qn__key_decode(r->key, r->key_bytes, &c->facts, &r->error);
+    if (status != QN_OK)
+        return status;
+    if (c->facts.n_params != c->kernel->n_params || c->facts.n_dims != c->kernel->n_dims ||
+        c->facts.n_accesses != c->kernel->n_accesses)
+        return qn__fail(&r->error, QN_ERR_INTERNAL,
+                        "qn_llvm_provider: key of %d parameters, %d dimensions, %u accesses for a kernel "
+                        "of %d, %d, %u",
+                        c->facts.n_params, c->facts.n_dims, c->facts.n_accesses, c->kernel->n_params,
+                        c->kernel->n_dims, c->kernel->n_accesses);
+    qn__plan_make(c->kernel, &c->facts, &c->plan);
+    send_key_and_plan(c);
+    return QN_OK;
+}
+
+/* 2. Kernel, facts, plan -> module. */
+static qn_status build_module(compilation *c)
+{
+    qn_request *r = c->r;
+    qn_status status = qn__llvm_machine(r->thread_state, c->facts.isa, &c->machine, &r->error);
+    if (status != QN_OK)
+        return status;
+    if (r->loader == QN_LOADER_ORC)
+        qn__orc_symbol(c->symbol, sizeof c->symbol);
+    else
+        snprintf(c->symbol, sizeof c->symbol, "quern_kernel");
+    c->context = qn__llvm_context(&c->diagnostics, r->texts & (QN_DUMP_LLVM | QN_DUMP_ASM));
+    c->module = qn__llvm_module(c->context, c->machine);
+    status = qn__llvm_lower(c->module, c->kernel, &c->facts, &c->plan, c->symbol, &r->info, &r->error);
+    if (status != QN_OK)
+        return status;
+    qn__llvm_finish_functions(c->module, c->facts.isa);
+    return qn__llvm_verify(c->module, &r->error);
+}
+
+/* 3. Module -> object -> blob. The orc loader takes the object, but the same things are refused in it. */
+static qn_status emit_code(compilation *c)
+{
+    qn_request *r = c->r;
+    qn_status status = send_llvm_and_asm(c);
+    if (status == QN_OK)
+        status = qn__llvm_emit(c->machine, c->module, LLVMObjectFile, &c->diagnostics, &c->object,
+                               &r->error);
+    if (status == QN_OK)
+        status = qn__elf_to_blob(LLVMGetBufferStart(c->object), LLVMGetBufferSize(c->object), c->symbol,
+                                 &c->code, &r->info.entry, &r->info.align, &r->error);
+    return status;
+}
+
+/* 4. To the caller, or into the LLJIT. */
+static qn_status deliver_code(compilation *c)
+{
+    qn_request *r = c->r;
+    if (r->loader == QN_LOADER_ORC)
+        return qn__orc_load(LLVMGetBufferStart(c->object), LLVMGetBufferSize(c->object), c->symbol,
+                            &r->orc_entry, &r->orc_handle, &r->error);
+    send(r, QN_SINK_CODE, c->code.data, c->code.n);
+    return QN_OK;
+}
+
+static void release(compilation *c)
+{
+    qn__text_release(&c->code);
+    if (c->object)
+        LLVMDisposeMemoryBuffer(c->object);
+    if (c->module)
+        LLVMDisposeModule(c->module);
+    if (c->context)
+        LLVMContextDispose(c->context);
+    qn__facts_release(&c->facts);
+    qn_kernel_release(c->kernel);
+}
+
+/* The pipeline. */
+static qn_status compile(qn_request *r)
+{
+    static qn_status (*const step[])(compilation *) = {
+        [TIME_PARSE] = read_request,
+        [TIME_BUILD] = build_module,
+        [TIME_EMIT] = emit_code,
+        [TIME_LOAD] = deliver_code,
+    };
+    compilation c = {.r = r};
+    qn_status status = QN_OK;
+    qn__llvm_start();
+    qn__llvm_guard_begin(r);
+    for (int i = 0; i <= TIME_LOAD && status == QN_OK; i++) {
+        double start = now_ms();
+        status = step[i](&c);
+        r->milliseconds[i] = now_ms() - start;
+    }
+    release(&c);
+    qn__llvm_guard_end();
+    return status;
+}
+
+/* ---------------------------------------------------------------- the boundary */
+
+static qn_status check_compile(qn_request *r)
+{
+    if (!r->kernel || !r->key || !r->thread_state || !r->fatal ||
+        (!r->sink && r->loader != QN_LOADER_ORC))
+        return qn__fail(&r->error, QN_ERR_ARGUMENT, "qn_llvm_provider: incomplete request");
+    if (r->loader != QN_LOADER_ARENA && r->loader != QN_LOADER_ORC)
+        return qn__fail(&r->error, QN_ERR_ARGUMENT, "qn_llvm_provider: unknown loader %d", r->loader);
+    return QN_OK;
+}
+
+static qn_status check_versions(qn_request *r)
+{
+    if (!r->build_id || strcmp(r->build_id, QN_BUILD_ID) != 0)
+        return qn__fail(&r->error, QN_ERR_VERSION, "qn_llvm_provider: built as %s, called as %s",
+                        QN_BUILD_ID, r->build_id ? r->build_id : "(none)");
+    unsigned major = 0, minor = 0, patch = 0;
+    LLVMGetVersion(&major, &minor, &patch);
+    if (major != LLVM_VERSION_MAJOR)
+        return qn__fail(&r->error, QN_ERR_PROVIDER, "qn_llvm_provider: needs LLVM %d, found %u.%u.%u",
+                        LLVM_VERSION_MAJOR, major, minor, patch);
+    return QN_OK;
+}
+
+static qn_status serve(qn_request *r)
+{
+    qn_status status = check_versions(r);
+    if (status != QN_OK)
+        return status;
+    switch (r->kind) {
+    case QN_REQUEST_START:
+        qn__llvm_start();
+        return QN_OK;
+    case QN_REQUEST_COMPILE:
+        status = check_compile(r);
+        return status == QN_OK ? compile(r) : status;
+    case QN_REQUEST_FREE:
+        qn__orc_free(r->orc_handle);
+        r->orc_handle = NULL;
+        return QN_OK;
+    case QN_REQUEST_THREAD_END:
+        if (r->thread_state)
+            qn__llvm_thread_end(r->thread_state);
+        return QN_OK;
+    default:
+        return qn__fail(&r->error, QN_ERR_ARGUMENT, "qn_llvm_provider: unknown request %d", r->kind);
+    }
+}
+
+QN_API int qn_llvm_provider(qn_request *r);
+
+int qn_llvm_provider(qn_request *r)
+{
+    if (!r)
+        return QN_ERR_ARGUMENT;
+    if (r->bytes != sizeof *r) /* its fields are not where we would write them */
+        return QN_ERR_VERSION;
+    memset(&r->error, 0, sizeof r->error);
+    return (int)serve(r);
+}

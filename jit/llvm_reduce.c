@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * llvm_reduce.c: reductions in the kernel's order rule.
+ *
+ * Three forms:
+ *   folds    strict order, and "indexed" (blocks of 4096, their results by the same rule), in registers, one accumulator
+ *            for each part; also integers in any order
+ *   stripes  64 partials in memory, when the lanes run over another dimension or there are none
+ *   lanes    the lanes run over the last reduction dimension: 64 partials are the lanes of the vectors of one step
+ * All start from the identity, so that combining with an unused partial changes no bit.
+ */
+#include "jit/llvm_lower.h"
+
+#include <string.h>
+
+LLVMValueRef qn__combine(lower *g, const reduction *r, LLVMValueRef a, LLVMValueRef b)
+{
+    return qn__lower_combine(g, r->combine, r->type, a, b);
+}
+
+LLVMValueRef qn__constant_like(LLVMTypeRef t, LLVMValueRef scalar)
+{
+    LLVMValueRef lane[64];
+    if (LLVMGetTypeKind(t) != LLVMVectorTypeKind)
+        return scalar;
+    for (unsigned n = 0; n < LLVMGetVectorSize(t); n++)
+        lane[n] = scalar;
+    return LLVMConstVector(lane, LLVMGetVectorSize(t));
+}
+
+static bool is_vector(const lower *g, const reduction *r)
+{
+    return g->width > 1 && g->a.value[r->inst].shape != QN_UNIFORM;
+}
+
+static LLVMTypeRef accumulator_type(const lower *g, const reduction *r)
+{
+    return is_vector(g, r) ? qn__lane_type(g, r->type) : qn__scalar_type(g, r->type);
+}
+
+/** Emits the region once for the indices that stand in g->iv; values[n] for each accumulator. */
+static void emit_point(lower *g, const reduction *r, LLVMValueRef *values)
+{
+    const qn_inst *x = &g->k->inst[r->inst];
+    qn__lower_region(g, x->region[0], x->region[2]);
+    uint32_t value = qn__args(g->k, r->yield)[0];
+    for (int n = 0; n < r->n; n++)
+        values[n] = is_vector(g, r) ? qn__vector(g, value, r->part[n]) : qn__scalar(g, value, r->part[n]);
+}
+
+/** Sets the index of a reduction dimension for what follows. */
+static void set_index(lower *g, int d, LLVMValueRef index)
+{
+    g->iv[d] = index;
+    g->iv_level[d] = g->depth;
+}
+
+static bool may_be_empty(const lower *g, int d)
+{
+    int64_t b, e;
+    return !(qn__is_const(g->begin[d], &b) && qn__is_const(g->end[d], &e) && e > b);
+}
+
+/* ---------------------------------------------------------------- folds */
+
+/** Strict order over dimensions from `at` on. */
+static void fold(lower *g, const reduction *r, int at, LLVMValueRef *acc)
+{
+    if (at == r->n_dims) {
+        LLVMValueRef value[MOST_PARTS];
+        emit_point(g, r, value);
+        for (int n = 0; n < r->n; n++)
+            acc[n] = qn__combine(g, r, acc[n], value[n]);
+        return;
+    }
+    int d = r->dim[at];
+    loop l;
+    LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], inner[MOST_PARTS];
+    memcpy(init, acc, sizeof init);
+    qn__loop_open(g, &l, g->begin[d], g->end[d], 1, may_be_empty(g, d), false, r->n, init, phi);
+    set_index(g, d, l.index);
+    memcpy(inner, phi, sizeof inner);
+    fold(g, r, at + 1, inner);
+    qn__loop_close(g, &l, inner, acc);
+}
+
+static void set_identity(lower *g, const reduction *r, LLVMValueRef *acc)
+{
+    for (int n = 0; n < r->n; n++)
+        acc[n] = qn__constant_like(accumulator_type(g, r), r->identity);
+}
+
+/** One dimension, [low, high), blocks of 4096^depth: each block's result is folded in order. */
+static void fold_blocks(lower *g, const reduction *r, int depth, LLVMValueRef low, LLVMValueRef high, LLVMValueRef *acc)
+{
+    LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], inner[MOST_PARTS];
+    loop l;
+    set_identity(g, r, init);
+    if (depth == 0) {
+        qn__loop_open(g, &l, low, high, 1, true, false, r->n, init, phi);
+        set_index(g, r->dim[0], l.index);
+        emit_point(g, r, inner);
+    } else {
+        int64_t size = 1;
+        for (int n = 0; n < depth; n++)
+            size *= BLOCK;
+        LLVMValueRef by = qn__const_i64(g, size), n = LLVMBuildSub(g->b, high, low, "");
+        LLVMValueRef blocks = LLVMBuildUDiv(g->b, LLVMBuildAdd(g->b, n, qn__const_i64(g, size - 1), ""), by, "");
+        qn__loop_open(g, &l, qn__const_i64(g, 0), blocks, 1, true, false, r->n, init, phi);
+        LLVMValueRef from = LLVMBuildAdd(g->b, low, LLVMBuildMul(g->b, l.index, by, ""), "");
+        LLVMValueRef part = qn__umin(g, LLVMBuildSub(g->b, high, from, ""), by);
+        fold_blocks(g, r, depth - 1, from, LLVMBuildAdd(g->b, from, part, ""), inner);
+    }
+    for (int n = 0; n < r->n; n++)
+        inner[n] = qn__combine(g, r, phi[n], inner[n]);
+    qn__loop_close(g, &l, inner, acc);
+}
+
+/** Several dimensions in blocks: accumulators of all levels and a counter are carried through the nest. */
+static void fold_counted(lower *g, const reduction *r, int at, LLVMValueRef *state)
+{
+    int n_state = r->n * (r->n_levels + 1) + 1;
+    LLVMValueRef *count = &state[n_state - 1];
+    if (at < r->n_dims) {
+        int d = r->dim[at];
+        loop l;
+        LLVMValueRef init[MOST_PARTS * (MOST_DEPTH + 1)], phi[MOST_PARTS * (MOST_DEPTH + 1)];
+        memcpy(init, state, (size_t)n_state * sizeof *state);
+        qn__loop_open(g, &l, g->begin[d], g->end[d], 1, may_be_empty(g, d), false, n_state, init, phi);
+        set_index(g, d, l.index);
+        LLVMValueRef inner[MOST_PARTS * (MOST_DEPTH + 1)];
+        memcpy(inner, phi, (size_t)n_state * sizeof *inner);
+        fold_counted(g, r, at + 1, inner);
+        qn__loop_close(g, &l, inner, state);
+        return;
+    }
+    LLVMValueRef value[MOST_PARTS];
+    emit_point(g, r, value);
+    for (int n = 0; n < r->n; n++)
+        state[n] = qn__combine(g, r, state[n], value[n]);
+    *count = LLVMBuildAdd(g->b, *count, qn__const_i64(g, 1), "");
+    int64_t size = 1;
+    for (int v = 1; v <= r->n_levels; v++) {
+        size *= BLOCK;
+        LLVMValueRef rest = LLVMBuildAnd(g->b, *count, qn__const_i64(g, size - 1), "");
+        LLVMValueRef is_full = LLVMBuildICmp(g->b, LLVMIntEQ, rest, qn__const_i64(g, 0), "");
+        for (int n = 0; n < r->n; n++) {
+            LLVMValueRef *below = &state[(v - 1) * r->n + n], *above = &state[v * r->n + n];
+            LLVMValueRef sum = qn__combine(g, r, *above, *below);
+            LLVMValueRef fresh = qn__constant_like(LLVMTypeOf(*below), r->identity);
+            *above = LLVMBuildSelect(g->b, is_full, sum, *above, "");
+            *below = LLVMBuildSelect(g->b, is_full, fresh, *below, "");
+        }
+    }
+}
+
+static void fold_indexed(lower *g, const reduction *r, LLVMValueRef *acc)
+{
+    if (r->n_dims == 1) {
+        int d = r->dim[0];
+        fold_blocks(g, r, r->n_levels, g->begin[d], g->end[d], acc);
+        return;
+    }
+    LLVMValueRef state[MOST_PARTS * (MOST_DEPTH + 1)];
+    for (int v = 0; v <= r->n_levels; v++)
+        set_identity(g, r, &state[v * r->n]);
+    state[r->n * (r->n_levels + 1)] = qn__const_i64(g, 0);
+    fold_counted(g, r, 0, state);
+    for (int n = 0; n < r->n; n++) {
+        acc[n] = state[n];
+        for (int v = 1; v <= r->n_levels; v++)
+            acc[n] = qn__combine(g, r, state[v * r->n + n], acc[n]);
+    }
+}
+
+/* ---------------------------------------------------------------- stripes */
+
+static LLVMValueRef stripe_points(lower *g, const reduction *r, const stripes *s, int at, LLVMValueRef count)
+{
+    if (at == r->n_dims) {
+        LLVMValueRef value[MOST_PARTS];
+        emit_point(g, r, value);
+        count = LLVMBuildAdd(g->b, count, qn__const_i64(g, 1), "");
+        qn__stripes_push(g, r, s, 0, count, value);
+        return count;
+    }
+    int d = r->dim[at];
+    loop l;
+    LLVMValueRef init = count, phi, out;
+    qn__loop_open(g, &l, g->begin[d], g->end[d], 1, may_be_empty(g, d), false, 1, &init, &phi);
+    set_index(g, d, l.index);
+    LLVMValueRef next = stripe_points(g, r, s, at + 1, phi);
+    qn__loop_close(g, &l, &next, &out);
+    return out;
+}
+
+static void fold_striped(lower *g, const reduction *r, LLVMValueRef *acc)
+{
+    stripes s = {0};
+    qn__stripes_open(g, r, &s, 0, accumulator_type(g, r));
+    LLVMValueRef count = stripe_points(g, r, &s, 0, qn__const_i64(g, 0));
+    qn__stripes_close(g, r, &s, 0, count, acc);
+}
+
+/* ---------------------------------------------------------------- lanes over the last reduction dimension */
+
+/** What the block outside looked like. */
+typedef struct outside {
+    int width, unroll;
+    LLVMValueRef mask[MOST_PARTS], tail_mask[MOST_PARTS];
+} outside;
+
+static outside enter_lanes(lower *g)
+{
+    outside o = {.width = g->width, .unroll = g->unroll};
+    memcpy(o.mask, g->mask, sizeof o.mask);
+    memcpy(o.tail_mask, g->tail_mask, sizeof o.tail_mask);
+    g->width = g->p->width;
+    g->unroll = g->p->unroll;
+    FOR_PARTS(g, p)
+    {
+        LLVMValueRef m = o.mask[p % g->jam_max];
+        g->mask[p] = m ? qn__splat(g, m, g->depth) : NULL;
+        g->tail_mask[p] = NULL;
+    }
+    return o;
+}
+
+static void leave_lanes(lower *g, const outside *o)
+{
+    g->width = o->width;
+    g->unroll = o->unroll;
+    memcpy(g->mask, o->mask, sizeof o->mask);
+    memcpy(g->tail_mask, o->tail_mask, sizeof o->tail_mask);
+}
+
+/** One step of width x unroll points; acc[p]. With `left` (points left, i64) the lanes beyond are masked. */
+static void lane_step(lower *g, const reduction *r, LLVMValueRef left, LLVMValueRef *acc)
+{
+    const qn_inst *x = &g->k->inst[r->inst];
+    LLVMValueRef outer[MOST_PARTS];
+    memcpy(outer, g->mask, sizeof outer);
+    if (left) {
+        LLVMTypeRef small = g->i16;
+        LLVMValueRef n = qn__splat(g, LLVMBuildTrunc(g->b, left, small, ""), g->depth);
+        FOR_PARTS(g, p)
+        {
+            LLVMValueRef first = LLVMConstInt(small, (unsigned long long)(p / g->jam_max * g->width), false);
+            LLVMValueRef lane = LLVMBuildAdd(g->b, qn__lanes(g, small, 1), qn__const_splat(g, first), "");
+            g->tail_mask[p] = LLVMBuildICmp(g->b, LLVMIntULT, lane, n, "");
+            g->mask[p] = qn__mask_and(g, outer[p], g->tail_mask[p]);
+        }
+    }
+    qn__lower_region(g, x->region[0], x->region[2]);
+    uint32_t value = qn__args(g->k, r->yield)[0];
+    FOR_PARTS(g, p)
+    {
+        LLVMValueRef sum = qn__combine(g, r, acc[p], qn__vector(g, value, p));
+        acc[p] = g->tail_mask[p] ? LLVMBuildSelect(g->b, g->tail_mask[p], sum, acc[p], "") : sum;
+        g->tail_mask[p] = NULL;
+    }
+    memcpy(g->mask, outer, sizeof outer);
+}
+
+static void pack(const lower *g, LLVMValueRef *from, LLVMValueRef *to, bool in)
+{
+    int n = 0;
+    FOR_PARTS(g, p)
+    {
+        if (in)
+            to[n] = from[p];
+        else
+            to[p] = from[n];
+        n++;
+    }
+}
+
+/** Points [low, high) of the lane dimension into acc[p]: whole steps, then one masked step. */
+static void lane_range(lower *g, const reduction *r, LLVMValueRef low, LLVMValueRef high, LLVMValueRef *acc)
+{
+    int d = g->p->lane_dim, n_acc = g->unroll * g->jam;
+    int64_t step = (int64_t)g->width * g->unroll, known;
+    LLVMValueRef n = LLVMBuildSub(g->b, high, low, "");
+    LLVMValueRef left = LLVMBuildAnd(g->b, n, qn__const_i64(g, step - 1), "");
+    LLVMValueRef whole = LLVMBuildSub(g->b, high, left, "");
+    LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], next[MOST_PARTS], out[MOST_PARTS], now[MOST_PARTS];
+    int64_t a, b;
+    bool has_whole = !(qn__is_const(low, &a) && qn__is_const(whole, &b) && a == b);
+    if (has_whole) {
+        loop l;
+        pack(g, acc, init, true);
+        qn__loop_open(g, &l, low, whole, step, true, false, n_acc, init, phi);
+        set_index(g, d, l.index);
+        pack(g, phi, now, false);
+        lane_step(g, r, NULL, now);
+        pack(g, now, next, true);
+        qn__loop_close(g, &l, next, out);
+        pack(g, out, acc, false);
+    }
+    if (qn__is_const(left, &known) && known == 0)
+        return;
+    loop l;
+    LLVMValueRef some = LLVMBuildICmp(g->b, LLVMIntNE, left, qn__const_i64(g, 0), "");
+    pack(g, acc, init, true);
+    qn__loop_open(g, &l, qn__const_i64(g, 0), LLVMBuildZExt(g->b, some, g->i64, ""), 1, true, false, n_acc, init, phi);
+    set_index(g, d, whole);
+    pack(g, phi, now, false);
+    lane_step(g, r, left, now);
+    pack(g, now, next, true);
+    qn__loop_close(g, &l, next, out);
+    pack(g, out, acc, false);
+}
+
+static LLVMValueRef half_of(lower *g, LLVMValueRef v, unsigned first, unsigned n)
+{
+    LLVMValueRef lane[64];
+    for (unsigned m = 0; m < n; m++)
+        lane[m] = LLVMConstInt(g->i32, first + m, false);
+    return LLVMBuildShuffleVector(g->b, v, LLVMConstNull(LLVMTypeOf(v)), LLVMConstVector(lane, n), "");
+}
+
+/** 64 lanes to one: l with l + 32, l + 16, ... First whole vectors, then halves of one. */
+static LLVMValueRef across_lanes(lower *g, const reduction *r, LLVMValueRef *acc, int j)
+{
+    LLVMValueRef v[MOST_PARTS];
+    int n = g->unroll;
+    for (int u = 0; u < n; u++)
+        v[u] = acc[u * g->jam_max + j];
+    for (; n > 1; n /= 2)
+        for (int u = 0; u < n / 2; u++)
+            v[u] = qn__combine(g, r, v[u], v[u + n / 2]);
+    for (unsigned half = (unsigned)g->width / 2; half > 0; half /= 2)
+        v[0] = qn__combine(g, r, half_of(g, v[0], 0, half), half_of(g, v[0], half, half));
+    return LLVMBuildExtractElement(g->b, v[0], LLVMConstInt(g->i32, 0, false), "");
+}
+
+/** Points [low, high), at most a block for floats, to one scalar for each accumulator. */
+static void lane_block(lower *g, const reduction *r, LLVMValueRef low, LLVMValueRef high, LLVMValueRef *out)
+{
+    outside o = enter_lanes(g);
+    LLVMValueRef acc[MOST_PARTS];
+    FOR_PARTS(g, p)
+        acc[p] = qn__constant_like(qn__lane_type(g, r->type), r->identity);
+    lane_range(g, r, low, high, acc);
+    for (int n = 0; n < r->n; n++)
+        out[n] = across_lanes(g, r, acc, r->part[n] % g->jam_max);
+    leave_lanes(g, &o);
+}
+
+/** Integers: outer reduction dimensions are loops, each row's result is folded. */
+static void lanes_any_order(lower *g, const reduction *r, int at, LLVMValueRef *acc)
+{
+    int d = r->dim[at];
+    LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], inner[MOST_PARTS];
+    if (at == r->n_dims - 1) {
+        lane_block(g, r, g->begin[d], g->end[d], inner);
+        for (int n = 0; n < r->n; n++)
+            acc[n] = qn__combine(g, r, acc[n], inner[n]);
+        return;
+    }
+    loop l;
+    memcpy(init, acc, sizeof init);
+    qn__loop_open(g, &l, g->begin[d], g->end[d], 1, may_be_empty(g, d), false, r->n, init, phi);
+    set_index(g, d, l.index);
+    memcpy(inner, phi, sizeof inner);
+    lanes_any_order(g, r, at + 1, inner);
+    qn__loop_close(g, &l, inner, acc);
+}
+
+/** Floats: blocks of 4096, each in 64 lanes; block results go through stripes of their own. */
+static void lanes_striped(lower *g, const reduction *r, LLVMValueRef *acc)
+{
+    int d = r->dim[0];
+    if (r->n_levels == 0) {
+        lane_block(g, r, g->begin[d], g->end[d], acc);
+        return;
+    }
+    stripes s = {0};
+    qn__stripes_open(g, r, &s, 1, qn__scalar_type(g, r->type));
+    LLVMValueRef size = qn__const_i64(g, BLOCK), n = LLVMBuildSub(g->b, g->end[d], g->begin[d], "");
+    LLVMValueRef blocks = LLVMBuildLShr(g->b, LLVMBuildAdd(g->b, n, qn__const_i64(g, BLOCK - 1), ""),
+                                        qn__const_i64(g, 12), "");
+    loop l;
+    qn__loop_open(g, &l, qn__const_i64(g, 0), blocks, 1, true, false, 0, NULL, NULL);
+    LLVMValueRef low = LLVMBuildAdd(g->b, g->begin[d], LLVMBuildMul(g->b, l.index, size, ""), "");
+    LLVMValueRef part = qn__umin(g, LLVMBuildSub(g->b, g->end[d], low, ""), size), result[MOST_PARTS];
+    lane_block(g, r, low, LLVMBuildAdd(g->b, low, part, ""), result);
+    qn__stripes_push(g, r, &s, 1, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, 1), ""), result);
+    qn__loop_close(g, &l, NULL, NULL);
+    qn__stripes_close(g, r, &s, 1, blocks, acc);
+}
+
+/* ---------------------------------------------------------------- the reduce instruction */
+
+/** Points of the whole reduction, -1 if not known or too many. */
+static int64_t count_points(const lower *g, const reduction *r)
+{
+    int64_t n = 1, b, e;
+    for (int m = 0; m < r->n_dims; m++) {
+        int d = r->dim[m];
+        if (!qn__is_const(g->begin[d], &b) || !qn__is_const(g->end[d], &e) || __builtin_mul_overflow(n, e - b, &n))
+            return -1;
+    }
+    return n;
+}
+
+static reduction describe(const lower *g, uint32_t i)
+{
+    const qn_inst *x = &g->k->inst[i];
+    reduction r = {.inst = i, .type = x->type, .combine = x->sub, .n_dims = x->n_args};
+    r.yield = qn__last_of_region(g->k, x->region[0], x->region[2]);
+    r.identity = qn__const_bits(g, x->type, qn__reduce_identity(x->sub, x->type));
+    for (int n = 0; n < r.n_dims; n++)
+        r.dim[n] = (int)g->k->inst[qn__args(g->k, i)[n]].imm;
+    r.points = count_points(g, &r);
+    FOR_PARTS(g, p)
+        if (qn__canonical_part(g, i, p) == p)
+            r.part[r.n++] = p;
+    for (int64_t left = r.points; (left < 0 || left > BLOCK) && r.n_levels < MOST_DEPTH - 1; r.n_levels++)
+        left = left < 0 ? left : (left + BLOCK - 1) / BLOCK;
+    return r;
+}
+
+/** The fold of an empty range is the identity; the specified result is another for some. */
+static LLVMValueRef or_empty(lower *g, const reduction *r, LLVMValueRef v)
+{
+    LLVMValueRef empty = qn__const_bits(g, r->type, qn__reduce_empty(r->combine, r->type)), is_empty = NULL;
+    if (r->points > 0 || empty == r->identity)
+        return v;
+    for (int n = 0; n < r->n_dims; n++) {
+        LLVMValueRef none = LLVMBuildICmp(g->b, LLVMIntEQ, g->begin[r->dim[n]], g->end[r->dim[n]], "");
+        is_empty = is_empty ? LLVMBuildOr(g->b, is_empty, none, "") : none;
+    }
+    return LLVMBuildSelect(g->b, is_empty, qn__constant_like(LLVMTypeOf(v), empty), v, "");
+}
+
+void qn__lower_reduce(lower *g, uint32_t i)
+{
+    reduction r = describe(g, i);
+    bool is_float = qn__dtype_class(r.type) == QN_CLASS_F;
+    uint64_t order = g->k->inst[i].imm;
+    LLVMValueRef acc[MOST_PARTS];
+    set_identity(g, &r, acc);
+    bool over_lanes = g->p->lane_dim >= 0 && r.dim[r.n_dims - 1] == g->p->lane_dim;
+    if (r.points == 0)
+        ;
+    else if (over_lanes && is_float)
+        lanes_striped(g, &r, acc);
+    else if (over_lanes)
+        lanes_any_order(g, &r, 0, acc);
+    else if (is_float && order == QN_STRIPED)
+        fold_striped(g, &r, acc);
+    else if (is_float && order == QN_INDEXED && r.n_levels > 0)
+        fold_indexed(g, &r, acc);
+    else
+        fold(g, &r, 0, acc);
+    for (int n = 0; n < r.n; n++)
+        qn__set(g, i, r.part[n], or_empty(g, &r, acc[n]), g->depth);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * llvm_stripes.c: the striped order rule in memory: arrays of 64 partials on the stack, one array for each level of
+ * blocks and each accumulator. Level 0 takes points, level n + 1 the results of the blocks of level n.
+ */
+#include "jit/llvm_lower.h"
+
+
+static LLVMValueRef element(lower *g, const stripes *s, LLVMValueRef array, LLVMValueRef n)
+{
+    return LLVMBuildGEP2(g->b, s->t, array, &n, 1, "");
+}
+
+static LLVMValueRef entry_array(lower *g, LLVMTypeRef t)
+{
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b), entry = LLVMGetEntryBasicBlock(g->function);
+    LLVMValueRef first = LLVMGetFirstInstruction(entry);
+    if (first)
+        LLVMPositionBuilderBefore(g->b, first);
+    else
+        LLVMPositionBuilderAtEnd(g->b, entry);
+    LLVMValueRef array = LLVMBuildAlloca(g->b, LLVMArrayType2(t, PARTIALS), "");
+    LLVMSetAlignment(array, 64);
+    LLVMPositionBuilderAtEnd(g->b, here);
+    return array;
+}
+
+static void fill_identity(lower *g, const reduction *r, const stripes *s, int depth)
+{
+    loop l;
+    qn__loop_open(g, &l, qn__const_i64(g, 0), qn__const_i64(g, PARTIALS), 1, false, false, 0, NULL, NULL);
+    for (int n = 0; n < r->n; n++)
+        LLVMBuildStore(g->b, qn__constant_like(s->t, r->identity), element(g, s, s->array[depth][n], l.index));
+    qn__loop_close(g, &l, NULL, NULL);
+}
+
+void qn__stripes_open(lower *g, const reduction *r, stripes *s, int first, LLVMTypeRef t)
+{
+    s->t = t;
+    for (int v = first; v <= r->n_levels; v++) {
+        for (int n = 0; n < r->n; n++)
+            s->array[v][n] = entry_array(g, t);
+        fill_identity(g, r, s, v);
+    }
+}
+
+/** partial[count mod 64] = it combined with value. */
+static void add_to_stripe(lower *g, const reduction *r, const stripes *s, int depth, LLVMValueRef count,
+                          const LLVMValueRef *value)
+{
+    LLVMValueRef at = LLVMBuildAnd(g->b, count, qn__const_i64(g, PARTIALS - 1), "");
+    for (int n = 0; n < r->n; n++) {
+        LLVMValueRef where = element(g, s, s->array[depth][n], at);
+        LLVMValueRef old = LLVMBuildLoad2(g->b, s->t, where, "");
+        LLVMBuildStore(g->b, qn__combine(g, r, old, value[n]), where);
+    }
+}
+
+/** Halves the 64 partials to one; the arrays hold the identity again. */
+static void close_stripe(lower *g, const reduction *r, const stripes *s, int depth, LLVMValueRef *out)
+{
+    for (int64_t half = PARTIALS / 2; half > 0; half /= 2) {
+        loop l;
+        qn__loop_open(g, &l, qn__const_i64(g, 0), qn__const_i64(g, half), 1, false, false, 0, NULL, NULL);
+        LLVMValueRef other = LLVMBuildAdd(g->b, l.index, qn__const_i64(g, half), "");
+        for (int n = 0; n < r->n; n++) {
+            LLVMValueRef a = element(g, s, s->array[depth][n], l.index), b = element(g, s, s->array[depth][n], other);
+            LLVMValueRef sum = qn__combine(g, r, LLVMBuildLoad2(g->b, s->t, a, ""), LLVMBuildLoad2(g->b, s->t, b, ""));
+            LLVMBuildStore(g->b, sum, a);
+        }
+        qn__loop_close(g, &l, NULL, NULL);
+    }
+    for (int n = 0; n < r->n; n++)
+        out[n] = LLVMBuildLoad2(g->b, s->t, element(g, s, s->array[depth][n], qn__const_i64(g, 0)), "");
+    fill_identity(g, r, s, depth);
+}
+
+/** Emits `then` only if `condition` holds, without values. */
+static LLVMBasicBlockRef when(lower *g, LLVMValueRef condition)
+{
+    LLVMBasicBlockRef then = qn__new_block(g, "full"), join = qn__new_block(g, "join");
+    LLVMBuildCondBr(g->b, condition, then, join);
+    qn__level_open(g, true, false, false);
+    LLVMPositionBuilderAtEnd(g->b, then);
+    return join;
+}
+
+static void end_when(lower *g, LLVMBasicBlockRef join)
+{
+    LLVMBuildBr(g->b, join);
+    qn__level_close(g);
+    LLVMPositionBuilderAtEnd(g->b, join);
+}
+
+static LLVMValueRef is_multiple_of_block(lower *g, LLVMValueRef count)
+{
+    LLVMValueRef rest = LLVMBuildAnd(g->b, count, qn__const_i64(g, BLOCK - 1), "");
+    return LLVMBuildICmp(g->b, LLVMIntEQ, rest, qn__const_i64(g, 0), "");
+}
+
+/** Adds result number count - 1 of level depth - 1; when its block is full, the block's result goes up. */
+void qn__stripes_push(lower *g, const reduction *r, const stripes *s, int depth, LLVMValueRef count,
+                    const LLVMValueRef *value)
+{
+    add_to_stripe(g, r, s, depth, LLVMBuildSub(g->b, count, qn__const_i64(g, 1), ""), value);
+    if (depth == r->n_levels)
+        return;
+    LLVMBasicBlockRef join = when(g, is_multiple_of_block(g, count));
+    LLVMValueRef result[MOST_PARTS];
+    close_stripe(g, r, s, depth, result);
+    qn__stripes_push(g, r, s, depth + 1, LLVMBuildLShr(g->b, count, qn__const_i64(g, 12), ""), result);
+    end_when(g, join);
+}
+
+/** Sends the last, partly filled block of each level up, from level `depth` with `count` entries. */
+void qn__stripes_close(lower *g, const reduction *r, const stripes *s, int depth, LLVMValueRef count, LLVMValueRef *acc)
+{
+    for (; depth < r->n_levels; depth++) {
+        LLVMValueRef above = LLVMBuildLShr(g->b, LLVMBuildAdd(g->b, count, qn__const_i64(g, BLOCK - 1), ""),
+                                           qn__const_i64(g, 12), "");
+        LLVMBasicBlockRef join = when(g, LLVMBuildNot(g->b, is_multiple_of_block(g, count), ""));
+        LLVMValueRef result[MOST_PARTS];
+        close_stripe(g, r, s, depth, result);
+        qn__stripes_push(g, r, s, depth + 1, above, result);
+        end_when(g, join);
+        count = above;
+    }
+    close_stripe(g, r, s, depth, acc);
+}
+

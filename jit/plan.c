@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan.c: how the domain is walked. Data in, data out; knows no LLVM. docs/plan.md explains the choices and where the
+ * constants come from.
+ *
+ * "May it be the lane dimension?" (applicable) is kept apart from "is it worth it?" (lane_cost).
+ */
+#include "jit/analyse.h"
+
+#include <limits.h>
+#include <string.h>
+
+enum { WIDEST_V3 = 256, WIDEST_V4 = 512, MOST_PARTS = 32 };
+
+/* Relative cost of one element through one access, by its stride along the lane dimension. A gather of 16 lanes takes
+ * about 6 times a vector load from L1, a scatter more; a splat is a scalar load for all lanes. */
+#define COST_UNIT 1.0
+#define COST_SPLAT 0.25
+#define COST_REVERSED 1.3
+#define COST_GATHER 6.0
+#define COST_SCATTER 8.0
+/* A vector step over fewer iterations than this wastes most of its lanes. */
+#define SHORT_LANES 8
+
+typedef struct planner {
+    const qn_kernel *k;
+    const qn_facts *f;
+    qn_analysis a;
+    bool has_analysis;
+    qn_plan *p;
+} planner;
+
+static qn_dim_kind kind_of(const qn_kernel *k, int d)
+{
+    return (qn_dim_kind)k->inst[k->dim[d]].sub;
+}
+
+/** Iterations of a dimension, or -1 if not known. */
+static int64_t trips(const qn_facts *f, int d)
+{
+    if (f->begin[d].kind != QN_FACT_EXACT || f->end[d].kind != QN_FACT_EXACT)
+        return -1;
+    return f->end[d].value - f->begin[d].value;
+}
+
+/** The reduce an instruction stands in, 0 if none. */
+static uint32_t enclosing_reduce(const qn_kernel *k, uint32_t i)
+{
+    for (i = k->inst[i].parent; i; i = k->inst[i].parent)
+        if (k->inst[i].op == QN_I_REDUCE)
+            return i;
+    return 0;
+}
+
+static bool is_in_branch_or_loop(const qn_kernel *k, uint32_t i)
+{
+    for (i = k->inst[i].parent; i; i = k->inst[i].parent)
+        if (k->inst[i].op != QN_I_REDUCE)
+            return true;
+    return false;
+}
+
+/* ---------------------------------------------------------------- where lanes may run */
+
+/** Masked accesses of 1- and 2-byte elements take a branch per lane without AVX-512BW: such kernels stay scalar there. */
+static bool needs_narrow_masks(const planner *s)
+{
+    const qn_kernel *k = s->k;
+    for (uint32_t n = 0; n < k->n_accesses; n++) {
+        uint32_t i = k->access[n].inst;
+        if (qn_dtype_bytes(k->param[k->inst[i].imm].dtype) <= 2 &&
+            (!s->f->proved[n] || is_in_branch_or_loop(k, i)))
+            return true;
+    }
+    return false;
+}
+
+/** A reduction dimension may be the lanes if every reduce over it has an order that 64 partials or any order satisfy,
+ *  names it last, and stands outside loops and branches (so that faults keep their order). */
+static bool reduction_is_applicable(const planner *s, int d)
+{
+    const qn_kernel *k = s->k;
+    bool is_used = false;
+    for (uint32_t i = k->body; i < k->n_insts; i++) {
+        const qn_inst *x = &k->inst[i];
+        if (x->op != QN_I_REDUCE)
+            continue;
+        const uint32_t *dims = qn__args(k, i);
+        int at = -1;
+        for (int n = 0; n < x->n_args; n++)
+            if ((int)k->inst[dims[n]].imm == d)
+                at = n;
+        if (at < 0)
+            continue;
+        is_used = true;
+        bool is_float = qn__dtype_class(x->type) == QN_CLASS_F;
+        if (at != x->n_args - 1 || x->parent || x->type == QN_BOOL)
+            return false;
+        if (is_float && (x->imm != QN_STRIPED || x->n_args != 1))
+            return false;
+    }
+    if (s->f->isa < QN_ISA_V4) /* the last step is masked */
+        for (uint32_t n = 0; n < k->n_accesses; n++)
+            if (enclosing_reduce(k, k->access[n].inst) &&
+                qn_dtype_bytes(k->param[k->inst[k->access[n].inst].imm].dtype) <= 2)
+                return false;
+    for (uint32_t i = k->body; i < k->n_insts; i++) /* no nested reduces, loops or branches inside: keep it simple */
+        if (k->inst[i].region[2] != i + 1 && enclosing_reduce(k, i))
+            return false;
+    return is_used;
+}
+
+static bool is_applicable(const planner *s, int d)
+{
+    if (s->f->is_ordered || (s->f->isa < QN_ISA_V4 && needs_narrow_masks(s)))
+        return false;
+    if (kind_of(s->k, d) == QN_DIM_SEQUENTIAL || trips(s->f, d) == 1)
+        return false;
+    return kind_of(s->k, d) == QN_DIM_PARALLEL || reduction_is_applicable(s, d);
+}
+
+/* ---------------------------------------------------------------- what lanes cost */
+
+static double access_cost(const planner *s, uint32_t i, int d)
+{
+    bool is_load = s->k->inst[i].op == QN_I_LOAD;
+    int64_t stride;
+    if (s->k->inst[i].op == QN_I_ATOMIC)
+        return COST_SCATTER;
+    if (!qn__access_stride(s->k, s->f, &s->a, i, d, &stride))
+        return is_load ? COST_GATHER : COST_SCATTER;
+    if (stride == 1)
+        return is_load ? COST_UNIT : 2 * COST_UNIT;
+    if (stride == 0)
+        return is_load ? COST_SPLAT : COST_SCATTER;
+    if (stride == -1)
+        return is_load ? COST_REVERSED : 2 * COST_REVERSED;
+    return is_load ? COST_GATHER : COST_SCATTER;
+}
+
+/** Accesses inside reduces run more often; outside a reduce over d they are scalar when d is the lane dimension. */
+static double lane_cost(const planner *s, int d)
+{
+    double sum = 1;
+    bool over_reduction = kind_of(s->k, d) == QN_DIM_REDUCTION;
+    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
+        uint32_t i = s->k->access[n].inst;
+        bool inside = enclosing_reduce(s->k, i) != 0;
+        double times = inside ? 16 : 1;
+        sum += times * (over_reduction && !inside ? COST_UNIT : access_cost(s, i, d));
+    }
+    int64_t t = trips(s->f, d);
+    if (t >= 0 && t < SHORT_LANES)
+        sum *= (double)SHORT_LANES / (double)(t + 1);
+    return sum;
+}
+
+static int best_lane_dim(const planner *s)
+{
+    int best = -1;
+    double least = 0;
+    for (int d = 0; d < s->k->n_dims; d++) {
+        if (!is_applicable(s, d))
+            continue;
+        double cost = lane_cost(s, d);
+        if (best < 0 || cost <= least) {
+            best = d;
+            least = cost;
+        }
+    }
+    return best;
+}
+
+/* ---------------------------------------------------------------- order of the other dimensions */
+
+/** How far accesses move along d: the larger, the further out. Unknown strides count as far. */
+static double reach(const planner *s, int d)
+{
+    double sum = 0;
+    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
+        int64_t stride;
+        if (!qn__access_stride(s->k, s->f, &s->a, s->k->access[n].inst, d, &stride))
+            continue;
+        double far = stride < 0 ? -(double)stride : (double)stride;
+        sum += s->k->inst[s->k->access[n].inst].op == QN_I_LOAD ? far : 2 * far;
+    }
+    return sum;
+}
+
+static void choose_order(const planner *s)
+{
+    qn_plan *p = s->p;
+    double far[QN_MAX_RANK] = {0};
+    int n = 0;
+    for (int d = 0; d < s->k->n_dims; d++)
+        if (kind_of(s->k, d) == QN_DIM_SEQUENTIAL)
+            p->order[n++] = d;
+    int first = n;
+    for (int d = 0; d < s->k->n_dims; d++) {
+        if (kind_of(s->k, d) != QN_DIM_PARALLEL || d == p->lane_dim)
+            continue;
+        far[d] = s->f->is_ordered || !s->has_analysis ? 0 : reach(s, d);
+        int at = n++;
+        while (at > first && far[p->order[at - 1]] < far[d]) {
+            p->order[at] = p->order[at - 1];
+            at--;
+        }
+        p->order[at] = d;
+    }
+    if (p->lane_dim >= 0 && kind_of(s->k, p->lane_dim) == QN_DIM_PARALLEL)
+        p->order[n++] = p->lane_dim;
+    p->n_loops = n;
+}
+
+/* ---------------------------------------------------------------- width and unrolling */
+
+/** Bits of the widest type that is computed with in vectors. Indices count only where they are data. */
+static int widest_bits(const qn_kernel *k)
+{
+    int bits = 8;
+    for (uint32_t i = k->body; i < k->n_insts; i++) {
+        const qn_inst *x = &k->inst[i];
+        int type = x->op == QN_I_STORE ? k->param[x->imm].dtype : x->type;
+        bool is_index = type == QN_I64 && x->op != QN_I_STORE && x->op != QN_I_LOAD;
+        int width = is_index || type == QN_VOID ? 8 : qn__dtype_width(type);
+        bits = width > bits ? width : bits;
+    }
+    return bits;
+}
+
+static int64_t round_down_to_power(int64_t n)
+{
+    int64_t power = 1;
+    while (power <= n / 2)
+        power *= 2;
+    return power;
+}
+
+static int natural_unroll(const qn_kernel *k)
+{
+    uint32_t size = k->n_insts - k->body;
+    for (uint32_t i = k->body; i < k->n_insts; i++) {
+        const qn_inst *x = &k->inst[i];
+        bool has_stripes = x->op == QN_I_REDUCE && x->imm == QN_STRIPED; /* partials of each part are in memory */
+        if (has_stripes || x->op == QN_I_WHILE || x->op == QN_I_FOR || x->op == QN_I_IF)
+            return 1;
+    }
+    return size <= 16 ? 4 : size <= 48 ? 2 : 1;
+}
+
+static void choose_width(const planner *s)
+{
+    qn_plan *p = s->p;
+    int register_bits = s->f->isa >= QN_ISA_V4 ? WIDEST_V4 : WIDEST_V3;
+    int64_t t = trips(s->f, p->lane_dim);
+    p->width = register_bits / widest_bits(s->k);
+    p->width = p->width > 64 ? 64 : p->width;
+    if (kind_of(s->k, p->lane_dim) == QN_DIM_REDUCTION) {
+        p->unroll = 64 / p->width > 8 ? 8 : 64 / p->width;
+        p->width = 64 / p->unroll; /* 64 partials exactly */
+        return;
+    }
+    while (t >= 0 && p->width > 2 && p->width / 2 >= t)
+        p->width /= 2;
+    p->unroll = natural_unroll(s->k);
+    while (t >= 0 && p->unroll > 1 && (int64_t)p->unroll * p->width > t)
+        p->unroll /= 2;
+}
+
+static void choose_remainder(const planner *s)
+{
+    qn_plan *p = s->p;
+    int64_t t = trips(s->f, p->lane_dim), step = (int64_t)p->width * p->unroll;
+    if (t >= 0 && t % step == 0)
+        p->remainder = QN_REMAINDER_NONE;
+    else
+        p->remainder = s->f->isa >= QN_ISA_V4 ? QN_REMAINDER_MASK : QN_REMAINDER_SCALAR;
+}
+
+/* ---------------------------------------------------------------- threads */
+
+/** Threads divide the outermost parallel loop, unless it is much shorter than the lane dimension. */
+static void choose_split(const planner *s)
+{
+    qn_plan *p = s->p;
+    p->split_dim = -1;
+    p->granule = 1;
+    if (s->f->is_ordered)
+        return;
+    int64_t most = -1;
+    for (int n = 0; n < p->n_loops; n++) {
+        int d = p->order[n];
+        if (kind_of(s->k, d) != QN_DIM_PARALLEL)
+            continue;
+        int64_t t = trips(s->f, d);
+        t = t < 0 ? INT_MAX : t;
+        if (d == p->lane_dim)
+            t /= 64;
+        if (most < 0 || (most < 64 && t > most)) {
+            p->split_dim = d;
+            most = t;
+        }
+    }
+    if (p->split_dim >= 0 && p->split_dim == p->lane_dim)
+        p->granule = (int64_t)p->width * p->unroll * 16;
+    else if (p->split_dim >= 0 && p->split_dim == p->jam_dim)
+        p->granule = p->jam;
+}
+
+/* ---------------------------------------------------------------- the plan */
+
+static void apply_overrides(const planner *s)
+{
+    const qn_plan_options *o = &s->f->plan;
+    qn_plan *p = s->p;
+    bool is_reduction = p->lane_dim >= 0 && kind_of(s->k, p->lane_dim) == QN_DIM_REDUCTION;
+    if (p->lane_dim >= 0 && !is_reduction && o->width > 0)
+        p->width = (int32_t)round_down_to_power(o->width > 64 ? 64 : o->width);
+    if (p->lane_dim >= 0 && !is_reduction && o->unroll > 0)
+        p->unroll = o->unroll > 8 ? 8 : o->unroll;
+    if (p->width < 2)
+        p->lane_dim = is_reduction ? p->lane_dim : -1;
+    int j = o->jam_dim - 1;
+    if (p->lane_dim >= 0 && o->jam > 1 && j >= 0 && j < s->k->n_dims && j != p->lane_dim &&
+        kind_of(s->k, j) == QN_DIM_PARALLEL) {
+        p->jam_dim = j;
+        p->jam = o->jam > 16 ? 16 : o->jam;
+        while (p->jam * p->unroll > MOST_PARTS)
+            p->jam /= 2;
+    }
+    if (p->lane_dim < 0) {
+        p->width = 1;
+        p->unroll = 1;
+    }
+}
+
+/** The caller's order of the loops, if it names each once; sequential dimensions stay outermost, the lanes innermost. */
+static void apply_order(const planner *s)
+{
+    qn_plan *p = s->p;
+    int32_t order[QN_MAX_RANK];
+    uint32_t seen = 0;
+    int n = 0;
+    if (s->f->is_ordered)
+        return;
+    for (int m = 0; m < QN_MAX_RANK; m++) {
+        int d = s->f->plan.order[m] - 1;
+        if (d < 0 || d >= s->k->n_dims || (seen >> d & 1) || kind_of(s->k, d) != QN_DIM_PARALLEL || d == p->lane_dim)
+            continue;
+        seen |= 1u << d;
+        order[n++] = d;
+    }
+    int at = 0;
+    while (at < p->n_loops && kind_of(s->k, p->order[at]) == QN_DIM_SEQUENTIAL)
+        at++;
+    int others = p->n_loops - at - (p->lane_dim >= 0 && kind_of(s->k, p->lane_dim) == QN_DIM_PARALLEL);
+    if (n == others)
+        memcpy(p->order + at, order, (size_t)n * sizeof *order);
+}
+
+void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
+{
+    memset(out, 0, sizeof *out);
+    planner s = {.k = k, .f = f, .p = out};
+    out->lane_dim = -1;
+    out->jam_dim = -1;
+    out->jam = 1;
+    out->width = 1;
+    out->unroll = 1;
+    s.has_analysis = qn__analyse(k, f, -1, -1, &s.a);
+    int wanted = f->plan.lane_dim - 1;
+    if (s.has_analysis && f->plan.lane_dim >= 0) {
+        bool is_wanted = wanted >= 0 && wanted < k->n_dims && is_applicable(&s, wanted);
+        out->lane_dim = is_wanted ? wanted : best_lane_dim(&s);
+    }
+    if (out->lane_dim >= 0)
+        choose_width(&s);
+    apply_overrides(&s);
+    choose_order(&s);
+    apply_order(&s);
+    if (out->lane_dim >= 0)
+        choose_remainder(&s);
+    choose_split(&s);
+    qn__analysis_release(&s.a);
+}
+
+void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out)
+{
+    static const char *const remainders[] = {"none", "mask", "scalar"};
+    qn__text_add(out, "order");
+    for (int n = 0; n < p->n_loops; n++)
+        qn__text_add(out, " %d", p->order[n]);
+    qn__text_add(out, "\nlanes %d%s\nwidth %d\nunroll %d\njam %d x %d\nremainder %s\n", p->lane_dim,
+                 p->lane_dim >= 0 && kind_of(k, p->lane_dim) == QN_DIM_REDUCTION ? " (reduction)" : "",
+                 p->width, p->unroll, p->jam_dim, p->jam, remainders[p->remainder]);
+    qn__text_add(out, "split %d granule %lld\nstreams %d\n", p->split_dim, (long long)p->granule, p->streams);
+}
