@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * args.c: arguments of a launch.
+ */
+#include "quern.h"
+
+#include <string.h>
+
+qn_arg qn_arg_view(const qn_view *v)
+{
+    return (qn_arg){.view = v};
+}
+
+qn_arg qn_arg_int(int dtype, int64_t value)
+{
+    if (dtype == QN_F32)
+        return qn_arg_f32((float)value);
+    if (dtype == QN_F64)
+        return qn_arg_f64((double)value);
+    return (qn_arg){.dtype = dtype, .bits = (uint64_t)value};
+}
+
+qn_arg qn_arg_f32(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (qn_arg){.dtype = QN_F32, .bits = bits};
+}
+
+qn_arg qn_arg_f64(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (qn_arg){.dtype = QN_F64, .bits = bits};
+}

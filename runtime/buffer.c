@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * buffer.c: host storage and the views on it. Small storage stands in one block with its header and
+ * label; from 2 MiB on it is a mapping of its own, aligned for huge pages, whose pages are placed
+ * by the threads that touch them first. Layout arithmetic is in ir/; nothing here adds an offset
+ * that qn__layout_check has not bounded.
+ */
+#define _DEFAULT_SOURCE
+#include "runtime/buffer.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20 };
+
+/* ---------------------------------------------------------------- storage */
+
+/** A private mapping whose start is a multiple of HUGE_PAGE, or NULL. `bytes` is one, too. */
+static char *map_aligned(size_t bytes)
+{
+    size_t mapped = bytes + HUGE_PAGE;
+    char *start = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (start == MAP_FAILED)
+        return NULL;
+    size_t head = (HUGE_PAGE - (uintptr_t)start % HUGE_PAGE) % HUGE_PAGE;
+    size_t tail = HUGE_PAGE - head;
+    if (head)
+        munmap(start, head);
+    munmap(start + head + bytes, tail);
+    madvise(start + head, bytes, MADV_HUGEPAGE); /* advice only: may be refused */
+    return start + head;
+}
+
+qn_buffer *qn__buffer_new(const char *label, size_t bytes, bool zeroed)
+{
+    size_t label_bytes = strlen(label) + 1;
+    size_t head = offsetof(qn_buffer, label) + label_bytes;
+    bool is_mapped = bytes >= HUGE_PAGE;
+    if (bytes > SIZE_MAX / 2 || head > SIZE_MAX / 4)
+        return NULL;
+    /* Whole cache lines, at least one, so that data is never NULL. */
+    size_t room = bytes ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
+    size_t block = head + (is_mapped ? 0 : room + ALIGNMENT - 1);
+    qn_buffer *b = zeroed && !is_mapped ? qn__zalloc(1, block) : qn__alloc(block);
+    if (!b)
+        return NULL;
+    atomic_init(&b->references, 1);
+    b->bytes = bytes;
+    b->mapped_bytes = 0;
+    memcpy(b->label, label, label_bytes);
+    if (!is_mapped) {
+        uintptr_t end = (uintptr_t)b + head;
+        b->data = (char *)b + head + (ALIGNMENT - end % ALIGNMENT) % ALIGNMENT;
+        return b;
+    }
+    b->mapped_bytes = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    b->data = map_aligned(b->mapped_bytes); /* the system gives zeros */
+    if (!b->data) {
+        qn__free(b);
+        return NULL;
+    }
+    return b;
+}
+
+void qn__buffer_retain(qn_buffer *b)
+{
+    if (b)
+        atomic_fetch_add_explicit(&b->references, 1, memory_order_relaxed);
+}
+
+void qn__buffer_release(qn_buffer *b)
+{
+    if (!b || atomic_fetch_sub_explicit(&b->references, 1, memory_order_acq_rel) != 1)
+        return;
+    if (b->mapped_bytes)
+        munmap(b->data, b->mapped_bytes);
+    qn__free(b);
+}
+
+/* ---------------------------------------------------------------- making views */
+
+/** A layout's head and its first `rank` dimensions, without a reference: a copy costs what is used.
+ */
+static inline void set_layout(qn_layout *out, const qn_layout *l)
+{
+    out->rank = l->rank;
+    out->projected = l->projected;
+    out->origin = l->origin;
+    out->digits = l->digits;
+    for (int d = 0; d < l->rank; d++)
+        out->dim[d] = l->dim[d];
+}
+
+static inline void retain_digits(const qn_layout *l)
+{
+    if (l->digits)
+        atomic_fetch_add_explicit(&l->digits->references, 1, memory_order_relaxed);
+}
+
+/** Fills *out with everything but the layout. */
+static void set_head(qn_view *out, void *data, qn_buffer *owner, const char *label, int dtype,
+                     uint32_t traits)
+{
+    out->data = data;
+    out->owner = owner;
+    out->label = label;
+    out->dtype = dtype;
+    out->space = QN_SPACE_HOST;
+    out->traits = traits;
+    out->reserved = 0;
+}
+
+static const char *name_of(const char *label)
+{
+    return label ? label : "(no label)";
+}
+
+/** Fails with the message of an inner call, behind the name of the view. */
+static qn_status fail_inner(const char *who, const char *label, qn_status status,
+                            const qn_error *inner, qn_error *err)
+{
+    const char *message = strstr(inner->message, ": ");
+    return qn__fail(err, status, "%s: view \"%s\"%s", who, name_of(label), message ? message : "");
+}
+
+/**
+ * Offsets that storage holds: those of the layout, and where dimensions have several digits those
+ * of whole tiles, also if the extent cuts the last one. A box of tiles that does not fit in 64 bits
+ * leaves the layout's own range.
+ */
+static qn_status storage_range(const qn_layout *l, int64_t *low, int64_t *high, qn_error *err)
+{
+    qn_status status = qn_layout_range(l, low, high, err);
+    if (status || !l->digits || *low > *high)
+        return status;
+    int64_t lowest = l->origin, highest = l->origin;
+    for (int d = 0; d < l->rank; d++) {
+        qn_digit digit[QN_MAX_DIGITS];
+        int n = qn_layout_digits(l, d, digit);
+        for (int j = 0; j < n; j++) {
+            int64_t reach;
+            if (__builtin_mul_overflow(digit[j].extent - 1, digit[j].stride, &reach) ||
+                __builtin_add_overflow(lowest, reach < 0 ? reach : 0, &lowest) ||
+                __builtin_add_overflow(highest, reach > 0 ? reach : 0, &highest))
+                return QN_OK;
+        }
+    }
+    *low = lowest;
+    *high = highest;
+    return QN_OK;
+}
+
+/** qn_view_alloc for the functions that share it. `l` passes qn__layout_check. */
+static qn_status alloc_view(const char *who, const char *label, int dtype, const qn_layout *l,
+                            uint32_t flags, qn_view *out, qn_error *err)
+{
+    int64_t element = qn_dtype_bytes(dtype);
+    if (element == 0)
+        return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": dtype %d is no element type", who,
+                        name_of(label), dtype);
+    if (flags & ~(uint32_t)QN_UNINITIALISED)
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": unknown flags 0x%x", who,
+                        name_of(label), (unsigned)flags);
+    int64_t low, high, elements, bytes;
+    if (storage_range(l, &low, &high, NULL) || __builtin_sub_overflow(high, low, &elements) ||
+        __builtin_add_overflow(elements, 1, &elements) ||
+        __builtin_mul_overflow(elements, element, &bytes))
+        return qn__fail(err, QN_ERR_OVERFLOW,
+                        "%s: view \"%s\": bytes of %lld elements of %s do not fit in 64 bits", who,
+                        name_of(label), (long long)qn_layout_size(l), qn_dtype_name(dtype));
+    qn_buffer *owner =
+        qn__buffer_new(label ? label : "", (size_t)bytes, !(flags & QN_UNINITIALISED));
+    if (!owner)
+        return qn__fail(err, QN_ERR_MEMORY,
+                        "%s: view \"%s\": no memory for %lld bytes in space host", who,
+                        name_of(label), (long long)bytes);
+    char *data = owner->data + (bytes ? (l->origin - low) * element : 0);
+    set_head(out, data, owner, label ? owner->label : NULL, dtype, 0);
+    set_layout(&out->layout, l);
+    retain_digits(l);
+    out->layout.origin = 0;
+    return QN_OK;
+}
+
+qn_status qn_view_alloc(qn_context *c, const char *label, int dtype, const qn_layout *l,
+                        uint32_t flags, qn_view *out, qn_error *err)
+{
+    (void)c; /* host storage needs nothing of it */
+    if (!l || !out)
+        return qn__fail(err, QN_ERR_ARGUMENT, "qn_view_alloc: view \"%s\": %s is NULL",
+                        name_of(label), l ? "out" : "layout");
+    qn_error inner;
+    qn_status status = qn__layout_check(l, "layout", err ? &inner : NULL);
+    if (status)
+        return err ? fail_inner("qn_view_alloc", label, status, &inner, err) : status;
+    return alloc_view("qn_view_alloc", label, dtype, l, flags, out, err);
+}
+
+qn_status qn_view_new(qn_context *c, const char *label, int dtype, int rank, const int64_t *extents,
+                      qn_view *out, qn_error *err)
+{
+    (void)c;
+    if (!out)
+        return qn__fail(err, QN_ERR_ARGUMENT, "qn_view_new: view \"%s\": out is NULL",
+                        name_of(label));
+    qn_layout l;
+    qn_error inner;
+    qn_status status = qn_layout_right(rank, extents, &l, err ? &inner : NULL);
+    if (status)
+        return err ? fail_inner("qn_view_new", label, status, &inner, err) : status;
+    return alloc_view("qn_view_new", label, dtype, &l, 0, out, err);
+}
+
+/** Whether a layout has no elements. */
+static bool is_empty(const qn_layout *l)
+{
+    return qn_layout_size(l) == 0;
+}
+
+/** Finishes a view whose layout (not yet counted) has its origin still in it: moves the origin into
+ * data and checks. */
+static qn_status settle(const char *who, qn_view *v, qn_error *err)
+{
+    int64_t move;
+    if (__builtin_mul_overflow(v->layout.origin, qn_dtype_bytes(v->dtype), &move))
+        return qn__fail(err, QN_ERR_OVERFLOW,
+                        "%s: view \"%s\": origin %lld in bytes does not fit in 64 bits", who,
+                        name_of(v->label), (long long)v->layout.origin);
+    if (v->data && !is_empty(&v->layout))
+        v->data = (void *)((uintptr_t)v->data +
+                           (uintptr_t)move); /* no pointer arithmetic before the check */
+    v->layout.origin = 0;
+    return qn__view_check(v, who, err);
+}
+
+qn_status qn_view_wrap(const char *label, void *data, int dtype, const qn_layout *l,
+                       uint32_t traits, qn_view *out, qn_error *err)
+{
+    if (!l || !out)
+        return qn__fail(err, QN_ERR_ARGUMENT, "qn_view_wrap: view \"%s\": %s is NULL",
+                        name_of(label), l ? "out" : "layout");
+    qn_error inner;
+    qn_status status = qn__layout_check(l, "layout", err ? &inner : NULL);
+    if (status)
+        return err ? fail_inner("qn_view_wrap", label, status, &inner, err) : status;
+    qn_view made;
+    set_head(&made, data, NULL, label, dtype, traits);
+    set_layout(&made.layout, l);
+    status = settle("qn_view_wrap", &made, err);
+    if (status)
+        return status;
+    memcpy(out, &made, offsetof(qn_view, layout));
+    set_layout(&out->layout, &made.layout);
+    retain_digits(&made.layout);
+    return QN_OK;
+}
+
+/* ---------------------------------------------------------------- references */
+
+qn_view qn_view_copy(const qn_view *v)
+{
+    if (!v || v->layout.rank < 0 || v->layout.rank > QN_MAX_RANK)
+        return (qn_view){0};
+    qn_view copy;
+    memcpy(&copy, v, offsetof(qn_view, layout));
+    set_layout(&copy.layout, &v->layout);
+    retain_digits(&v->layout);
+    qn__buffer_retain(copy.owner);
+    return copy;
+}
+
+void qn_view_release(qn_view *v)
+{
+    if (!v)
+        return;
+    qn__buffer_release(v->owner);
+    if (v->layout.digits)
+        qn_layout_release(&v->layout);
+    *v = (qn_view){0};
+}
+
+int64_t qn_view_use_count(const qn_view *v)
+{
+    return v && v->owner ? atomic_load_explicit(&v->owner->references, memory_order_relaxed) : 0;
+}
+
+/* ---------------------------------------------------------------- views of views */
+
+/** Fills the head of *out, a view of a part of v; its layout, with a reference to its table, is
+ * set. */
+static void derive_head(const qn_view *v, void *data, qn_view *out)
+{
+    qn__buffer_retain(v->owner);
+    /* The claim on alignment was made for the parent's first element. */
+    set_head(out, data, v->owner, v->label, v->dtype, v->traits & ~(uint32_t)QN_ALIGNED);
+    out->layout.origin = 0;
+}
+
+qn_status qn_subview(const qn_view *v, int n, const qn_slice *slices, qn_view *out, qn_error *err)
+{
+    if (!v || !out)
+        return qn__fail(err, QN_ERR_ARGUMENT, "qn_subview: %s is NULL", v ? "out" : "view");
+    qn_status status = qn__view_check(v, "qn_subview", err);
+    if (status)
+        return status;
+    qn_error inner;
+    qn_buffer *replaced = out == v ? v->owner : NULL;
+    status = qn_layout_slice(&v->layout, n, slices, &out->layout, err ? &inner : NULL);
+    if (status)
+        return err ? fail_inner("qn_subview", v->label, status, &inner, err) : status;
+    /* The origin is the offset of an element of v, or 0 if the result is empty. */
+    char *data = v->data;
+    if (out->layout.origin)
+        data += out->layout.origin * qn_dtype_bytes(v->dtype);
+    derive_head(v, data, out);
+    qn__buffer_release(replaced);
+    return QN_OK;
+}
+
+/** Whether all elements of a view lie in its owner's storage; true for unmanaged and empty views.
+ */
+static bool is_in_storage(const qn_view *v)
+{
+    int64_t low, high;
+    if (!v->owner || qn_layout_range(&v->layout, &low, &high, NULL) || high < low)
+        return true;
+    int64_t element = qn_dtype_bytes(v->dtype); /* products checked by qn__view_check */
+    uintptr_t begin = (uintptr_t)v->data + (uintptr_t)(low * element);
+    uintptr_t last = (uintptr_t)v->data + (uintptr_t)(high * element);
+    uintptr_t storage = (uintptr_t)v->owner->data;
+    return begin >= storage && last - storage < v->owner->bytes && last >= storage;
+}
+
+qn_status qn_view_with_layout(const qn_view *v, const qn_layout *l, qn_view *out, qn_error *err)
+{
+    const char *who = "qn_view_with_layout";
+    if (!v || !l || !out)
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: %s is NULL", who,
+                        !v   ? "view"
+                        : !l ? "layout"
+                             : "out");
+    qn_status status = qn__view_check(v, who, err);
+    if (status)
+        return status;
+    qn_error inner;
+    status = qn__layout_check(l, "layout", err ? &inner : NULL);
+    if (status)
+        return err ? fail_inner(who, v->label, status, &inner, err) : status;
+    qn_view made;
+    memcpy(&made, v, offsetof(qn_view, layout));
+    set_layout(&made.layout, l);
+    status = settle(who, &made, err);
+    if (status)
+        return status;
+    if (!is_in_storage(&made)) {
+        int64_t low = 0, high = 0;
+        qn_layout_range(l, &low, &high, NULL);
+        return qn__fail(err, QN_ERR_BOUNDS,
+                        "%s: view \"%s\": offsets [%lld,%lld] leave its storage of %lld bytes", who,
+                        name_of(v->label), (long long)low, (long long)high,
+                        (long long)v->owner->bytes);
+    }
+    qn_view replaced = {0};
+    if (out == v) {
+        replaced.owner = v->owner;
+        replaced.layout.digits = v->layout.digits;
+    }
+    set_layout(&out->layout, &made.layout);
+    retain_digits(&made.layout);
+    derive_head(v, made.data, out);
+    qn_view_release(&replaced);
+    return QN_OK;
+}

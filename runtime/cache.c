@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cache.c: the two levels of cache.h as hash tables with chains, and their bound. Hashes find, full comparisons decide.
+ * Entries borrow functions, so a function leaves the cache together with its places in all entries.
+ */
+#include "runtime/cache.h"
+
+#include <string.h>
+
+enum { MOST_ARGS = 16384 };
+
+static uint32_t bucket_of(uint64_t hash, uint32_t n)
+{
+    return (uint32_t)(hash >> 32) & (n - 1);
+}
+
+static uint64_t hash_pointer(const void *p)
+{
+    return ((uint64_t)(uintptr_t)p >> 4) * 0x9e3779b97f4a7c15u;
+}
+
+/* ---------------------------------------------------------------- kernels */
+
+qn_known_kernel *qn__cache_kernel(qn_cache *c, const qn_kernel *k)
+{
+    qn_known_kernel *known = c->kernels[bucket_of(hash_pointer(k), QN_KERNEL_BUCKETS)];
+    while (known && known->kernel != k)
+        known = known->next;
+    return known;
+}
+
+qn_known_kernel *qn__cache_learn(qn_cache *c, const qn_kernel *k, const qn_domain *domain)
+{
+    qn_known_kernel *known = qn__cache_kernel(c, k);
+    if (known)
+        return known;
+    known = qn__zalloc(1, sizeof *known);
+    qn_layout *last = qn__zalloc((size_t)k->n_params + 1, sizeof *last);
+    if (!known || !last) {
+        qn__free(known);
+        qn__free(last);
+        return NULL;
+    }
+    known->last = last;
+    known->kernel = (qn_kernel *)(uintptr_t)k; /* only its reference count changes */
+    qn_kernel_retain(known->kernel);
+    memcpy(known->scalars, domain->scalars, sizeof known->scalars);
+    known->last_use = ++c->clock;
+    c->bytes += (int64_t)(sizeof *known + ((size_t)k->n_params + 1) * sizeof *last);
+    qn_known_kernel **bucket = &c->kernels[bucket_of(hash_pointer(k), QN_KERNEL_BUCKETS)];
+    known->next = *bucket;
+    *bucket = known;
+    return known;
+}
+
+/* ---------------------------------------------------------------- entries */
+
+qn_known_args *qn__cache_args(qn_cache *c, const qn_known_kernel *known, const qn_description *d)
+{
+    uint64_t hash = d->hash ^ hash_pointer(known);
+    qn_known_args *a = c->args[bucket_of(hash, QN_ARG_BUCKETS)];
+    for (; a; a = a->next)
+        if (a->hash == hash && a->kernel == known && a->n_words == d->n &&
+            memcmp(a->word, d->word, d->n * sizeof d->word[0]) == 0)
+            return a;
+    return NULL;
+}
+
+static void unlink_args(qn_cache *c, qn_known_args *a)
+{
+    qn_known_args **link = &c->args[bucket_of(a->hash, QN_ARG_BUCKETS)];
+    while (*link != a)
+        link = &(*link)->next;
+    *link = a->next;
+    c->bytes -= a->bytes;
+    c->n_args--;
+}
+
+/** Forgets all entries of a kernel. */
+static void forget_args(qn_cache *c, qn_known_kernel *known)
+{
+    while (known->args) {
+        qn_known_args *a = known->args;
+        known->args = a->next_of_kernel;
+        unlink_args(c, a);
+        qn__free(a);
+    }
+}
+
+static void forget_kernel(qn_cache *c, qn_known_kernel *known)
+{
+    forget_args(c, known);
+    qn_known_kernel **link = &c->kernels[bucket_of(hash_pointer(known->kernel), QN_KERNEL_BUCKETS)];
+    while (*link != known)
+        link = &(*link)->next;
+    *link = known->next;
+    c->bytes -= (int64_t)(sizeof *known + ((size_t)known->kernel->n_params + 1) * sizeof *known->last);
+    qn_kernel_release(known->kernel);
+    qn__free(known->last);
+    qn__free(known);
+}
+
+/** The kernel that was not used longest, but not `keep`. */
+static qn_known_kernel *oldest_kernel(qn_cache *c, const qn_known_kernel *keep)
+{
+    qn_known_kernel *oldest = NULL;
+    for (int b = 0; b < QN_KERNEL_BUCKETS; b++)
+        for (qn_known_kernel *k = c->kernels[b]; k; k = k->next)
+            if (k != keep && (!oldest || k->last_use < oldest->last_use))
+                oldest = k;
+    return oldest;
+}
+
+qn_known_args *qn__cache_add_args(qn_cache *c, qn_known_kernel *known, const qn_description *d,
+                                  uint32_t n_pairs)
+{
+    if (c->n_args >= MOST_ARGS) {
+        qn_known_kernel *oldest = oldest_kernel(c, known);
+        forget_args(c, oldest && oldest->args ? oldest : known);
+    }
+    size_t n_params = (size_t)known->kernel->n_params, n_words = d->n;
+    size_t bytes = sizeof(qn_known_args) + n_words * sizeof(uint64_t) + n_params * sizeof(qn_span) +
+                   n_pairs * sizeof(qn_pair);
+    qn_known_args *a = qn__zalloc(1, bytes);
+    if (!a)
+        return NULL;
+    a->word = (uint64_t *)(void *)(a + 1);
+    a->span = (qn_span *)(void *)(a->word + n_words);
+    a->pair = (qn_pair *)(void *)(a->span + n_params);
+    memcpy(a->word, d->word, n_words * sizeof(uint64_t));
+    a->n_words = d->n;
+    a->n_pairs = n_pairs;
+    a->bytes = (int64_t)bytes;
+    a->kernel = known;
+    a->hash = d->hash ^ hash_pointer(known);
+    a->next_of_kernel = known->args;
+    known->args = a;
+    qn_known_args **bucket = &c->args[bucket_of(a->hash, QN_ARG_BUCKETS)];
+    a->next = *bucket;
+    *bucket = a;
+    c->bytes += a->bytes;
+    c->n_args++;
+    return a;
+}
+
+/* ---------------------------------------------------------------- functions */
+
+static uint64_t hash_function(const qn_kernel *k, const qn_text *key, int loader)
+{
+    return qn__hash(key->data, key->n, k->hash + (uint64_t)loader);
+}
+
+qn_function *qn__cache_function(const qn_cache *c, const qn_kernel *k, const qn_text *key, int loader)
+{
+    uint64_t hash = hash_function(k, key, loader);
+    qn_function *f = c->functions[bucket_of(hash, QN_FUNCTION_BUCKETS)];
+    for (; f; f = f->next) {
+        const qn_kernel *own = f->kernel;
+        if (f->hash == hash && f->loader == loader && f->key.n == key->n &&
+            memcmp(f->key.data, key->data, key->n) == 0 && own->canonical_bytes == k->canonical_bytes &&
+            memcmp(own->canonical, k->canonical, k->canonical_bytes) == 0)
+            return f;
+    }
+    return NULL;
+}
+
+void qn__cache_add_function(qn_cache *c, qn_function *f)
+{
+    qn_function **bucket = &c->functions[bucket_of(f->hash, QN_FUNCTION_BUCKETS)];
+    qn__function_retain(f);
+    f->is_cached = true;
+    f->last_use = ++c->clock;
+    f->next = *bucket;
+    *bucket = f;
+}
+
+void qn__cache_weigh(qn_cache *c, qn_function *f)
+{
+    const qn_facts *facts = &f->facts;
+    f->bytes = (int64_t)(sizeof *f + f->key.capacity + f->plan.capacity + f->blob.bytes + f->kernel->canonical_bytes +
+                         (size_t)facts->n_params * sizeof *facts->param + (size_t)facts->n_digits * sizeof *facts->digit);
+    c->bytes += f->bytes;
+    c->code_bytes += (int64_t)f->blob.bytes;
+    c->n_functions++;
+}
+
+void qn__cache_remove(qn_cache *c, qn_function *f)
+{
+    for (int b = 0; b < QN_ARG_BUCKETS; b++)
+        for (qn_known_args *a = c->args[b]; a; a = a->next)
+            for (int i = 0; i < 2; i++)
+                if (a->choice[i].function == f)
+                    a->choice[i] = (qn_choice){false, NULL};
+    qn_function **link = &c->functions[bucket_of(f->hash, QN_FUNCTION_BUCKETS)];
+    while (*link != f)
+        link = &(*link)->next;
+    *link = f->next;
+    if (f->bytes) {
+        c->bytes -= f->bytes;
+        c->code_bytes -= (int64_t)f->blob.bytes;
+        c->n_functions--;
+    }
+    f->is_cached = false;
+    f->next = c->dropped;
+    c->dropped = f;
+}
+
+static qn_function *oldest_function(const qn_cache *c, const qn_function *keep)
+{
+    qn_function *oldest = NULL;
+    for (int b = 0; b < QN_FUNCTION_BUCKETS; b++)
+        for (qn_function *f = c->functions[b]; f; f = f->next)
+            if (f != keep && f->state == QN_READY && (!oldest || f->last_use < oldest->last_use))
+                oldest = f;
+    return oldest;
+}
+
+int qn__cache_evict(qn_cache *c, int64_t bound, const qn_function *keep)
+{
+    int n = 0;
+    while (c->bytes > bound) {
+        qn_function *f = oldest_function(c, keep);
+        if (!f)
+            break;
+        qn__cache_remove(c, f);
+        n++;
+    }
+    while (c->bytes > bound) {
+        qn_known_kernel *known = oldest_kernel(c, NULL);
+        if (!known || !oldest_kernel(c, known)) /* the only one stays */
+            break;
+        forget_kernel(c, known);
+    }
+    return n;
+}
+
+void qn__cache_clear(qn_cache *c)
+{
+    for (int b = 0; b < QN_KERNEL_BUCKETS; b++)
+        while (c->kernels[b])
+            forget_kernel(c, c->kernels[b]);
+    for (int b = 0; b < QN_FUNCTION_BUCKETS; b++)
+        while (c->functions[b])
+            qn__cache_remove(c, c->functions[b]);
+}
+
+void qn__cache_forked(qn_cache *c)
+{
+    for (int b = 0; b < QN_FUNCTION_BUCKETS; b++) {
+        for (qn_function **link = &c->functions[b]; *link;) {
+            qn_function *f = *link;
+            if (f->state == QN_BUILDING)
+                *link = f->next; /* stays behind with the thread that built it */
+            else
+                link = &f->next;
+        }
+    }
+}

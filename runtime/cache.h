@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cache.h: what a context knows of kernels it has met, in two levels, both bounded by bytes.
+ *
+ * (1) entries: the exact description of some arguments -> domain, byte ranges and code. A hit needs nothing else.
+ * (2) functions: kernel text, key and loader -> code. Counted, so that running code is never freed.
+ *
+ * The caller holds the lock of the context, except where it says otherwise.
+ */
+#ifndef QN_RUNTIME_CACHE_H
+#define QN_RUNTIME_CACHE_H
+
+#include "jit/jit.h"
+#include "runtime/arena.h"
+#include "runtime/compile.h"
+
+enum { QN_DESCRIPTION_WORDS = 512 }; /* longest description that is kept */
+enum { QN_BUILDING = 0, QN_READY = 1, QN_FAILED = 2 };
+
+/** Code for facts. Immutable once it is ready, but for `last_use` and the texts made on demand. */
+struct qn_function {
+    _Atomic int64_t references;
+    qn_context *context;
+    qn_kernel *kernel;
+    int state;
+    int loader;
+    uint64_t hash;
+    qn_text key;
+    qn_facts facts;
+    qn_entry entry; /* NULL: the interpreter runs it */
+    qn_blob_info info;
+    qn_blob blob;
+    void *orc_handle;
+    qn_text plan, llvm, assembly;
+    qn_error error; /* of a failed build */
+    int64_t bytes;
+    uint64_t last_use;
+    bool is_cached;
+    qn_function *next; /* in a bucket */
+};
+
+/** Description of arguments, word by word. */
+typedef struct qn_description {
+    uint64_t hash;
+    uint32_t n;
+    uint64_t word[QN_DESCRIPTION_WORDS];
+} qn_description;
+
+/** A function for arguments without or with an overlap that needs iteration order; NULL and ready: the interpreter. */
+typedef struct qn_choice {
+    bool is_ready;
+    qn_function *function; /* borrowed from level 2 */
+} qn_choice;
+
+struct qn_known_kernel;
+
+/** Two arguments whose overlap matters. */
+typedef struct qn_pair {
+    uint8_t a, b;
+} qn_pair;
+
+/** Bytes [low, high) that a view touches, counted from its data. */
+typedef struct qn_span {
+    int64_t low, high;
+} qn_span;
+
+typedef struct qn_known_args {
+    struct qn_known_args *next;        /* in a bucket */
+    struct qn_known_args *next_of_kernel;
+    struct qn_known_kernel *kernel;
+    uint64_t hash;
+    uint32_t n_words, n_pairs;
+    int64_t bytes;
+    int64_t n_iterations;
+    qn_domain domain;
+    qn_choice choice[2]; /* by is_ordered */
+    uint64_t *word;      /* these three stand behind the struct */
+    qn_span *span;       /* [n_params] */
+    qn_pair *pair;
+} qn_known_args;
+
+/** What was learned of a kernel. Holds a reference to it, so that its address names it. */
+typedef struct qn_known_kernel {
+    struct qn_known_kernel *next; /* in a bucket */
+    qn_kernel *kernel;
+    uint32_t scalars[2];  /* scalar parameters that decide the domain */
+    qn_known_args *args;
+    uint64_t last_use;
+    /* policy */
+    int n_exact;
+    bool has_last; /* below: of the last compile */
+    bool has_odd_changes;                  /* something else than extents and the strides of a dense layout varied */
+    uint32_t varied[QN_MAX_PARAMS];        /* extents that varied, by dimension */
+    qn_layout *last;                       /* [n_params], without digit tables */
+} qn_known_kernel;
+
+enum { QN_ARG_BUCKETS = 4096, QN_KERNEL_BUCKETS = 512, QN_FUNCTION_BUCKETS = 1024 };
+
+typedef struct qn_cache {
+    qn_known_args *args[QN_ARG_BUCKETS];
+    qn_known_kernel *kernels[QN_KERNEL_BUCKETS];
+    qn_function *functions[QN_FUNCTION_BUCKETS];
+    qn_function *dropped; /* removed, their references to be given up without the lock */
+    uint64_t clock;
+    int64_t n_functions, n_args, bytes, code_bytes; /* bytes: of everything */
+} qn_cache;
+
+/** The record of a kernel, or NULL if there is none. */
+qn_known_kernel *qn__cache_kernel(qn_cache *c, const qn_kernel *k);
+/** The same, made if need be; NULL without memory. */
+qn_known_kernel *qn__cache_learn(qn_cache *c, const qn_kernel *k, const qn_domain *domain);
+/** The entry of a description, or NULL. */
+qn_known_args *qn__cache_args(qn_cache *c, const qn_known_kernel *known, const qn_description *d);
+/** A new entry with room for spans and pairs; NULL without memory. */
+qn_known_args *qn__cache_add_args(qn_cache *c, qn_known_kernel *known, const qn_description *d,
+                                  uint32_t n_pairs);
+qn_function *qn__cache_function(const qn_cache *c, const qn_kernel *k, const qn_text *key, int loader);
+/** Adds a function that is being built; the cache holds a reference. */
+void qn__cache_add_function(qn_cache *c, qn_function *f);
+/** Counts the bytes of a function that is now ready. */
+void qn__cache_weigh(qn_cache *c, qn_function *f);
+/** Removes a function and its place in all entries; it waits in `dropped`. */
+void qn__cache_remove(qn_cache *c, qn_function *f);
+/** Removes what was not used longest until the bound holds; `keep` stays. Returns the number of functions removed. */
+int qn__cache_evict(qn_cache *c, int64_t bound, const qn_function *keep);
+/** Empties the cache; functions wait in `dropped`. */
+void qn__cache_clear(qn_cache *c);
+
+/** After fork, in the child: forgets builds that no thread goes on with. */
+void qn__cache_forked(qn_cache *c);
+
+/** Gives up the references of removed functions. The lock is not held. */
+void qn__cache_sweep(qn_context *c);
+/** A new function that is being built, with one reference; NULL without memory. On success the key is taken over. */
+qn_function *qn__function_new(qn_context *c, const qn_kernel *k, qn_text *key, qn_facts *facts, int loader);
+void qn__function_retain(qn_function *f);
+
+#endif

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * context.c: the life of a context, its options, counters, events and history, and what a fork does to it.
+ *
+ * The only mutable state of the process is the list of contexts, which the handlers of fork need: before a fork every
+ * lock is taken, so that the child sees whole structures; in the child the threads are gone, which the pool and the
+ * compile threads are told.
+ */
+#define _GNU_SOURCE
+#include "runtime/context.h"
+
+#include <string.h>
+#include <time.h>
+
+enum { DEFAULT_COMPILE_MS = 20000 };
+#define DEFAULT_CACHE_BYTES ((int64_t)64 << 20)
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_once_t once;
+    qn_context *first;
+} process = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_ONCE_INIT, NULL};
+
+/* ---------------------------------------------------------------- fork */
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&process.lock);
+    for (qn_context *c = process.first; c; c = c->next) {
+        pthread_mutex_lock(&c->lock);
+        pthread_mutex_lock(&c->pool.lock);
+    }
+}
+
+static void after_fork_parent(void)
+{
+    for (qn_context *c = process.first; c; c = c->next) {
+        pthread_mutex_unlock(&c->pool.lock);
+        pthread_mutex_unlock(&c->lock);
+    }
+    pthread_mutex_unlock(&process.lock);
+}
+
+static void after_fork_child(void)
+{
+    for (qn_context *c = process.first; c; c = c->next) {
+        qn__pool_forked(&c->pool);
+        qn__compiler_forked(c);
+        qn__arena_forked(&c->arena);
+        qn__cache_forked(&c->cache);
+        pthread_mutex_unlock(&c->lock);
+    }
+    pthread_mutex_unlock(&process.lock);
+}
+
+static void register_handlers(void)
+{
+    pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
+static void list_context(qn_context *c)
+{
+    pthread_once(&process.once, register_handlers);
+    pthread_mutex_lock(&process.lock);
+    c->next = process.first;
+    c->link = &process.first;
+    if (c->next)
+        c->next->link = &c->next;
+    process.first = c;
+    pthread_mutex_unlock(&process.lock);
+}
+
+static void unlist_context(qn_context *c)
+{
+    pthread_mutex_lock(&process.lock);
+    *c->link = c->next;
+    if (c->next)
+        c->next->link = c->link;
+    pthread_mutex_unlock(&process.lock);
+}
+
+/* ---------------------------------------------------------------- options */
+
+/** Whether the bytes of a newer struct that this library does not know are all zero. */
+static bool is_tail_zero(const void *p, size_t known, size_t bytes)
+{
+    const char *at = p;
+    for (size_t i = known; i < bytes; i++)
+        if (at[i])
+            return false;
+    return true;
+}
+
+qn_status qn__copy_options(const char *who, const void *from, size_t bytes, void *to, size_t known, qn_error *err)
+{
+    enum { MOST_BYTES = 4096 };
+    if (bytes < sizeof(size_t) || bytes > MOST_BYTES)
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: options of %zu bytes: set `bytes` to the size of the struct", who,
+                        bytes);
+    if (bytes > known && !is_tail_zero(from, known, bytes))
+        return qn__fail(err, QN_ERR_VERSION, "%s: options of %zu bytes use fields that this version lacks (%zu bytes)", who,
+                        bytes, known);
+    memset(to, 0, known);
+    memcpy(to, from, bytes < known ? bytes : known);
+    return QN_OK;
+}
+
+static qn_status check_options(const qn_context_options *o, qn_error *err)
+{
+    const struct {
+        const char *name;
+        int64_t value, low, high;
+    } field[] = {
+        {"n_threads", o->n_threads, 0, QN_MAX_THREADS},
+        {"default_executor", o->default_executor, 0, QN_THREADS},
+        {"cache_bytes", o->cache_bytes, 0, INT64_MAX},
+        {"start_provider", o->start_provider, 0, 1},
+        {"dump", o->dump, 0, QN_DUMP_KERNEL | QN_DUMP_KEY | QN_DUMP_PLAN | QN_DUMP_LLVM | QN_DUMP_ASM | QN_DUMP_PTX},
+        {"compile_ms", o->compile_ms, 0, INT32_MAX},
+    };
+    for (size_t i = 0; i < sizeof field / sizeof field[0]; i++)
+        if (field[i].value < field[i].low || field[i].value > field[i].high)
+            return qn__fail(err, QN_ERR_ARGUMENT, "qn_context_new: %s %lld not in [%lld,%lld]", field[i].name,
+                            (long long)field[i].value, (long long)field[i].low, (long long)field[i].high);
+    return QN_OK;
+}
+
+/** Fills defaults and takes copies of the strings; false without memory. */
+static bool settle_options(qn_context_options *o)
+{
+    o->default_executor = o->default_executor ? o->default_executor : QN_SERIAL;
+    o->cache_bytes = o->cache_bytes ? o->cache_bytes : DEFAULT_CACHE_BYTES;
+    o->compile_ms = o->compile_ms ? o->compile_ms : DEFAULT_COMPILE_MS;
+    const char *path = o->provider_path, *dir = o->dump_dir;
+    o->provider_path = qn__strdup(path);
+    o->dump_dir = qn__strdup(dir ? dir : ".");
+    return (o->provider_path || !path) && o->dump_dir;
+}
+
+static void release_options(qn_context_options *o)
+{
+    qn__free((void *)(uintptr_t)o->provider_path);
+    qn__free((void *)(uintptr_t)o->dump_dir);
+}
+
+/* ---------------------------------------------------------------- life */
+
+static bool init_parts(qn_context *c)
+{
+    if (pthread_mutex_init(&c->lock, NULL) != 0)
+        return false;
+    if (!qn__pool_init(&c->pool)) {
+        pthread_mutex_destroy(&c->lock);
+        return false;
+    }
+    qn__compiler_init(&c->compiler);
+    c->isa = qn__isa_best();
+    c->cache_class = qn__cache_class();
+    return true;
+}
+
+qn_status qn_context_new(const qn_context_options *o, qn_context **out, qn_error *err)
+{
+    if (!out)
+        return qn__fail(err, QN_ERR_ARGUMENT, "qn_context_new: out is NULL");
+    qn_context_options options = {.bytes = sizeof options};
+    qn_status status = o ? qn__copy_options("qn_context_new", o, o->bytes, &options, sizeof options, err) : QN_OK;
+    if (status == QN_OK)
+        status = check_options(&options, err);
+    if (status)
+        return status;
+    qn_context *c = qn__zalloc(1, sizeof *c);
+    if (!c)
+        return qn__fail(err, QN_ERR_MEMORY, "qn_context_new: no memory");
+    atomic_init(&c->references, 1);
+    qn__env_fill(&options, &c->thread_limit);
+    c->options = options;
+    if (!settle_options(&c->options) || !init_parts(c)) {
+        release_options(&c->options);
+        qn__free(c);
+        return qn__fail(err, QN_ERR_MEMORY, "qn_context_new: no memory");
+    }
+    list_context(c);
+    if (c->options.start_provider)
+        qn__compile_start(c);
+    *out = c;
+    return QN_OK;
+}
+
+void qn__context_retain(qn_context *c)
+{
+    atomic_fetch_add_explicit(&c->references, 1, memory_order_relaxed);
+}
+
+void qn__context_drop(qn_context *c)
+{
+    if (atomic_fetch_sub_explicit(&c->references, 1, memory_order_acq_rel) != 1)
+        return;
+    unlist_context(c);
+    qn__compiler_release(c);
+    qn__pool_release(&c->pool);
+    qn__arena_release(&c->arena);
+    qn__history_release(&c->history);
+    release_options(&c->options);
+    pthread_mutex_destroy(&c->lock);
+    qn__free(c);
+}
+
+void qn_context_release(qn_context *c)
+{
+    if (!c)
+        return;
+    qn__lock(c);
+    atomic_store_explicit(&c->is_released, true, memory_order_relaxed);
+    qn__cache_clear(&c->cache);
+    qn__unlock(c);
+    qn__cache_sweep(c);
+    qn__context_drop(c);
+}
+
+/* ---------------------------------------------------------------- looking inside */
+
+double qn__now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+void qn__event(const qn_context *c, int kind, const char *kernel, const char *text, double milliseconds)
+{
+    if (!qn__has_hook(c))
+        return;
+    const qn_event e = {.kind = kind, .kernel = kernel, .text = text, .milliseconds = milliseconds};
+    c->options.event_hook(c->options.event_arg, &e);
+}
+
+static qn_context *writable(const qn_context *c)
+{
+    return (qn_context *)(uintptr_t)c; /* a const handle may be locked */
+}
+
+void qn_context_counters(const qn_context *c, qn_counters *out)
+{
+    if (!c || !out)
+        return;
+    qn__lock(writable(c));
+    *out = c->counters;
+    out->live_functions = c->cache.n_functions;
+    out->code_bytes = c->cache.code_bytes;
+    int64_t n = qn__calls_count(c);
+    out->launches += n;
+    out->hits += n;
+    qn__unlock(writable(c));
+}
+
+size_t qn_context_history(const qn_context *c, char *buffer, size_t buffer_bytes)
+{
+    if (!c || (!buffer && buffer_bytes))
+        return 0;
+    qn_text text = {0};
+    qn__lock(writable(c));
+    qn__history_print(&c->history, &text);
+    qn__unlock(writable(c));
+    size_t n = qn__text_out(&text, buffer, buffer_bytes);
+    qn__text_release(&text);
+    return n;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * describe.c: the exact description of the arguments of a launch, word by word: options, and per view dtype, space,
+ * traits, rank, alignment, dimensions and digits; per scalar its dtype, and its bits if code or domain depend on them.
+ * Addresses are not in it, only their alignment; overlap is decided anew at every launch. Two launches with equal
+ * descriptions and the same overlap run the same code on the same domain.
+ *
+ * This is on the short way of a launch: no allocation, no calls, and nothing but loads from the descriptors.
+ */
+#include "runtime/launch.h"
+
+#include <string.h>
+
+enum { OPTION_WORDS = (sizeof(qn_options) - offsetof(qn_options, engine) + 7) / 8 };
+
+/** Number and alignment class of a data address in one word. */
+static inline uint64_t address_class(const void *data)
+{
+    uintptr_t address = (uintptr_t)data;
+    return address == 0 ? 8 : (uint64_t)__builtin_ctzll((unsigned long long)address | 64);
+}
+
+static void describe_options(const qn_options *o, qn_description *out)
+{
+    uint64_t *word = out->word + out->n;
+    memset(word, 0, OPTION_WORDS * sizeof *word);
+    memcpy(word, &o->engine, offsetof(qn_options, plan) - offsetof(qn_options, engine));
+    memcpy((char *)word + offsetof(qn_options, plan) - offsetof(qn_options, engine), &o->plan, sizeof o->plan);
+    out->n += OPTION_WORDS;
+}
+
+static bool describe_digits(const qn_digits *digits, int rank, qn_description *out)
+{
+    uint32_t n_words = (uint32_t)(rank + 1) + 2 * (uint32_t)digits->n;
+    if (digits->n < 0 || digits->n > QN_MAX_DIGITS || out->n + n_words > QN_DESCRIPTION_WORDS)
+        return false;
+    uint64_t *word = out->word + out->n;
+    for (int d = 0; d <= rank; d++)
+        *word++ = (uint64_t)(int64_t)digits->first[d];
+    for (int i = 0; i < digits->n; i++) {
+        *word++ = (uint64_t)digits->digit[i].extent;
+        *word++ = (uint64_t)digits->digit[i].stride;
+    }
+    out->n += n_words;
+    return true;
+}
+
+static bool describe_view(const qn_view *v, int rank, qn_description *out)
+{
+    const qn_layout *l = &v->layout;
+    if (l->rank != rank || l->origin != 0 || out->n + 3 + 3 * (uint32_t)rank > QN_DESCRIPTION_WORDS)
+        return false;
+    uint64_t *word = out->word + out->n;
+    *word++ = (uint64_t)(uint32_t)v->dtype << 32 | (uint32_t)v->space;
+    *word++ = (uint64_t)v->traits << 32 | l->projected;
+    *word++ = address_class(v->data) << 1 | (l->digits != NULL);
+    for (int d = 0; d < rank; d++) {
+        *word++ = (uint64_t)l->dim[d].lower;
+        *word++ = (uint64_t)l->dim[d].extent;
+        *word++ = (uint64_t)l->dim[d].stride;
+    }
+    out->n += 3 + 3 * (uint32_t)rank;
+    return !l->digits || describe_digits(l->digits, rank, out);
+}
+
+/** A hash of the words; two independent chains hide the latency of the multiplications. */
+static uint64_t hash_words(const uint64_t *word, uint32_t n)
+{
+    uint64_t a = 0x9e3779b97f4a7c15u ^ n, b = 0xc2b2ae3d27d4eb4fu;
+    uint32_t i = 0;
+    for (; i + 1 < n; i += 2) {
+        a = (a ^ word[i]) * 0x9fb21c651e98df25u;
+        b = (b ^ word[i + 1]) * 0xd6e8feb86659fd93u;
+    }
+    if (i < n)
+        a = (a ^ word[i]) * 0x9fb21c651e98df25u;
+    a = (a ^ (b << 1 | b >> 63)) * 0x9e3779b97f4a7c15u;
+    return a ^ a >> 32;
+}
+
+bool qn__describe(const qn_kernel *k, int n, const qn_arg *args, const qn_options *o, const uint32_t scalars[2],
+                  qn_description *out)
+{
+    if (n != k->n_params || (!args && n > 0) || (o && o->bytes != sizeof *o))
+        return false;
+    out->n = 1;
+    out->word[0] = o != NULL;
+    if (o)
+        describe_options(o, out);
+    for (int i = 0; i < n; i++) {
+        const qn_kernel_parameter *param = &k->param[i];
+        if (param->rank >= 0) {
+            if (!args[i].view || !describe_view(args[i].view, param->rank, out))
+                return false;
+            continue;
+        }
+        if (args[i].view || out->n + 2 > QN_DESCRIPTION_WORDS)
+            return false;
+        bool decides = (scalars[i >> 5] >> (i & 31) & 1) != 0 || (o && o->constant_scalars);
+        out->word[out->n++] = (uint64_t)(uint32_t)args[i].dtype << 1 | decides;
+        if (decides)
+            out->word[out->n++] = args[i].bits;
+    }
+    out->hash = hash_words(out->word, out->n);
+    return true;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * execute.c: running a task: generated code on the caller, or its split dimension in chunks over threads, or the
+ * interpreter. Chunk borders are multiples of the granule counted from the begin; each chunk has its own fault record,
+ * and the first in iteration order wins, so neither results nor reports depend on the number of threads. With sequential
+ * dimensions the host steps them in order and the chunks of one step are done before the next begins.
+ */
+#include "runtime/fpu.h"
+#include "runtime/launch.h"
+
+#include <string.h>
+
+/** Element iterations that are worth a chunk; chunks per thread, to even out their times. */
+enum { CHUNK_ITERATIONS = 32768, CHUNKS_PER_THREAD = 4 };
+
+void qn__range_fill(const qn_kernel *k, const qn_blob_info *info, const qn_domain *domain, int64_t *range)
+{
+    int split = info->split_dim;
+    range[0] = split >= 0 ? domain->begin[split] : 0;
+    range[1] = split >= 0 ? domain->end[split] : 0;
+    int at = 2;
+    for (int d = 0; d < k->n_dims && at < 2 + 2 * info->n_sequential; d++) {
+        if (k->inst[k->dim[d]].sub != QN_DIM_SEQUENTIAL)
+            continue;
+        range[at++] = domain->begin[d];
+        range[at++] = domain->end[d];
+    }
+}
+
+qn_status qn__task_fault(const qn_task *t, const qn_fault *fault, qn_error *err)
+{
+    qn__lock(t->context);
+    t->context->counters.faults++;
+    qn__unlock(t->context);
+    return qn__fault_report(t->kernel, fault, t->n, t->args, err);
+}
+
+/* ---------------------------------------------------------------- threads */
+
+typedef struct chunks {
+    qn_entry entry;
+    const int64_t *slots;
+    int64_t range[QN_RANGE_WORDS]; /* of the step: [0], [1] the whole split dimension */
+    int64_t granule, n_granules, n_chunks;
+    qn_fault *fault; /* [n_chunks] */
+} chunks;
+
+/** First granule of chunk i: n_granules shared out as evenly as they go. */
+static int64_t first_granule(const chunks *s, int64_t i)
+{
+    int64_t each = s->n_granules / s->n_chunks, rest = s->n_granules % s->n_chunks;
+    return i * each + (i < rest ? i : rest);
+}
+
+static void run_chunk(void *arg, int64_t i)
+{
+    const chunks *s = arg;
+    int64_t range[QN_RANGE_WORDS];
+    memcpy(range, s->range, sizeof range);
+    range[0] = s->range[0] + first_granule(s, i) * s->granule;
+    if (i + 1 < s->n_chunks)
+        range[1] = s->range[0] + first_granule(s, i + 1) * s->granule;
+    uint32_t host = qn__fpu_enter();
+    s->entry(s->slots, range, &s->fault[i]);
+    qn__fpu_leave(host);
+}
+
+static bool is_before(const qn_fault *a, const qn_fault *b)
+{
+    if (a->iteration == UINT64_MAX || b->iteration == UINT64_MAX)
+        return a->iteration != UINT64_MAX;
+    return a->iteration < b->iteration || (a->iteration == b->iteration && a->point < b->point);
+}
+
+/** Runs the chunks of one step and merges their faults into `first`. */
+static void run_step(const qn_task *t, chunks *s, qn_fault *first)
+{
+    qn_context *c = t->context;
+    for (int64_t i = 0; i < s->n_chunks; i++)
+        qn__fault_clear(&s->fault[i]);
+    if (c->options.parallel_for && !atomic_load_explicit(&c->is_released, memory_order_relaxed))
+        c->options.parallel_for(c->options.parallel_pool, s->n_chunks, t->max_threads, run_chunk, s);
+    else
+        qn__pool_run(&c->pool, s->n_chunks, t->max_threads, run_chunk, s);
+    for (int64_t i = 0; i < s->n_chunks; i++)
+        if (is_before(&s->fault[i], first))
+            *first = s->fault[i];
+}
+
+/** Moves the sequential indices on, last fastest; false after the last step. `whole` has their full ranges. */
+static bool next_step(int n_sequential, const int64_t *whole, int64_t *range)
+{
+    for (int i = n_sequential - 1; i >= 0; i--) {
+        int64_t *now = range + 2 + 2 * i;
+        const int64_t *all = whole + 2 + 2 * i;
+        if (now[0] + 1 < all[1]) {
+            now[0]++;
+            now[1]++;
+            return true;
+        }
+        now[0] = all[0];
+        now[1] = all[0] + 1;
+    }
+    return false;
+}
+
+/** Number of chunks of one step, 1 if threads are not worth it. */
+static int64_t count_chunks(const qn_task *t, const int64_t *range, int64_t n_granules)
+{
+    const qn_context *c = t->context;
+    int n_threads = qn__pool_size(&t->context->pool, c->options.n_threads, c->thread_limit);
+    if (t->max_threads > 0 && t->max_threads < n_threads)
+        n_threads = t->max_threads;
+    int64_t n_iterations = t->n_iterations;
+    for (int i = 0; i < t->function->info.n_sequential; i++) {
+        int64_t n_steps = range[3 + 2 * i] - range[2 + 2 * i];
+        n_iterations /= n_steps > 0 ? n_steps : 1;
+    }
+    int64_t n = n_iterations / CHUNK_ITERATIONS, most = (int64_t)n_threads * CHUNKS_PER_THREAD;
+    n = n < most ? n : most;
+    n = n < n_granules ? n : n_granules;
+    return n_threads <= 1 || n < 2 ? 1 : n;
+}
+
+/** Splits and runs; false if one thread should do it. */
+static bool run_threads(const qn_task *t, const int64_t *slots, const int64_t *range, qn_fault *first)
+{
+    const qn_blob_info *info = &t->function->info;
+    if (info->split_dim < 0 || info->granule < 1 || range[0] >= range[1])
+        return false;
+    chunks s = {.entry = t->function->entry, .slots = slots, .granule = info->granule};
+    int64_t extent = range[1] - range[0];
+    s.n_granules = extent / s.granule + (extent % s.granule != 0);
+    s.n_chunks = count_chunks(t, range, s.n_granules);
+    if (s.n_chunks < 2)
+        return false;
+    s.fault = qn__alloc((size_t)s.n_chunks * sizeof *s.fault);
+    if (!s.fault)
+        return false;
+    memcpy(s.range, range, (size_t)(2 + 2 * info->n_sequential) * sizeof *range);
+    for (int i = 0; i < info->n_sequential; i++)
+        s.range[3 + 2 * i] = s.range[2 + 2 * i] + 1;
+    do {
+        run_step(t, &s, first);
+    } while (next_step(info->n_sequential, range, s.range));
+    qn__free(s.fault);
+    return true;
+}
+
+/* ---------------------------------------------------------------- all */
+
+static qn_status interpret(const qn_task *t, qn_fault *fault, qn_error *err)
+{
+    uint32_t host = qn__fpu_enter();
+    qn_status status = qn__interpret(t->kernel, t->n, t->args, t->domain, t->checks, fault, err);
+    qn__fpu_leave(host);
+    return status;
+}
+
+qn_status qn__task_run(const qn_task *t, const int64_t *slots, const int64_t *range, qn_error *err)
+{
+    qn_fault fault;
+    qn__fault_clear(&fault);
+    if (!t->function || !t->function->entry) {
+        qn_status status = interpret(t, &fault, err);
+        if (status)
+            return status;
+    } else if (t->executor != QN_THREADS || !run_threads(t, slots, range, &fault)) {
+        uint32_t host = qn__fpu_enter();
+        t->function->entry(slots, range, &fault);
+        qn__fpu_leave(host);
+    }
+    return fault.iteration == UINT64_MAX ? QN_OK : qn__task_fault(t, &fault, err);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * function.c: the life of a qn_function, and its texts. The last reference gives its pages back to the arena; until then
+ * it keeps the guts of the context alive.
+ */
+#include "runtime/launch.h"
+
+#include <string.h>
+
+qn_function *qn__function_new(qn_context *c, const qn_kernel *k, qn_text *key, qn_facts *facts, int loader)
+{
+    qn_function *f = qn__zalloc(1, sizeof *f);
+    if (!f)
+        return NULL;
+    atomic_init(&f->references, 1);
+    qn__context_retain(c);
+    f->context = c;
+    f->kernel = qn_kernel_retain((qn_kernel *)(uintptr_t)k); /* only its reference count changes */
+    f->loader = loader;
+    f->hash = qn__hash(key->data, key->n, k->hash + (uint64_t)loader);
+    f->key = *key;
+    f->facts = *facts;
+    memset(key, 0, sizeof *key);
+    memset(facts, 0, sizeof *facts);
+    return f;
+}
+
+void qn__function_retain(qn_function *f)
+{
+    atomic_fetch_add_explicit(&f->references, 1, memory_order_relaxed);
+}
+
+void qn_function_release(qn_function *f)
+{
+    if (!f || atomic_fetch_sub_explicit(&f->references, 1, memory_order_acq_rel) != 1)
+        return;
+    qn_context *c = f->context;
+    qn__lock(c);
+    qn__arena_drop(&c->arena, &f->blob);
+    qn__unlock(c);
+    if (f->orc_handle)
+        qn__compile_free(c, f->orc_handle);
+    qn_kernel_release(f->kernel);
+    qn__facts_release(&f->facts);
+    qn__text_release(&f->key);
+    qn__text_release(&f->plan);
+    qn__text_release(&f->llvm);
+    qn__text_release(&f->assembly);
+    qn__free(f);
+    qn__context_drop(c);
+}
+
+void qn__cache_sweep(qn_context *c)
+{
+    qn__lock(c);
+    qn_function *f = c->cache.dropped;
+    c->cache.dropped = NULL;
+    qn__unlock(c);
+    while (f) {
+        qn_function *next = f->next;
+        if (f->state == QN_READY)
+            qn__event(c, QN_EVENT_EVICT, f->kernel->name, NULL, 0);
+        qn_function_release(f);
+        f = next;
+    }
+}
+
+/* ---------------------------------------------------------------- texts */
+
+/** The text of LLVM or assembly, made by compiling again the first time. */
+static size_t text_on_demand(qn_function *f, int stage, char *buffer, size_t buffer_bytes)
+{
+    qn_context *c = f->context;
+    qn_text *text = stage == QN_DUMP_LLVM ? &f->llvm : &f->assembly;
+    qn__lock(c);
+    bool is_known = text->data != NULL;
+    qn__unlock(c);
+    qn_compiled code = {0};
+    if (!is_known && f->entry &&
+        qn__compile(c, f->kernel, &f->key, QN_LOADER_ARENA, (uint32_t)stage, &code, NULL) == QN_OK) {
+        qn_text *made = stage == QN_DUMP_LLVM ? &code.llvm : &code.assembly;
+        qn__lock(c);
+        if (!text->data) {
+            *text = *made;
+            memset(made, 0, sizeof *made);
+        }
+        qn__unlock(c);
+    }
+    qn__compiled_release(&code);
+    return qn__text_out(text, buffer, buffer_bytes);
+}
+
+size_t qn_function_text(const qn_function *f, int stage, char *buffer, size_t buffer_bytes)
+{
+    if (!f || (!buffer && buffer_bytes))
+        return 0;
+    qn_text text = {0};
+    switch (stage) {
+    case QN_DUMP_KERNEL:
+        return qn_kernel_print(f->kernel, buffer, buffer_bytes);
+    case QN_DUMP_KEY:
+        qn__key_print(&f->facts, f->kernel, &text);
+        break;
+    case QN_DUMP_PLAN:
+        return qn__text_out(&f->plan, buffer, buffer_bytes);
+    case QN_DUMP_LLVM:
+    case QN_DUMP_ASM:
+        return text_on_demand((qn_function *)(uintptr_t)f, stage, buffer, buffer_bytes); /* memoised under the lock */
+    default:
+        if (buffer_bytes)
+            buffer[0] = 0;
+        return 0;
+    }
+    size_t n = qn__text_out(&text, buffer, buffer_bytes);
+    qn__text_release(&text);
+    return n;
+}

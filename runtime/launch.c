@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * launch.c: qn_launch and qn_specialize. Arguments whose exact description is known take the short way: describe, find,
+ * compare byte ranges where a pair is written, run. It allocates nothing and reads no clock unless the host listens.
+ */
+#include "runtime/launch.h"
+
+#include <string.h>
+
+enum { SMALL_SLOTS = 256 };
+
+/** What the cache knows about a launch. */
+typedef struct found {
+    qn_function *function; /* with a reference; NULL: the interpreter */
+    bool is_ordered;
+    int64_t n_iterations;
+    int64_t range[QN_RANGE_WORDS];
+    qn_domain domain; /* for the interpreter only, but for is_empty */
+} found;
+
+enum { LOOK_MISS = 0, LOOK_HIT, LOOK_OVERLAP };
+
+/* ---------------------------------------------------------------- the short way */
+
+/** Whether the byte ranges of all pairs that matter are disjoint. */
+static bool are_disjoint(const qn_known_args *known, const qn_arg *args)
+{
+    for (uint32_t i = 0; i < known->n_pairs; i++) {
+        int a = known->pair[i].a, b = known->pair[i].b;
+        uintptr_t at_a = (uintptr_t)args[a].view->data, at_b = (uintptr_t)args[b].view->data;
+        if (at_a + (uintptr_t)known->span[a].low < at_b + (uintptr_t)known->span[b].high &&
+            at_b + (uintptr_t)known->span[b].low < at_a + (uintptr_t)known->span[a].high)
+            return false;
+    }
+    return true;
+}
+
+/** Takes what is known of these arguments. The lock is held. */
+static void take(qn_context *c, qn_known_args *known, bool is_ordered, found *out)
+{
+    qn_function *f = known->choice[is_ordered].function;
+    known->kernel->last_use = ++c->cache.clock;
+    out->function = f;
+    out->is_ordered = is_ordered;
+    out->n_iterations = known->n_iterations;
+    out->domain.is_empty = known->domain.is_empty;
+    if (f) {
+        qn__function_retain(f);
+        f->last_use = c->cache.clock;
+        qn__range_fill(known->kernel->kernel, &f->info, &known->domain, out->range);
+    } else {
+        out->domain = known->domain;
+    }
+    c->counters.launches++;
+    c->counters.hits++;
+    c->counters.ordered += is_ordered;
+    c->counters.interpreted += !f && !known->domain.is_empty;
+}
+
+/** Looks a launch up. `ordered`: 0 or 1 if the overlap was decided, -1 if byte ranges are to tell. */
+static int look_up(qn_context *c, const qn_kernel *k, int n, const qn_arg *args, const qn_options *o, int ordered,
+                   found *out)
+{
+    qn_description d;
+    int result = LOOK_MISS;
+    qn__lock(c);
+    qn_known_kernel *kernel = qn__cache_kernel(&c->cache, k);
+    if (kernel && qn__describe(k, n, args, o, kernel->scalars, &d)) {
+        qn_known_args *known = qn__cache_args(&c->cache, kernel, &d);
+        if (known && ordered < 0 && !are_disjoint(known, args))
+            result = LOOK_OVERLAP;
+        else if (known && known->choice[ordered > 0].is_ready)
+            result = LOOK_HIT;
+        if (result == LOOK_HIT)
+            take(c, known, ordered > 0, out);
+    }
+    qn__unlock(c);
+    return result;
+}
+
+/* ---------------------------------------------------------------- running */
+
+static qn_status run_code(const qn_task *t, const int64_t *range, qn_error *err)
+{
+    int64_t small[SMALL_SLOTS];
+    const qn_facts *facts = &t->function->facts;
+    int64_t *slots = small;
+    if (facts->n_slots > SMALL_SLOTS)
+        slots = qn__alloc((size_t)facts->n_slots * sizeof *slots);
+    if (!slots)
+        return qn__fail(err, QN_ERR_MEMORY, "qn_launch: kernel \"%.60s\": no memory for %d numbers", t->kernel->name,
+                        facts->n_slots);
+    qn__facts_fill(facts, t->kernel, t->args, slots);
+    qn_status status = qn__task_run(t, slots, range, err);
+    if (slots != small)
+        qn__free(slots);
+    return status;
+}
+
+/** Runs what was found and gives up its reference. */
+static qn_status run_found(const qn_task *t, const found *what, qn_error *err)
+{
+    qn_status status = QN_OK;
+    bool has_hook = qn__has_hook(t->context);
+    double start = has_hook ? qn__now_ms() : 0;
+    if (!what->domain.is_empty)
+        status = what->function ? run_code(t, what->range, err) : qn__task_run(t, NULL, NULL, err);
+    if (has_hook)
+        qn__event(t->context, QN_EVENT_LAUNCH, t->kernel->name, NULL, qn__now_ms() - start);
+    qn_function_release(what->function);
+    return status;
+}
+
+static qn_status run_hit(qn_context *c, const qn_kernel *k, int n, const qn_arg *args, const qn_options *o,
+                         const found *what, qn_error *err)
+{
+    int executor = o && o->executor ? o->executor : c->options.default_executor;
+    const qn_task t = {
+        .context = c,
+        .kernel = k,
+        .n = n,
+        .args = args,
+        .function = what->function,
+        .domain = &what->domain,
+        .n_iterations = what->n_iterations,
+        .executor = what->is_ordered ? QN_SERIAL : executor,
+        .max_threads = o ? o->max_threads : 0,
+        .checks = o ? o->checks : QN_CHECKS_REPORT,
+    };
+    qn__event(c, QN_EVENT_HIT, k->name, NULL, 0);
+    return run_found(&t, what, err);
+}
+
+/* ---------------------------------------------------------------- the long way */
+
+/** Fills a new entry: domain, spans and pairs. */
+static void fill_entry(const qn_launch_state *l, qn_known_args *known)
+{
+    known->domain = l->domain;
+    known->n_iterations = l->n_iterations;
+    uint32_t n = 0;
+    for (int b = 0; b < l->n; b++) {
+        if (l->kernel->param[b].rank < 0)
+            continue;
+        known->span[b] = qn__view_span(l->args[b].view);
+        for (int a = 0; a < b; a++)
+            if (qn__overlap_matters(l->kernel, l->args, a, b))
+                known->pair[n++] = (qn_pair){(uint8_t)a, (uint8_t)b};
+    }
+}
+
+static uint32_t count_pairs(const qn_launch_state *l)
+{
+    uint32_t n = 0;
+    for (int b = 0; b < l->n; b++)
+        for (int a = 0; a < b; a++)
+            n += qn__overlap_matters(l->kernel, l->args, a, b);
+    return n;
+}
+
+/** Remembers the outcome for arguments of this description. Without memory, or if the description is too long, the next
+ *  launch takes the long way again. */
+static void remember(const qn_launch_state *l, const qn_options *o, qn_function *f)
+{
+    qn_context *c = l->context;
+    qn_description d;
+    uint32_t n_pairs = count_pairs(l);
+    qn__lock(c);
+    qn_known_kernel *kernel = atomic_load(&c->is_released) ? NULL : qn__cache_learn(&c->cache, l->kernel, &l->domain);
+    if (kernel && qn__describe(l->kernel, l->n, l->args, o, kernel->scalars, &d)) {
+        qn_known_args *known = qn__cache_args(&c->cache, kernel, &d);
+        if (!known && (known = qn__cache_add_args(&c->cache, kernel, &d, n_pairs)) != NULL)
+            fill_entry(l, known);
+        if (known && (!f || f->is_cached))
+            known->choice[l->is_ordered] = (qn_choice){true, f};
+        kernel->last_use = ++c->cache.clock;
+        c->counters.evictions += qn__cache_evict(&c->cache, c->options.cache_bytes, f);
+    }
+    qn__unlock(c);
+    qn__cache_sweep(c);
+}
+
+/** Counts a launch of the long way, and notes once why it runs in order. */
+static void count_launch(const qn_launch_state *l, const qn_function *f)
+{
+    qn_context *c = l->context;
+    qn__lock(c);
+    c->counters.launches++;
+    c->counters.misses++;
+    c->counters.interpreted += !f && !l->domain.is_empty;
+    c->counters.ordered += l->is_ordered;
+    if (l->is_ordered && !qn__history_has(&c->history, l->kernel->name, l->overlap.message))
+        qn__history_add(&c->history, l->kernel->name, l->overlap.message, -1);
+    qn__unlock(c);
+}
+
+static qn_status launch_unknown(qn_context *c, const qn_kernel *k, int n, const qn_arg *args, const qn_options *o,
+                                qn_error *err)
+{
+    qn_launch_state state = {.who = "qn_launch", .context = c, .kernel = k, .n = n, .args = args}, *l = &state;
+    found what = {0};
+    qn_status status = qn__launch_check(l, o, err);
+    if (status == QN_OK && !l->domain.is_empty)
+        status = qn__specialize(l, &what.function, err);
+    if (status)
+        return status;
+    remember(l, o, what.function);
+    count_launch(l, what.function);
+    what.domain = l->domain;
+    if (what.function)
+        qn__range_fill(l->kernel, &what.function->info, &l->domain, what.range);
+    const qn_task t = {
+        .context = l->context,
+        .kernel = l->kernel,
+        .n = l->n,
+        .args = l->args,
+        .function = what.function,
+        .domain = &what.domain,
+        .n_iterations = l->n_iterations,
+        .executor = l->is_ordered ? QN_SERIAL : l->options.executor,
+        .max_threads = l->options.max_threads,
+        .checks = l->options.checks,
+    };
+    return run_found(&t, &what, err);
+}
+
+/** Known arguments whose byte ranges meet: decides the overlap, then looks again. */
+static qn_status launch_overlapping(qn_context *c, const qn_kernel *k, int n, const qn_arg *args, const qn_options *o,
+                                    qn_error *err)
+{
+    qn_launch_state l = {.who = "qn_launch", .context = c, .kernel = k, .n = n, .args = args};
+    l.options.strict = o ? o->strict : 0;
+    qn_status status = qn__overlap_check(&l, err);
+    if (status)
+        return status;
+    found what;
+    if (look_up(c, k, n, args, o, l.is_ordered, &what) == LOOK_HIT)
+        return run_hit(c, k, n, args, o, &what, err);
+    return launch_unknown(c, k, n, args, o, err);
+}
+
+/* ---------------------------------------------------------------- public */
+
+qn_status qn_launch(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
+                    const qn_options *o, qn_error *err)
+{
+    if (!c || !k)
+        return qn__fail(err, QN_ERR_ARGUMENT, "qn_launch: %s is NULL", c ? "kernel" : "context");
+    found what;
+    switch (look_up(c, k, n, args, o, -1, &what)) {
+    case LOOK_HIT:
+        return run_hit(c, k, n, args, o, &what, err);
+    case LOOK_OVERLAP:
+        return launch_overlapping(c, k, n, args, o, err);
+    default:
+        return launch_unknown(c, k, n, args, o, err);
+    }
+}
+
+qn_status qn_specialize(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
+                        const qn_options *o, qn_function **out, qn_error *err)
+{
+    qn_launch_state l = {.who = "qn_specialize", .context = c, .kernel = k, .n = n, .args = args};
+    if (!out)
+        return qn__fail(err, QN_ERR_ARGUMENT, "qn_specialize: out is NULL");
+    qn_function *f = NULL;
+    qn_status status = qn__launch_check(&l, o, err);
+    if (status == QN_OK)
+        status = qn__specialize(&l, &f, err);
+    if (status != QN_OK)
+        return status;
+    remember(&l, o, f);
+    if (!f)
+        status = qn__specialize_nothing(&l, &f, err);
+    if (status == QN_OK)
+        *out = f;
+    return status;
+}

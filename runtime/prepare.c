@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * prepare.c: launches with arguments bound once. A call holds copies of the views, the kernel, the code, and the argument
+ * block, so running it on one thread is: look at the floating-point control bits, clear the fault record, enter.
+ */
+#include "runtime/fpu.h"
+#include "runtime/launch.h"
+
+#include <string.h>
+
+struct qn_call {
+    bool is_direct; /* code, on the caller, nobody listens */
+    qn_task task;
+    qn_entry entry;
+    _Atomic int64_t n_runs; /* direct ones; one writer */
+    int64_t *slots;
+    int64_t range[QN_RANGE_WORDS];
+    qn_domain domain;
+    bool is_ordered, has_constant_scalars;
+    qn_context *context;
+    qn_kernel *kernel;
+    qn_function *function;
+    qn_call *next, **link; /* list of the context */
+    qn_arg *args;          /* their views are those below */
+    qn_view view[];
+};
+
+/* ---------------------------------------------------------------- making */
+
+static qn_call *new_call(const qn_launch_state *l, int32_t n_slots)
+{
+    qn_call *call = qn__zalloc(1, sizeof *call + (size_t)l->n * sizeof(qn_view));
+    if (!call)
+        return NULL;
+    call->args = qn__zalloc((size_t)l->n + 1, sizeof *call->args);
+    call->slots = qn__zalloc((size_t)n_slots + 1, sizeof *call->slots);
+    if (!call->args || !call->slots) {
+        qn__free(call->args);
+        qn__free(call->slots);
+        qn__free(call);
+        return NULL;
+    }
+    return call;
+}
+
+static void bind_arguments(qn_call *call, const qn_launch_state *l)
+{
+    for (int i = 0; i < l->n; i++) {
+        call->args[i] = l->args[i];
+        if (!l->args[i].view)
+            continue;
+        call->view[i] = qn_view_copy(l->args[i].view);
+        call->args[i].view = &call->view[i];
+    }
+}
+
+static void list_call(qn_call *call)
+{
+    qn_context *c = call->context;
+    qn__lock(c);
+    call->next = c->calls;
+    call->link = &c->calls;
+    if (call->next)
+        call->next->link = &call->next;
+    c->calls = call;
+    if (call->is_ordered && !qn__history_has(&c->history, call->kernel->name, "prepared in iteration order"))
+        qn__history_add(&c->history, call->kernel->name, "prepared in iteration order", -1);
+    qn__unlock(c);
+}
+
+/** Fills a call; takes over the function's reference. */
+static void fill_call(qn_call *call, const qn_launch_state *l, qn_function *f)
+{
+    call->context = l->context;
+    qn__context_retain(l->context);
+    call->kernel = qn_kernel_retain((qn_kernel *)(uintptr_t)l->kernel); /* only its reference count changes */
+    call->function = f;
+    call->domain = l->domain;
+    call->is_ordered = l->is_ordered;
+    call->has_constant_scalars = l->options.constant_scalars != 0;
+    bind_arguments(call, l);
+    call->task = (qn_task){
+        .context = l->context,
+        .kernel = call->kernel,
+        .n = l->n,
+        .args = call->args,
+        .function = f,
+        .domain = &call->domain,
+        .n_iterations = l->n_iterations,
+        .executor = l->is_ordered ? QN_SERIAL : l->options.executor,
+        .max_threads = l->options.max_threads,
+        .checks = l->options.checks,
+    };
+    if (f) {
+        call->entry = f->entry;
+        qn__facts_fill(&f->facts, call->kernel, call->args, call->slots);
+        qn__range_fill(call->kernel, &f->info, &call->domain, call->range);
+    }
+    call->is_direct = f && !l->domain.is_empty && call->task.executor == QN_SERIAL && !l->is_ordered &&
+                      !qn__has_hook(l->context);
+    list_call(call);
+}
+
+qn_status qn_prepare(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
+                     const qn_options *o, qn_call **out, qn_error *err)
+{
+    qn_launch_state l = {.who = "qn_prepare", .context = c, .kernel = k, .n = n, .args = args};
+    if (!out)
+        return qn__fail(err, QN_ERR_ARGUMENT, "qn_prepare: out is NULL");
+    qn_function *f = NULL;
+    qn_status status = qn__launch_check(&l, o, err);
+    if (status == QN_OK && !l.domain.is_empty)
+        status = qn__specialize(&l, &f, err);
+    if (status)
+        return status;
+    qn_call *call = new_call(&l, f ? f->facts.n_slots : 0);
+    if (!call) {
+        qn_function_release(f);
+        return qn__fail(err, QN_ERR_MEMORY, "qn_prepare: kernel \"%.60s\": no memory", k->name);
+    }
+    fill_call(call, &l, f);
+    *out = call;
+    return QN_OK;
+}
+
+/* ---------------------------------------------------------------- running */
+
+/** The ways to run that are not direct. */
+static qn_status run_indirect(qn_call *call, qn_error *err)
+{
+    qn_context *c = call->context;
+    bool has_hook = qn__has_hook(c);
+    double start = has_hook ? qn__now_ms() : 0;
+    qn_status status = QN_OK;
+    qn__lock(c);
+    c->counters.launches++;
+    c->counters.hits++;
+    c->counters.ordered += call->is_ordered;
+    c->counters.interpreted += !call->function && !call->domain.is_empty;
+    qn__unlock(c);
+    if (!call->domain.is_empty)
+        status = qn__task_run(&call->task, call->slots, call->range, err);
+    if (has_hook)
+        qn__event(c, QN_EVENT_LAUNCH, call->kernel->name, NULL, qn__now_ms() - start);
+    return status;
+}
+
+qn_status qn_run(qn_call *call, qn_error *err)
+{
+    if (!call)
+        return qn__fail(err, QN_ERR_ARGUMENT, "qn_run: call is NULL");
+    if (!call->is_direct)
+        return run_indirect(call, err);
+    int64_t n_runs = atomic_load_explicit(&call->n_runs, memory_order_relaxed);
+    atomic_store_explicit(&call->n_runs, n_runs + 1, memory_order_relaxed);
+    qn_fault fault;
+    qn__fault_clear(&fault);
+    uint32_t host = qn__fpu_enter();
+    call->entry(call->slots, call->range, &fault);
+    qn__fpu_leave(host);
+    return fault.iteration == UINT64_MAX ? QN_OK : qn__task_fault(&call->task, &fault, err);
+}
+
+qn_status qn_call_set_scalar(qn_call *call, int i, uint64_t bits, qn_error *err)
+{
+    if (!call)
+        return qn__fail(err, QN_ERR_ARGUMENT, "qn_call_set_scalar: call is NULL");
+    const qn_kernel *k = call->kernel;
+    if (i < 0 || i >= k->n_params)
+        return qn__fail(err, QN_ERR_ARGUMENT, "qn_call_set_scalar: kernel \"%.60s\": argument %d of %d", k->name, i,
+                        k->n_params);
+    if (k->param[i].rank >= 0)
+        return qn__fail(err, QN_ERR_ARGUMENT, "qn_call_set_scalar: kernel \"%.60s\": argument %d (%.60s) is a view",
+                        k->name, i, k->param[i].name);
+    if (call->domain.scalars[i >> 5] >> (i & 31) & 1)
+        return qn__fail(err, QN_ERR_ARGUMENT, "qn_call_set_scalar: kernel \"%.60s\": argument %d (%.60s) decides the domain",
+                        k->name, i, k->param[i].name);
+    if (call->has_constant_scalars)
+        return qn__fail(err, QN_ERR_ARGUMENT,
+                        "qn_call_set_scalar: kernel \"%.60s\": argument %d (%.60s) is a constant of the code", k->name, i,
+                        k->param[i].name);
+    call->args[i].bits = bits;
+    if (call->function)
+        call->slots[call->function->facts.param[i].slot] = (int64_t)qn__canonical(k->param[i].dtype, bits);
+    return QN_OK;
+}
+
+int64_t qn__calls_count(const qn_context *c)
+{
+    int64_t n = 0;
+    for (const qn_call *call = c->calls; call; call = call->next)
+        n += atomic_load_explicit(&call->n_runs, memory_order_relaxed);
+    return n;
+}
+
+void qn_call_release(qn_call *call)
+{
+    if (!call)
+        return;
+    qn_context *c = call->context;
+    int64_t n_runs = atomic_load_explicit(&call->n_runs, memory_order_relaxed);
+    qn__lock(c);
+    *call->link = call->next;
+    if (call->next)
+        call->next->link = call->link;
+    c->counters.launches += n_runs;
+    c->counters.hits += n_runs;
+    qn__unlock(c);
+    for (int i = 0; i < call->kernel->n_params; i++)
+        if (call->args[i].view)
+            qn_view_release(&call->view[i]);
+    qn_function_release(call->function);
+    qn_kernel_release(call->kernel);
+    qn__free(call->args);
+    qn__free(call->slots);
+    qn__free(call);
+    qn__context_drop(c);
+}

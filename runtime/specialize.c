@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * specialize.c: code for checked arguments. Facts and policy give a key; the cache or the code generator gives the
+ * function. Two threads that want the same key build it once. Where code cannot be had, AUTO goes on with the
+ * interpreter and the history says why; an engine that was asked for by name fails.
+ */
+#include "runtime/launch.h"
+
+#include <string.h>
+
+/* ---------------------------------------------------------------- building */
+
+/** Puts generated code where it runs. The lock is held. */
+static qn_status install(qn_context *c, qn_function *f, qn_compiled *code, qn_error *err)
+{
+    f->info = code->info;
+    if (f->loader == QN_LOADER_ORC) {
+        f->entry = code->orc_entry;
+        f->orc_handle = code->orc_handle;
+        return f->entry ? QN_OK : qn__fail(err, QN_ERR_INTERNAL, "the code generator gave no entry");
+    }
+    if (code->info.entry >= code->code.n || code->info.align > 4096)
+        return qn__fail(err, QN_ERR_INTERNAL, "the code generator gave %zu bytes of code with entry %u, alignment %u",
+                        code->code.n, code->info.entry, code->info.align);
+    qn_status status = qn__arena_add(&c->arena, code->code.data, code->code.n, &f->blob, err);
+    if (status)
+        return status;
+    const void *entry = (const char *)f->blob.code + code->info.entry;
+    memcpy(&f->entry, &entry, sizeof f->entry); /* ISO C has no cast between the two */
+    return QN_OK;
+}
+
+/** Takes over the texts of a compile. */
+static void keep_texts(qn_function *f, qn_compiled *code)
+{
+    f->plan = code->plan;
+    f->llvm = code->llvm;
+    f->assembly = code->assembly;
+    memset(&code->plan, 0, sizeof code->plan);
+    memset(&code->llvm, 0, sizeof code->llvm);
+    memset(&code->assembly, 0, sizeof code->assembly);
+}
+
+/** Why a version is made, and what it is; notes that it was made. The lock is held. */
+static void note_compile(const qn_launch_state *l, bool is_dynamic, double milliseconds, qn_text *reason)
+{
+    qn_context *c = l->context;
+    qn_known_kernel *known = qn__cache_learn(&c->cache, l->kernel, &l->domain);
+    if (known) {
+        qn__policy_reason(known, l->args, reason);
+        qn__policy_compiled(known, l->args, !is_dynamic);
+    }
+    if (l->is_ordered)
+        qn__text_add(reason, "; %s", l->overlap.message);
+    qn__text_add(reason, is_dynamic ? "; dynamic extents" : "; exact");
+    qn__history_add(&c->history, l->kernel->name, reason->data && !reason->failed ? reason->data : "compiled",
+                    milliseconds);
+    c->counters.compiles++;
+    c->counters.dynamic_compiles += is_dynamic;
+    c->counters.compile_us += (int64_t)(milliseconds * 1e3);
+}
+
+/** The outcome of a build, for everyone who waits for it. */
+static void settle(qn_function *f, qn_status status, const qn_error *error)
+{
+    qn_context *c = f->context;
+    f->state = status == QN_OK ? QN_READY : QN_FAILED;
+    if (status == QN_OK) {
+        if (f->is_cached)
+            qn__cache_weigh(&c->cache, f);
+    } else {
+        f->error = *error;
+        if (f->is_cached)
+            qn__cache_remove(&c->cache, f);
+    }
+    pthread_cond_broadcast(&c->compiler.progress);
+}
+
+/** Generates the code of a function that stands in the cache as being built. */
+static qn_status build(qn_launch_state *l, qn_function *f, bool is_dynamic, qn_error *err)
+{
+    qn_context *c = l->context;
+    uint32_t texts = QN_DUMP_PLAN | (c->options.dump & (QN_DUMP_LLVM | QN_DUMP_ASM));
+    qn_compiled code = {0};
+    qn_text reason = {0};
+    qn_error error = {0};
+    qn_status status = qn__compile(c, l->kernel, &f->key, f->loader, texts, &code, &error);
+    double milliseconds = code.milliseconds; /* of the code generator, without loading it */
+    qn__lock(c);
+    if (status == QN_OK)
+        status = install(c, f, &code, &error);
+    if (status == QN_OK) {
+        keep_texts(f, &code);
+        note_compile(l, is_dynamic, milliseconds, &reason);
+    }
+    settle(f, status, &error);
+    if (status == QN_OK && f->is_cached)
+        c->counters.evictions += qn__cache_evict(&c->cache, c->options.cache_bytes, f);
+    qn__unlock(c);
+    qn__compiled_release(&code);
+    qn__cache_sweep(c);
+    if (status == QN_OK) {
+        qn__dump(c, f);
+        qn__event(c, QN_EVENT_COMPILE, l->kernel->name, reason.data, milliseconds);
+    }
+    qn__text_release(&reason);
+    return status ? qn__fail(err, status, "%s", error.message) : QN_OK;
+}
+
+/* ---------------------------------------------------------------- finding */
+
+/** Facts and key under a policy. */
+static qn_status make_key(qn_launch_state *l, const qn_policy *policy, qn_facts *facts, qn_text *key, qn_error *err)
+{
+    const qn_kernel *k = l->kernel;
+    qn_arg_value value[QN_MAX_PARAMS];
+    for (int i = 0; i < l->n; i++)
+        value[i] = (qn_arg_value){.layout = l->args[i].view ? &l->args[i].view->layout : NULL, .bits = l->args[i].bits};
+    uint8_t *proved = qn__zalloc((size_t)k->n_accesses + 1, 1);
+    bool is_proved = proved && qn__prove_bounds(k, value, &l->domain, proved);
+    int isa = l->options.isa ? l->options.isa : l->context->isa ? l->context->isa : QN_ISA_V3;
+    qn_status status = is_proved ? qn__facts_collect(k, l->args, &l->domain, proved, &l->options, policy, isa,
+                                                     l->is_ordered, facts, err)
+                                 : qn__fail(err, QN_ERR_MEMORY, "no memory to prove bounds");
+    qn__free(proved);
+    if (status)
+        return status;
+    facts->cache_class = l->context->cache_class;
+    qn__key_encode(facts, key);
+    if (!key->failed)
+        return QN_OK;
+    qn__text_release(key);
+    qn__facts_release(facts);
+    return qn__fail(err, QN_ERR_MEMORY, "no memory for a key");
+}
+
+/** Waits until a function in the cache is built. The lock is held, as is a reference. */
+static qn_status wait_until_built(qn_context *c, qn_function *f, qn_error *err)
+{
+    while (f->state == QN_BUILDING)
+        pthread_cond_wait(&c->compiler.progress, &c->lock);
+    if (f->state == QN_READY) {
+        f->last_use = ++c->cache.clock;
+        return QN_OK;
+    }
+    return qn__fail(err, (qn_status)f->error.status, "%s", f->error.message);
+}
+
+/** Finds a function by key; on a miss makes one to be built (*is_new), or leaves *out NULL if `may_build` is false. */
+static qn_status find_or_add(qn_launch_state *l, qn_text *key, qn_facts *facts, bool may_build, bool *is_new,
+                             qn_function **out, qn_error *err)
+{
+    qn_context *c = l->context;
+    qn_status status = QN_OK;
+    *is_new = false;
+    qn__lock(c);
+    qn_function *f = qn__cache_function(&c->cache, l->kernel, key, l->options.loader);
+    if (f) {
+        qn__function_retain(f);
+        status = wait_until_built(c, f, err);
+    } else if (may_build) {
+        f = qn__function_new(c, l->kernel, key, facts, l->options.loader);
+        *is_new = f != NULL;
+        if (!f)
+            status = qn__fail(err, QN_ERR_MEMORY, "no memory for a function");
+        else if (!atomic_load(&c->is_released))
+            qn__cache_add_function(&c->cache, f);
+    }
+    qn__unlock(c);
+    if (status != QN_OK) {
+        qn_function_release(f);
+        return status;
+    }
+    *out = f;
+    return QN_OK;
+}
+
+/** A function under one policy; see find_or_add. */
+static qn_status find_or_build(qn_launch_state *l, const qn_policy *policy, bool may_build, qn_function **out,
+                               qn_error *err)
+{
+    qn_facts facts = {0};
+    qn_text key = {0};
+    qn_function *f = NULL;
+    bool is_new = false;
+    qn_status status = make_key(l, policy, &facts, &key, err);
+    if (status)
+        return status;
+    status = find_or_add(l, &key, &facts, may_build, &is_new, &f, err);
+    qn__text_release(&key);
+    qn__facts_release(&facts);
+    if (status == QN_OK && is_new)
+        status = build(l, f, policy->all_dynamic || policy->dynamic_extents, err);
+    if (status) {
+        qn_function_release(f);
+        return status;
+    }
+    *out = f;
+    return QN_OK;
+}
+
+/** Whether the policy of the context asks for dynamic extents; copies the masks, as the record may go at any time. */
+static bool wants_dynamic(qn_launch_state *l, qn_policy *policy, uint32_t *masks)
+{
+    qn_context *c = l->context;
+    qn__lock(c);
+    qn_known_kernel *known = qn__cache_learn(&c->cache, l->kernel, &l->domain);
+    bool wants = false;
+    if (known) {
+        qn__policy_observe(known, l->args);
+        wants = qn__policy_wants_dynamic(known, policy);
+    }
+    if (wants) {
+        memcpy(masks, known->varied, (size_t)l->n * sizeof *masks);
+        policy->dynamic_extents = masks;
+    }
+    qn__unlock(c);
+    return wants;
+}
+
+static qn_status find_version(qn_launch_state *l, qn_function **out, qn_error *err)
+{
+    qn_policy exact = {.constant_scalars = l->options.constant_scalars != 0};
+    if (l->options.specialize == QN_SPECIALIZE_EXACT)
+        return find_or_build(l, &exact, true, out, err);
+    qn_policy dynamic = exact;
+    if (l->options.specialize == QN_SPECIALIZE_DYNAMIC) {
+        dynamic.all_dynamic = true;
+        return find_or_build(l, &dynamic, true, out, err);
+    }
+    uint32_t masks[QN_MAX_PARAMS];
+    bool is_dynamic = wants_dynamic(l, &dynamic, masks);
+    qn_status status = find_or_build(l, &exact, !is_dynamic, out, err);
+    if (status != QN_OK || *out)
+        return status;
+    return find_or_build(l, &dynamic, true, out, err);
+}
+
+/* ---------------------------------------------------------------- engines */
+
+static qn_status check_target(const qn_launch_state *l, qn_error *err)
+{
+    if (l->context->isa == 0)
+        return qn__fail(err, QN_ERR_TARGET, "the processor is below x86-64-v3");
+    if (l->options.isa > l->context->isa)
+        return qn__fail(err, QN_ERR_TARGET, "x86-64-v%d was asked for, the processor is x86-64-v%d", l->options.isa,
+                        l->context->isa);
+    return QN_OK;
+}
+
+/** Notes once that a kernel is interpreted, and why. */
+static void note_fallback(const qn_launch_state *l, const qn_error *error)
+{
+    qn_context *c = l->context;
+    qn_text reason = {0};
+    qn__text_add(&reason, "interpreted: %s: %s", qn_status_name(error->status), error->message);
+    const char *text = reason.data && !reason.failed ? reason.data : "interpreted";
+    qn__lock(c);
+    bool is_known = qn__history_has(&c->history, l->kernel->name, text);
+    if (!is_known)
+        qn__history_add(&c->history, l->kernel->name, text, -1);
+    qn__unlock(c);
+    if (!is_known)
+        qn__event(c, QN_EVENT_FALLBACK, l->kernel->name, text, 0);
+    qn__text_release(&reason);
+}
+
+qn_status qn__specialize(qn_launch_state *l, qn_function **out, qn_error *err)
+{
+    qn_function *f = NULL;
+    if (l->options.engine != QN_ENGINE_INTERP) {
+        qn_error error = {0};
+        qn_status status = check_target(l, &error);
+        if (status == QN_OK)
+            status = find_version(l, &f, &error);
+        bool may_fall_back = l->options.engine == QN_ENGINE_AUTO && status != QN_ERR_MEMORY;
+        if (status != QN_OK && !may_fall_back)
+            return qn__fail(err, status, "%s: kernel \"%.60s\": %s", l->who, l->kernel->name, error.message);
+        if (status != QN_OK)
+            note_fallback(l, &error);
+    }
+    *out = f;
+    return QN_OK;
+}
+
+qn_status qn__specialize_nothing(qn_launch_state *l, qn_function **out, qn_error *err)
+{
+    const qn_policy exact = {.constant_scalars = l->options.constant_scalars != 0};
+    qn_facts facts = {0};
+    qn_text key = {0};
+    qn_error error = {0};
+    qn_status status = make_key(l, &exact, &facts, &key, &error);
+    qn_function *f = status ? NULL : qn__function_new(l->context, l->kernel, &key, &facts, QN_LOADER_ARENA);
+    qn__text_release(&key);
+    qn__facts_release(&facts);
+    if (!f)
+        return qn__fail(err, QN_ERR_MEMORY, "%s: kernel \"%.60s\": no memory", l->who, l->kernel->name);
+    f->state = QN_READY;
+    *out = f;
+    return QN_OK;
+}
