@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * 03_matmul.c: a matrix product, C[i,j] = sum over k of A[i,k] * B[k,j], with a reduction
+ * dimension. The kernel is written once; the program runs it on row-major and column-major matrices
+ * and on a block of a larger matrix.
+ */
+#include "example.h"
+
+#include <math.h>
+
+enum { M = 70, N = 90, K = 110 };
+
+/* [matmul-build] */
+static qn_kernel *build_matmul(void)
+{
+    qn_builder *b = qn_builder_new("matmul", QN_CONTRACT);
+    qn_param pa = qn_view_param(b, "A", QN_F64, 2, 0);
+    qn_param pb = qn_view_param(b, "B", QN_F64, 2, 0);
+    qn_param pc = qn_view_param(b, "C", QN_F64, 2, 0);
+    qn_val i = qn_parallel_over(b, pc, 0);
+    qn_val j = qn_parallel_over(b, pc, 1);
+    qn_val k = qn_reduction_over(b, pa, 1);
+
+    qn_reduce(b, QN_COMBINE_SUM, QN_ORDER_DEFAULT, 1, &k);
+    qn_val ik[2] = {i, k}, kj[2] = {k, j}, ij[2] = {i, j};
+    qn_val product = qn_mul(b, qn_load(b, pa, 2, ik), qn_load(b, pb, 2, kj));
+    qn_store(b, pc, 2, ij, qn_end_reduce(b, product));
+
+    qn_kernel *kernel = NULL;
+    qn_error err = {0};
+    must(qn_finish(b, &kernel, &err), &err);
+    qn_builder_release(b);
+    return kernel;
+}
+/* [end] */
+
+static double a_at(int64_t i, int64_t k)
+{
+    return (double)((i * 7 + k * 3) % 11) - 5;
+}
+
+static double b_at(int64_t k, int64_t j)
+{
+    return (double)((k * 5 + j * 2) % 13) / 4;
+}
+
+static double *element(const qn_view *v, int64_t i, int64_t j)
+{
+    void *p = NULL;
+    qn_error err = {0};
+    int64_t index[2] = {i, j};
+    must(qn_view_at(v, 2, index, &p, &err), &err);
+    return p;
+}
+
+static void fill(const qn_view *v, double (*value)(int64_t, int64_t))
+{
+    for (int64_t i = 0; i < v->layout.dim[0].extent; i++)
+        for (int64_t j = 0; j < v->layout.dim[1].extent; j++)
+            *element(v, i, j) = value(i, j);
+}
+
+/* The products are multiples of 1/4 and small: every order of summation gives the same bits. */
+static bool is_product(const qn_view *c)
+{
+    for (int64_t i = 0; i < M; i++) {
+        for (int64_t j = 0; j < N; j++) {
+            double sum = 0;
+            for (int64_t k = 0; k < K; k++)
+                sum += a_at(i, k) * b_at(k, j);
+            if (*element(c, i, j) != sum)
+                return false;
+        }
+    }
+    return true;
+}
+
+static qn_view make_matrix(qn_context *c, const char *label, int64_t rows, int64_t columns,
+                           bool is_left)
+{
+    qn_error err = {0};
+    qn_layout l;
+    qn_view v;
+    int64_t extents[2] = {rows, columns};
+    must(is_left ? qn_layout_left(2, extents, &l, &err) : qn_layout_right(2, extents, &l, &err),
+         &err);
+    must(qn_view_alloc(c, label, QN_F64, &l, 0, &v, &err), &err);
+    return v;
+}
+
+static int run_layouts(qn_context *c, const qn_kernel *k, unsigned lefts)
+{
+    qn_error err = {0};
+    qn_view a = make_matrix(c, "A", M, K, lefts & 1), b = make_matrix(c, "B", K, N, lefts & 2);
+    qn_view p = make_matrix(c, "C", M, N, lefts & 4);
+    fill(&a, a_at);
+    fill(&b, b_at);
+    qn_arg args[] = {qn_arg_view(&a), qn_arg_view(&b), qn_arg_view(&p)};
+    must(qn_launch(c, k, 3, args, NULL, &err), &err);
+    double start = now_ms();
+    must(qn_launch(c, k, 3, args, NULL, &err), &err);
+    double ms = now_ms() - start;
+    char what[96];
+    snprintf(what, sizeof what, "A %s, B %s, C %s: %.3f ms, %.2f GF/s",
+             lefts & 1 ? "left " : "right", lefts & 2 ? "left " : "right",
+             lefts & 4 ? "left " : "right", ms, (double)(2 * M * N * K) / ms / 1e6);
+    int failed = check(is_product(&p), what);
+    qn_view_release(&a);
+    qn_view_release(&b);
+    qn_view_release(&p);
+    return failed;
+}
+
+/* The product is written into a block of a larger matrix; what is around it must not change. */
+static int run_block(qn_context *c, const qn_kernel *k)
+{
+    qn_error err = {0};
+    qn_view a = make_matrix(c, "A", M, K, false), b = make_matrix(c, "B", K, N, false);
+    qn_view whole = make_matrix(c, "whole", M + 4, N + 6, false), block;
+    fill(&a, a_at);
+    fill(&b, b_at);
+    qn_slice middle[2] = {{.kind = QN_RANGE, .begin = 2, .end = M + 2},
+                          {.kind = QN_RANGE, .begin = 3, .end = N + 3}};
+    must(qn_subview(&whole, 2, middle, &block, &err), &err);
+    qn_arg args[] = {qn_arg_view(&a), qn_arg_view(&b), qn_arg_view(&block)};
+    must(qn_launch(c, k, 3, args, NULL, &err), &err);
+    int failed = check(is_product(&block), "C is a block in the middle of a larger matrix");
+    bool is_clean = true;
+    for (int64_t i = 0; i < M + 4; i++)
+        for (int64_t j = 0; j < N + 6; j++)
+            if (i < 2 || i >= M + 2 || j < 3 || j >= N + 3)
+                is_clean = is_clean && *element(&whole, i, j) == 0;
+    failed += check(is_clean, "nothing was written around it");
+    qn_view_release(&block);
+    qn_view_release(&whole);
+    qn_view_release(&a);
+    qn_view_release(&b);
+    return failed;
+}
+
+int main(void)
+{
+    int failed = 0;
+    qn_error err = {0};
+    qn_context *c = NULL;
+    must(qn_context_new(NULL, &c, &err), &err);
+    qn_kernel *k = build_matmul();
+    printf("(%d x %d) times (%d x %d), one kernel, all eight combinations of layouts:\n", M, K, K,
+           N);
+    for (unsigned lefts = 0; lefts < 8; lefts++)
+        failed += run_layouts(c, k, lefts);
+    failed += run_block(c, k);
+    qn_kernel_release(k);
+    qn_context_release(c);
+    return failed != 0;
+}

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * photo.c: one set of kernels, three memory layouts. Reads a photograph, blurs it, finds its edges
+ * and equalises its histogram with the pixels interleaved, planar and in column-major order;
+ * compares each result with the interpreter's, bit for bit; writes the results as PNG.
+ *
+ *   photo [--engine auto|interp|x86] [--threads N] [PHOTO.png [FOLDER]]
+ */
+#include "kernels.h"
+#include "png_io.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+enum { N_KERNELS = 6, N_IMAGES = 3, N_RUNS = 21 };
+enum { K_PAD, K_BLUR, K_SOBEL, K_HISTOGRAM, K_TABLE, K_APPLY };
+
+/* The order of the dimensions row 0, column 1, channel 2 in memory, fastest first. */
+static const struct {
+    const char *name, *text;
+    int order[3];
+} layouts[] = {
+    {"interleaved", "(row, column, channel), channel fastest", {2, 1, 0}},
+    {"planar", "one plane for each channel, column fastest", {1, 0, 2}},
+    {"column-major", "one plane for each channel, row fastest", {0, 1, 2}},
+};
+enum { N_LAYOUTS = sizeof layouts / sizeof layouts[0] };
+
+static const struct {
+    const char *name;
+    qn_status (*build)(qn_kernel **out, qn_error *err);
+} kernels[N_KERNELS] = {
+    [K_PAD] = {"pad", build_pad},       [K_BLUR] = {"blur 5x5", build_blur},
+    [K_SOBEL] = {"sobel", build_sobel}, [K_HISTOGRAM] = {"histogram", build_histogram},
+    [K_TABLE] = {"table", build_table}, [K_APPLY] = {"apply table", build_apply},
+};
+
+static const char *const image_names[N_IMAGES] = {"blur", "sobel", "equalised"};
+
+typedef struct demo {
+    qn_context *context;
+    qn_kernel *kernel[N_KERNELS];
+    qn_options options;
+    picture photo;
+    picture expected[N_IMAGES]; /* by the interpreter */
+} demo;
+
+/* The views of one layout. */
+typedef struct stage {
+    qn_view photo, padded, image[N_IMAGES], counts, table;
+} stage;
+
+static bool complain(const char *what, const char *why)
+{
+    fprintf(stderr, "photo: %s: %s\n", what, why);
+    return false;
+}
+
+static bool failed(const qn_error *err)
+{
+    return complain(qn_status_name(err->status), err->message);
+}
+
+static double now_ms(void)
+{
+    struct timespec t;
+    timespec_get(&t, TIME_UTC);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+/* ---------------------------------------------------------------- views */
+
+static qn_status make_view(demo *d, const char *label, int64_t pad, const int order[3],
+                           qn_view *out, qn_error *err)
+{
+    qn_layout l;
+    int64_t extents[3] = {d->photo.rows + 2 * pad, d->photo.columns + 2 * pad, d->photo.channels};
+    int64_t lower[3] = {-pad, -pad, 0};
+    qn_status status = qn_layout_ordered(3, extents, order, &l, err);
+    if (status == QN_OK)
+        status = qn_layout_offset(&l, lower, &l, err);
+    if (status == QN_OK)
+        status = qn_view_alloc(d->context, label, QN_U8, &l, 0, out, err);
+    return status;
+}
+
+static qn_status stage_open(demo *d, const int order[3], stage *s, qn_error *err)
+{
+    int64_t bins[2] = {d->photo.channels, 256};
+    *s = (stage){0};
+    qn_status status = make_view(d, "photo", 0, order, &s->photo, err);
+    if (status == QN_OK)
+        status = make_view(d, "padded", PAD, order, &s->padded, err);
+    for (int i = 0; i < N_IMAGES && status == QN_OK; i++)
+        status = make_view(d, image_names[i], 0, order, &s->image[i], err);
+    if (status == QN_OK)
+        status = qn_view_new(d->context, "counts", QN_U32, 2, bins, &s->counts, err);
+    if (status == QN_OK)
+        status = qn_view_new(d->context, "table", QN_U8, 2, bins, &s->table, err);
+    return status;
+}
+
+static void stage_close(stage *s)
+{
+    qn_view_release(&s->photo);
+    qn_view_release(&s->padded);
+    for (int i = 0; i < N_IMAGES; i++)
+        qn_view_release(&s->image[i]);
+    qn_view_release(&s->counts);
+    qn_view_release(&s->table);
+}
+
+/* The address of sample (row, column, channel). */
+static uint8_t *sample(const qn_view *v, int64_t r, int64_t c, int64_t ch)
+{
+    const qn_dim *dim = v->layout.dim;
+    return (uint8_t *)v->data + r * dim[0].stride + c * dim[1].stride + ch * dim[2].stride;
+}
+
+static void copy_in(const picture *p, const qn_view *v)
+{
+    const uint8_t *from = p->samples;
+    for (int64_t r = 0; r < p->rows; r++)
+        for (int64_t c = 0; c < p->columns; c++)
+            for (int64_t ch = 0; ch < p->channels; ch++)
+                *sample(v, r, c, ch) = *from++;
+}
+
+static bool copy_out(const qn_view *v, const picture *like, picture *out)
+{
+    *out = *like;
+    out->samples = malloc((size_t)(like->rows * like->columns * like->channels));
+    uint8_t *to = out->samples;
+    for (int64_t r = 0; to && r < like->rows; r++)
+        for (int64_t c = 0; c < like->columns; c++)
+            for (int64_t ch = 0; ch < like->channels; ch++)
+                *to++ = *sample(v, r, c, ch);
+    return out->samples != NULL;
+}
+
+/* ---------------------------------------------------------------- running */
+
+static int set(qn_arg args[3], int n, qn_arg a, qn_arg b, qn_arg c)
+{
+    args[0] = a;
+    args[1] = b;
+    args[2] = c;
+    return n;
+}
+
+/* Arguments of a kernel; their number. */
+static int arguments(const demo *d, const stage *s, int k, qn_arg args[3])
+{
+    const qn_arg photo = qn_arg_view(&s->photo), padded = qn_arg_view(&s->padded);
+    const qn_arg counts = qn_arg_view(&s->counts), table = qn_arg_view(&s->table);
+    switch (k) {
+    case K_PAD:
+        return set(args, 2, photo, padded, photo);
+    case K_BLUR:
+        return set(args, 2, padded, qn_arg_view(&s->image[0]), photo);
+    case K_SOBEL:
+        return set(args, 2, padded, qn_arg_view(&s->image[1]), photo);
+    case K_HISTOGRAM:
+        return set(args, 2, photo, counts, photo);
+    case K_TABLE:
+        return set(args, 3, counts, table, qn_arg_int(QN_I64, d->photo.rows * d->photo.columns));
+    default:
+        return set(args, 3, photo, table, qn_arg_view(&s->image[2]));
+    }
+}
+
+static void clear_counts(const stage *s)
+{
+    memset(s->counts.data, 0, (size_t)(qn_layout_size(&s->counts.layout) * qn_dtype_bytes(QN_U32)));
+}
+
+static qn_status run_once(const demo *d, const stage *s, int k, const qn_options *o, qn_error *err)
+{
+    qn_arg args[3];
+    int n = arguments(d, s, k, args);
+    if (k == K_HISTOGRAM)
+        clear_counts(s);
+    return qn_launch(d->context, d->kernel[k], n, args, o, err);
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Bytes of the elements read and written. */
+static double traffic(const demo *d, const stage *s, int k)
+{
+    qn_arg args[3];
+    int n = arguments(d, s, k, args);
+    double bytes = 0;
+    for (int i = 0; i < n; i++)
+        if (args[i].view) /* counts are read and written */
+            bytes += (double)(qn_layout_size(&args[i].view->layout) *
+                              qn_dtype_bytes(args[i].view->dtype)) *
+                     (k == K_HISTOGRAM && i == 1 ? 2 : 1);
+    return bytes;
+}
+
+/* Runs a kernel often enough for a median and prints its line. */
+static bool time_kernel(const demo *d, const stage *s, int k)
+{
+    qn_error err = {0};
+    qn_counters before, after;
+    double ms[N_RUNS];
+    qn_context_counters(d->context, &before);
+    if (run_once(d, s, k, &d->options, &err) != QN_OK)
+        return failed(&err);
+    qn_context_counters(d->context, &after);
+    bool is_interpreted = after.interpreted > before.interpreted;
+    int n_runs = is_interpreted ? 1 : N_RUNS;
+    for (int i = 0; i < n_runs; i++) {
+        if (k == K_HISTOGRAM)
+            clear_counts(s);
+        qn_arg args[3];
+        int n = arguments(d, s, k, args);
+        double start = now_ms();
+        if (qn_launch(d->context, d->kernel[k], n, args, &d->options, &err) != QN_OK)
+            return failed(&err);
+        ms[i] = now_ms() - start;
+    }
+    qsort(ms, (size_t)n_runs, sizeof *ms, compare);
+    double run = ms[n_runs / 2];
+    printf("  %-14s %10.2f %10.4f %10.3f%s\n", kernels[k].name,
+           (double)(after.compile_us - before.compile_us) / 1e3, run, traffic(d, s, k) / run / 1e6,
+           is_interpreted ? "   interpreter" : "");
+    return true;
+}
+
+static void print_layout(const char *name, const qn_view *v)
+{
+    const qn_dim *dim = v->layout.dim;
+    printf("  %-8s extents (%" PRId64 ", %" PRId64 ", %" PRId64 ")  lower bounds (%" PRId64
+           ", %" PRId64 ", %" PRId64 ")  strides (%" PRId64 ", %" PRId64 ", %" PRId64 ")\n",
+           name, dim[0].extent, dim[1].extent, dim[2].extent, dim[0].lower, dim[1].lower,
+           dim[2].lower, dim[0].stride, dim[1].stride, dim[2].stride);
+}
+
+/* Number of samples that differ; prints the first one. */
+static int64_t differences(const char *name, const picture *found, const picture *expected)
+{
+    int64_t n = found->rows * found->columns * found->channels, count = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (found->samples[i] == expected->samples[i])
+            continue;
+        if (count++ == 0)
+            printf("  %s differs at row %" PRId64 ", column %" PRId64 ", channel %" PRId64
+                   ": %d, the interpreter has %d\n",
+                   name, i / found->channels / found->columns, i / found->channels % found->columns,
+                   i % found->channels, found->samples[i], expected->samples[i]);
+    }
+    return count;
+}
+
+/* Runs everything on one layout; the three images go to `out`. */
+static bool run_layout(demo *d, int l, picture out[N_IMAGES])
+{
+    stage s;
+    qn_error err = {0};
+    printf("%s: %s\n", layouts[l].name, layouts[l].text);
+    bool is_good = stage_open(d, layouts[l].order, &s, &err) == QN_OK || failed(&err);
+    if (is_good) {
+        copy_in(&d->photo, &s.photo);
+        print_layout("photo", &s.photo);
+        print_layout("padded", &s.padded);
+        printf("  %-14s %10s %10s %10s\n", "kernel", "compile ms", "run ms", "GB/s");
+    }
+    for (int k = 0; k < N_KERNELS && is_good; k++)
+        is_good = time_kernel(d, &s, k);
+    int64_t count = 0;
+    for (int i = 0; i < N_IMAGES && is_good; i++) {
+        is_good = copy_out(&s.image[i], &d->photo, &out[i]);
+        if (is_good)
+            count += differences(image_names[i], &out[i], &d->expected[i]);
+    }
+    if (is_good)
+        printf("  %s\n\n", count == 0
+                               ? "blur, sobel, equalised: agree with the interpreter in every bit"
+                               : "DISAGREES with the interpreter");
+    stage_close(&s);
+    return is_good && count == 0;
+}
+
+/* A first launch, so that loading the code generator does not count for the first kernel. */
+static bool warm_up(demo *d)
+{
+    qn_error err = {0};
+    qn_view counts = {0}, table = {0};
+    int64_t bins[2] = {d->photo.channels + 1, 256};
+    double start = now_ms();
+    qn_status status = qn_view_new(d->context, "counts", QN_U32, 2, bins, &counts, &err);
+    if (status == QN_OK)
+        status = qn_view_new(d->context, "table", QN_U8, 2, bins, &table, &err);
+    const qn_arg args[3] = {qn_arg_view(&counts), qn_arg_view(&table), qn_arg_int(QN_I64, 1)};
+    if (status == QN_OK)
+        status = qn_launch(d->context, d->kernel[K_TABLE], 3, args, &d->options, &err);
+    qn_view_release(&counts);
+    qn_view_release(&table);
+    if (status != QN_OK)
+        return failed(&err);
+    printf("A first launch, with loading the code generator, took %.0f ms.\n", now_ms() - start);
+    return true;
+}
+
+/* The expected images: everything by the interpreter, interleaved. */
+static bool run_interpreter(demo *d)
+{
+    stage s;
+    qn_error err = {0};
+    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_INTERP};
+    double start = now_ms();
+    bool is_good = stage_open(d, layouts[0].order, &s, &err) == QN_OK || failed(&err);
+    if (is_good)
+        copy_in(&d->photo, &s.photo);
+    for (int k = 0; k < N_KERNELS && is_good; k++)
+        is_good = run_once(d, &s, k, &o, &err) == QN_OK || failed(&err);
+    for (int i = 0; i < N_IMAGES && is_good; i++)
+        is_good = copy_out(&s.image[i], &d->photo, &d->expected[i]);
+    stage_close(&s);
+    if (is_good)
+        printf("The interpreter, which defines the result, took %.0f ms for all kernels on one "
+               "layout.\n\n",
+               now_ms() - start);
+    return is_good;
+}
+
+/* ---------------------------------------------------------------- the program */
+
+static bool make_folder(const char *path)
+{
+    char part[1024];
+    size_t n = strlen(path);
+    if (n >= sizeof part)
+        return complain(path, "too long");
+    for (size_t i = 1; i <= n; i++) {
+        if (path[i] != '/' && path[i] != 0)
+            continue;
+        memcpy(part, path, i);
+        part[i] = 0;
+        if (mkdir(part, 0777) != 0 && errno != EEXIST)
+            return complain(part, strerror(errno));
+    }
+    return true;
+}
+
+static bool write_images(const char *folder, const picture images[N_IMAGES])
+{
+    if (!make_folder(folder))
+        return false;
+    for (int i = 0; i < N_IMAGES; i++) {
+        char path[1200], why[PNG_MESSAGE];
+        snprintf(path, sizeof path, "%s/%s.png", folder, image_names[i]);
+        if (!png_save(path, &images[i], why))
+            return complain("PNG", why);
+        printf("wrote %s\n", path);
+    }
+    return true;
+}
+
+static bool run_demo(demo *d, const char *photo, const char *folder)
+{
+    picture images[N_LAYOUTS][N_IMAGES] = {0};
+    char why[PNG_MESSAGE];
+    if (!png_load(photo, &d->photo, why))
+        return complain("PNG", why);
+    printf("%s: %" PRId64 " rows, %" PRId64 " columns, %" PRId64 " channel%s\n", photo,
+           d->photo.rows, d->photo.columns, d->photo.channels, d->photo.channels == 1 ? "" : "s");
+    bool is_good = warm_up(d) && run_interpreter(d);
+    for (int l = 0; l < N_LAYOUTS && is_good; l++)
+        is_good = run_layout(d, l, images[l]);
+    if (is_good)
+        puts("all three layouts agree");
+    is_good = is_good && write_images(folder, images[N_LAYOUTS - 1]);
+    for (int i = 0; i < N_LAYOUTS * N_IMAGES; i++)
+        free(images[i / N_IMAGES][i % N_IMAGES].samples);
+    return is_good;
+}
+
+static bool open_demo(demo *d, const qn_context_options *o)
+{
+    qn_error err = {0};
+    if (qn_context_new(o, &d->context, &err) != QN_OK)
+        return failed(&err);
+    for (int k = 0; k < N_KERNELS; k++)
+        if (kernels[k].build(&d->kernel[k], &err) != QN_OK)
+            return failed(&err);
+    return true;
+}
+
+static void close_demo(demo *d)
+{
+    for (int i = 0; i < N_IMAGES; i++)
+        free(d->expected[i].samples);
+    for (int k = 0; k < N_KERNELS; k++)
+        qn_kernel_release(d->kernel[k]);
+    qn_context_release(d->context);
+    free(d->photo.samples);
+}
+
+static int usage(void)
+{
+    fputs("usage: photo [--engine auto|interp|x86] [--threads N] [PHOTO.png [FOLDER]]\n", stderr);
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    demo d = {.options = {.bytes = sizeof d.options}};
+    qn_context_options o = {.bytes = sizeof o};
+    const char *paths[2] = {"examples/photo/cat.png", "build/photo"};
+    int n_paths = 0;
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : "";
+        if (strcmp(argv[i], "--engine") == 0) {
+            d.options.engine = strcmp(value, "interp") == 0 ? QN_ENGINE_INTERP
+                               : strcmp(value, "x86") == 0  ? QN_ENGINE_X86
+                                                            : 0;
+            if (d.options.engine == 0 && strcmp(value, "auto") != 0)
+                return usage();
+            i++;
+        } else if (strcmp(argv[i], "--threads") == 0) {
+            o.n_threads = atoi(value);
+            if (o.n_threads < 1)
+                return usage();
+            d.options.executor = QN_THREADS;
+            i++;
+        } else if (argv[i][0] == '-' || n_paths == 2) {
+            return usage();
+        } else {
+            paths[n_paths++] = argv[i];
+        }
+    }
+    bool is_good = open_demo(&d, &o) && run_demo(&d, paths[0], paths[1]);
+    close_demo(&d);
+    return !is_good;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * args.c: the words of the command line. The options are a table; help text and parsing both read
+ * it.
+ */
+#include "tool.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct choice {
+    const char *text;
+    int32_t value;
+} choice;
+
+static const choice engines[] = {
+    {"auto", QN_ENGINE_AUTO}, {"interp", QN_ENGINE_INTERP}, {"x86", QN_ENGINE_X86}, {0}};
+static const choice executors[] = {{"serial", QN_SERIAL}, {"threads", QN_THREADS}, {0}};
+static const choice layouts[] = {{"right", 0}, {"left", 1}, {0}};
+static const choice checks[] = {
+    {"report", QN_CHECKS_REPORT}, {"clamp", QN_CHECKS_CLAMP}, {"none", QN_CHECKS_NONE}, {0}};
+static const choice specializes[] = {{"auto", QN_SPECIALIZE_AUTO},
+                                     {"exact", QN_SPECIALIZE_EXACT},
+                                     {"dynamic", QN_SPECIALIZE_DYNAMIC},
+                                     {0}};
+static const choice isas[] = {{"auto", QN_ISA_AUTO}, {"v3", QN_ISA_V3}, {"v4", QN_ISA_V4}, {0}};
+static const choice loaders[] = {
+    {"auto", QN_LOADER_AUTO}, {"arena", QN_LOADER_ARENA}, {"orc", QN_LOADER_ORC}, {0}};
+#define QN_X(name, bit, text) {text, QN_DUMP_##name},
+static const choice stages[] = {QN_DUMP_LIST(QN_X){0}};
+#undef QN_X
+
+/* An option: a choice, a number in [low, high], or a switch (low == high, the value it sets). */
+typedef struct option {
+    const char *name, *value, *help;
+    size_t field; /* of tool_line, an int32_t */
+    const choice *choices;
+    int32_t low, high;
+} option;
+
+#define FIELD(member) offsetof(tool_line, member)
+static const option options[] = {
+    {"--engine", "E", "auto, interp or x86", FIELD(launch.engine), engines, 0, 0},
+    {"--executor", "E", "serial or threads", FIELD(launch.executor), executors, 0, 0},
+    {"--threads", "N", "size of the pool of threads", FIELD(context.n_threads), NULL, 1, 4096},
+    {"--layout", "L", "right or left: order of created arrays", FIELD(is_left), layouts, 0, 0},
+    {"--repeat", "N", "run N times", FIELD(repeat), NULL, 1, 1000000000},
+    {"--checks", "C", "report, clamp or none: accesses out of bounds", FIELD(launch.checks), checks,
+     0, 0},
+    {"--specialize", "S", "auto, exact or dynamic: what becomes constant", FIELD(launch.specialize),
+     specializes, 0, 0},
+    {"--isa", "I", "auto, v3 or v4: instructions that may be used", FIELD(launch.isa), isas, 0, 0},
+    {"--loader", "L", "auto, arena or orc: how code is loaded", FIELD(launch.loader), loaders, 0,
+     0},
+    {"--stage", "S", "asm: the stage to print, one of those of --dump", FIELD(stage), stages, 0, 0},
+    {"--show", "N", "values printed of each output (default 8)", FIELD(show), NULL, 0, 1000000},
+    {"--strict", NULL, "overlapping arrays are an error", FIELD(launch.strict), NULL, 1, 1},
+    {"--constant-scalars", NULL, "scalars become constants of the code",
+     FIELD(launch.constant_scalars), NULL, 1, 1},
+    {"--stats", NULL, "print counters and history at the end", FIELD(stats), NULL, 1, 1},
+};
+enum { N_OPTIONS = sizeof options / sizeof options[0] };
+
+void line_help(void)
+{
+    for (int i = 0; i < N_OPTIONS; i++)
+        printf("  %-18s %-3s %s\n", options[i].name, options[i].value ? options[i].value : "",
+               options[i].help);
+    printf("  %-18s %-3s %s\n", "--dump", "S,S",
+           "write stages to files: kernel, key, plan, llvm, asm");
+    printf("  %-18s %-3s %s\n", "--dump-dir", "DIR", "where (default: the working directory)");
+    printf("  %-18s %-3s %s\n", "--out", "N=F", "write array N to the .npy file F after the run");
+}
+
+bool text_to_int(const char *text, size_t n, int64_t *out)
+{
+    char buffer[32];
+    if (n == 0 || n >= sizeof buffer)
+        return false;
+    memcpy(buffer, text, n);
+    buffer[n] = 0;
+    if (!(buffer[0] == '-' || (buffer[0] >= '0' && buffer[0] <= '9')))
+        return false;
+    char *end;
+    errno = 0;
+    long long value = strtoll(buffer, &end, 10);
+    if (errno || *end || end == buffer)
+        return false;
+    *out = value;
+    return true;
+}
+
+static bool find_choice(const choice *c, const char *text, size_t n, int32_t *out)
+{
+    for (; c->text; c++) {
+        if (strlen(c->text) == n && memcmp(c->text, text, n) == 0) {
+            *out = c->value;
+            return true;
+        }
+    }
+    return false;
+}
+
+static int set_option(const option *o, const char *value, tool_line *line)
+{
+    int32_t *field = (int32_t *)(void *)((char *)line + o->field);
+    int64_t number;
+    if (!o->value) {
+        *field = o->low;
+        return EXIT_OK;
+    }
+    if (o->choices && find_choice(o->choices, value, strlen(value), field))
+        return EXIT_OK;
+    if (o->choices)
+        return tool_fail(EXIT_USAGE, "%s %s: expected %s", o->name, value, o->help);
+    if (!text_to_int(value, strlen(value), &number) || number < o->low || number > o->high)
+        return tool_fail(EXIT_USAGE, "%s %s: expected a number from %d to %d", o->name, value,
+                         o->low, o->high);
+    *field = (int32_t)number;
+    return EXIT_OK;
+}
+
+static int set_dump(const char *value, tool_line *line)
+{
+    while (*value) {
+        int32_t bit;
+        size_t n = strcspn(value, ",");
+        if (!find_choice(stages, value, n, &bit))
+            return tool_fail(EXIT_USAGE, "--dump %.*s: no such stage", (int)n, value);
+        line->context.dump |= (uint32_t)bit;
+        value += n + (value[n] == ',');
+    }
+    return EXIT_OK;
+}
+
+/* Cuts "name=text" at the first '='. */
+static int add_pair(char *word, tool_pair *pairs, int *n, const char *what)
+{
+    char *equals = strchr(word, '=');
+    if (!equals || equals == word || !equals[1])
+        return tool_fail(EXIT_USAGE, "%s: expected %s", word, what);
+    if (*n == QN_MAX_PARAMS)
+        return tool_fail(EXIT_USAGE, "%s: more than %d of them", word, QN_MAX_PARAMS);
+    *equals = 0;
+    for (int i = 0; i < *n; i++)
+        if (strcmp(pairs[i].name, word) == 0)
+            return tool_fail(EXIT_USAGE, "%s is given twice", word);
+    pairs[(*n)++] = (tool_pair){word, equals + 1};
+    return EXIT_OK;
+}
+
+/* `word` is an option without its value; returns the value or NULL with a message. */
+static char *value_of(const char *word, char *inline_value, int *i, int argc, char **argv)
+{
+    if (inline_value)
+        return inline_value;
+    if (*i + 1 < argc)
+        return argv[++*i];
+    tool_fail(EXIT_USAGE, "%s: a value is missing", word);
+    return NULL;
+}
+
+static int parse_option(int argc, char **argv, int *i, tool_line *line)
+{
+    char *word = argv[*i], *value = strchr(word, '=');
+    if (value)
+        *value++ = 0;
+    for (int k = 0; k < N_OPTIONS; k++) {
+        if (strcmp(word, options[k].name) != 0)
+            continue;
+        if (!options[k].value && value)
+            return tool_fail(EXIT_USAGE, "%s takes no value", word);
+        if (options[k].value && !(value = value_of(word, value, i, argc, argv)))
+            return EXIT_USAGE;
+        return set_option(&options[k], value, line);
+    }
+    bool is_dump = strcmp(word, "--dump") == 0, is_dir = strcmp(word, "--dump-dir") == 0;
+    if (!is_dump && !is_dir && strcmp(word, "--out") != 0)
+        return tool_fail(EXIT_USAGE, "%s: no such option; `quern --help` lists them", word);
+    if (!(value = value_of(word, value, i, argc, argv)))
+        return EXIT_USAGE;
+    if (is_dump)
+        return set_dump(value, line);
+    if (is_dir)
+        line->context.dump_dir = value;
+    else
+        return add_pair(value, line->out, &line->n_outs, "--out NAME=FILE.npy");
+    return EXIT_OK;
+}
+
+int line_parse(int argc, char **argv, tool_line *line)
+{
+    *line = (tool_line){.show = 8, .stage = QN_DUMP_ASM};
+    line->launch.bytes = sizeof line->launch;
+    line->context.bytes = sizeof line->context;
+    for (int i = 0; i < argc; i++) {
+        int status = EXIT_OK;
+        if (argv[i][0] == '-' && argv[i][1] == '-')
+            status = parse_option(argc, argv, &i, line);
+        else if (!line->kernel_path)
+            line->kernel_path = argv[i];
+        else
+            status = add_pair(argv[i], line->arg, &line->n_args,
+                              "NAME=VALUE, for a parameter of the kernel");
+        if (status != EXIT_OK)
+            return status;
+    }
+    if (!line->kernel_path)
+        return tool_fail(EXIT_USAGE, "the file of the kernel is missing");
+    if (line->context.n_threads > 1 && !line->launch.executor)
+        line->launch.executor = QN_THREADS;
+    return EXIT_OK;
+}

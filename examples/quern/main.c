@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * main.c: the tool `quern` runs, times, prints and disassembles kernel text. Commands are a table.
+ */
+#include "tool.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int tool_fail(int status, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    fputs("quern: ", stderr);
+    vfprintf(stderr, format, ap);
+    fputc('\n', stderr);
+    va_end(ap);
+    return status;
+}
+
+static int on_line(int argc, char **argv, int (*command)(const tool_line *))
+{
+    tool_line line;
+    int status = line_parse(argc, argv, &line);
+    return status == EXIT_OK ? command(&line) : status;
+}
+
+static int on_run(int argc, char **argv)
+{
+    return on_line(argc, argv, command_run);
+}
+
+static int on_bench(int argc, char **argv)
+{
+    return on_line(argc, argv, command_bench);
+}
+
+static int on_asm(int argc, char **argv)
+{
+    return on_line(argc, argv, command_asm);
+}
+
+static int on_print(int argc, char **argv)
+{
+    if (argc != 1)
+        return tool_fail(EXIT_USAGE, "print takes one file, or - for the standard input");
+    return command_print(argv[0]);
+}
+
+static int on_help(int argc, char **argv);
+
+static int on_version(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    uint32_t v = qn_version();
+    printf("quern %u.%u.%u\n", (unsigned)(v >> 16), (unsigned)(v >> 8 & 255), (unsigned)(v & 255));
+    return EXIT_OK;
+}
+
+static const struct {
+    const char *name, *words, *help;
+    int (*run)(int argc, char **argv);
+} commands[] = {
+    {"run", "KERNEL.qn NAME=VALUE... [options]", "run a kernel on arrays and show what it wrote",
+     on_run},
+    {"bench", "KERNEL.qn NAME=VALUE... [options]", "time compiling, calling and running it",
+     on_bench},
+    {"asm", "KERNEL.qn NAME=VALUE... [--stage S]", "print the code made for these arguments",
+     on_asm},
+    {"print", "KERNEL.qn", "check a kernel and print it in its canonical form", on_print},
+    {"--help", "", "this text", on_help},
+    {"--version", "", "version of the library", on_version},
+};
+enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+
+static int on_help(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    puts("quern: runs array kernels written as text (docs/kernel-text.md)\n");
+    for (int i = 0; i < N_COMMANDS; i++)
+        printf("  quern %-9s %-36s %s\n", commands[i].name, commands[i].words, commands[i].help);
+    puts("\nVALUE of an array: a .npy file, or one that is made:\n"
+         "  zeros:f64[512,512]  ones:i32[10]  iota:u8[4,4]:left  random:7:f32[1000]\n"
+         "  with :right, :left, :stride[64,1] or :tile[8,8] behind it for its layout\n"
+         "  (random: floats in [0,1), integers 0 to 99; the number is the seed)\n"
+         "VALUE of a scalar: 2.5, -3, true, inf, 0x1p-3\n\n"
+         "Options of run, bench and asm:");
+    line_help();
+    puts("\nExit status: 0 ok, 1 error, 2 wrong use.");
+    return EXIT_OK;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2)
+        return tool_fail(EXIT_USAGE,
+                         "a command is missing: run, bench, asm, print; `quern --help` says more");
+    const char *name =
+        strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0 ? "--help" : argv[1];
+    for (int i = 0; i < N_COMMANDS; i++) {
+        if (strcmp(name, commands[i].name) != 0)
+            continue;
+        int status = commands[i].run(argc - 2, argv + 2);
+        if (fflush(stdout) != 0 && status == EXIT_OK)
+            return tool_fail(EXIT_ERROR, "the standard output cannot be written");
+        return status;
+    }
+    return tool_fail(EXIT_USAGE, "%s: no such command; `quern --help` lists them", argv[1]);
+}

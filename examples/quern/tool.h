@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tool.h: what the files of the command-line tool `quern` share. The tool uses the public interface
+ * only. Every function that can fail has printed its message and returns an exit status: 0 ok, 1
+ * error, 2 usage.
+ */
+#ifndef QUERN_TOOL_H
+#define QUERN_TOOL_H
+
+#include "quern.h"
+
+enum { EXIT_OK = 0, EXIT_ERROR = 1, EXIT_USAGE = 2 };
+
+/** NAME=TEXT of the command line. Both borrow from argv, which main cuts in place. */
+typedef struct tool_pair {
+    const char *name, *text;
+} tool_pair;
+
+/** The command line of run, bench and asm. */
+typedef struct tool_line {
+    const char *kernel_path;
+    tool_pair arg[QN_MAX_PARAMS], out[QN_MAX_PARAMS];
+    int n_args, n_outs;
+    qn_options launch;
+    qn_context_options context;
+    int32_t is_left; /* layout of created arrays */
+    int32_t repeat;  /* 0: not given */
+    int32_t show;    /* values printed of each written view */
+    int32_t stage;   /* QN_DUMP_... for asm */
+    int32_t stats;
+} tool_line;
+
+/** A context with a kernel and its arguments. All-zero is empty. */
+typedef struct tool_job {
+    qn_context *context;
+    qn_kernel *kernel;
+    int n;
+    qn_view view[QN_MAX_PARAMS];
+    qn_arg arg[QN_MAX_PARAMS];
+} tool_job;
+
+/* main.c */
+/** Prints "quern: ..." to stderr and returns `status`. */
+int tool_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* args.c */
+/** Reads the words after the command. */
+int line_parse(int argc, char **argv, tool_line *line);
+/** Prints the options of the table. */
+void line_help(void);
+/** An integer that fills the whole text (`n` bytes). */
+bool text_to_int(const char *text, size_t n, int64_t *out);
+
+/* arrays.c */
+/** Makes the array of "zeros:f32[4,5]:left" or reads the file of that name. */
+int array_make(qn_context *c, const char *name, const char *text, bool is_left, qn_view *out);
+/** The scalar of dtype `dtype` written in `text`. */
+int scalar_make(const char *name, const char *text, int dtype, qn_arg *out);
+/** One line: name, dtype, layout and the first `n_values` values in index order. */
+void array_show(const char *name, const qn_view *v, int n_values);
+
+/* elements.c */
+/** Calls fn(arg, address, n) for element n = 0, 1, ... in index order, last dimension fastest, up
+ * to `limit`. */
+void elements_walk(const qn_view *v, int64_t limit, void (*fn)(void *arg, void *element, int64_t n),
+                   void *arg);
+/** Stores a number in an element: integers wrap, bool is "is not zero". */
+void element_set_int(int dtype, void *element, int64_t value);
+void element_set_real(int dtype, void *element, double value);
+/** Prints an element so that it reads back as the same value; a copy of at most n bytes. */
+void element_print(int dtype, const void *element, char *buffer, size_t n);
+
+/* run.c */
+/** Reads and parses a kernel; "-" is the standard input. */
+int kernel_read(const char *path, qn_kernel **out);
+int job_open(const tool_line *line, tool_job *job);
+void job_close(tool_job *job);
+int command_run(const tool_line *line);
+int command_print(const char *path);
+int command_asm(const tool_line *line);
+
+/* count.c */
+/** What a kernel moves and computes for given arguments, from its text. -1: not known. */
+typedef struct tool_counts {
+    int64_t bytes; /* of the elements of views read, plus those written */
+    int64_t flops; /* floating-point operations, fma counts two */
+} tool_counts;
+tool_counts count_work(const tool_job *job);
+
+/* bench.c */
+int command_bench(const tool_line *line);
+
+#endif
