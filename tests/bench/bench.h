@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench.h: what the parts of the benchmark share: the state of a run, its output lines, time and
+ * medians.
+ *
+ * bench_main.c         the program: options, header, output lines, summary
+ * bench_cases_speed.c  the kernels against the same loops in C
+ * bench_cases_cost.c   what compiling, finding and entering code costs
+ * native_*.c           the loops in C, see native.h
+ */
+#ifndef QN_TESTS_BENCH_BENCH_H
+#define QN_TESTS_BENCH_BENCH_H
+
+#include "quern.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { GROUP_EXACT, GROUP_DYNAMIC, GROUP_COST, N_GROUPS };
+
+typedef struct bench {
+    qn_context *context;
+    const char *const *filter; /* a case runs if its name contains all of these */
+    int n_filters;
+    const char *assembly_of; /* --asm: print the code of this case instead of timing it; or NULL */
+    int n_cases, n_short, n_wrong;
+    double log_sum[N_GROUPS]; /* of the ratios */
+    int n_ratios[N_GROUPS];
+} bench;
+
+/** One result. Times in seconds. */
+typedef struct bench_line {
+    const char *name;
+    int group; /* GROUP_... */
+    double ours, theirs;
+    double ratio;       /* theirs / ours; larger is better */
+    double goal;        /* printed */
+    double short_below; /* ratios below this are SHORT */
+} bench_line;
+
+/** Whether a case is wanted: all filters, or exactly the case of --asm. */
+bool bench_wants(const bench *b, const char *name);
+/** Prints a result and counts it. */
+void bench_report(bench *b, const bench_line *line);
+/** Prints a wrong result or a failed call and counts it: the exit status becomes 1. */
+__attribute__((format(printf, 3, 4))) void bench_wrong(bench *b, const char *name,
+                                                       const char *format, ...);
+/** Monotonic seconds. */
+double bench_now(void);
+/** Seconds that the calling thread has run: a sample whose thread ran less than it took was
+ * preempted. */
+double bench_thread_time(void);
+/** The median; sorts `x`. */
+double bench_median(double *x, int n);
+
+/** The kernel of a case: KERNEL_... of native.h for QN_F32 or QN_F64, with QN_CONTRACT. NULL and
+ * *err on failure. */
+qn_kernel *bench_kernel(int kernel, int dtype, qn_error *err);
+/** How many views a kernel has; a scalar, if any, follows them. */
+int bench_n_views(int kernel);
+bool bench_has_scalar(int kernel);
+
+void bench_speed_cases(bench *b);
+void bench_cost_cases(bench *b);
+
+#endif

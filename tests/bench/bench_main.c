@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench_main.c: the benchmark program. `bench_main [filter...]` times the cases whose names contain
+ * all filters; `bench_main --asm NAME` prints the code that is generated for a case. One
+ * tab-separated line a case: name, ours, theirs, ratio, goal, ok or SHORT; lines with # say where
+ * and with what; the last line counts. The exit status is 0 unless a result is wrong. The program
+ * pins itself to one processor; the library does not.
+ */
+#define _GNU_SOURCE
+#include "bench.h"
+#include "native.h"
+
+#include <math.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static double clock_seconds(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double bench_now(void)
+{
+    return clock_seconds(CLOCK_MONOTONIC);
+}
+
+double bench_thread_time(void)
+{
+    return clock_seconds(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double bench_median(double *x, int n)
+{
+    qsort(x, (size_t)n, sizeof *x, compare_doubles);
+    return n % 2 ? x[n / 2] : 0.5 * (x[n / 2 - 1] + x[n / 2]);
+}
+
+bool bench_wants(const bench *b, const char *name)
+{
+    if (b->assembly_of)
+        return strcmp(b->assembly_of, name) == 0;
+    for (int i = 0; i < b->n_filters; i++)
+        if (!strstr(name, b->filter[i]))
+            return false;
+    return true;
+}
+
+/* A time with a unit that suits it. */
+static const char *time_text(double seconds, char *buffer, size_t bytes)
+{
+    if (seconds < 1e-6)
+        snprintf(buffer, bytes, "%.4g ns", seconds * 1e9);
+    else if (seconds < 1e-3)
+        snprintf(buffer, bytes, "%.4g us", seconds * 1e6);
+    else
+        snprintf(buffer, bytes, "%.4g ms", seconds * 1e3);
+    return buffer;
+}
+
+void bench_report(bench *b, const bench_line *line)
+{
+    bool is_short = line->ratio < line->short_below;
+    char ours[32], theirs[32];
+    printf("%s\t%s\t%s\t%.3f\t%.2f\t%s\n", line->name, time_text(line->ours, ours, sizeof ours),
+           time_text(line->theirs, theirs, sizeof theirs), line->ratio, line->goal,
+           is_short ? "SHORT" : "ok");
+    fflush(stdout);
+    b->n_cases++;
+    b->n_short += is_short;
+    b->n_ratios[line->group]++;
+    b->log_sum[line->group] += log(line->ratio);
+}
+
+void bench_wrong(bench *b, const char *name, const char *format, ...)
+{
+    b->n_wrong++;
+    printf("# WRONG %s: ", name);
+    va_list ap;
+    va_start(ap, format);
+    vprintf(format, ap);
+    va_end(ap);
+    putchar('\n');
+    fflush(stdout);
+}
+
+/* ---------------------------------------------------------------- header */
+
+static void print_processor(void)
+{
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    char line[512];
+    while (f && fgets(line, sizeof line, f)) {
+        const char *colon = strchr(line, ':');
+        if (!strncmp(line, "model name", 10) && colon) {
+            printf("# CPU:%s", colon + 1);
+            break;
+        }
+    }
+    if (f)
+        fclose(f);
+}
+
+/* The LLVM that the code generator has brought into the process, by the name of its mapped file. */
+static void print_llvm(void)
+{
+    FILE *f = fopen("/proc/self/maps", "r");
+    char line[1024], *path = NULL;
+    while (f && !path && fgets(line, sizeof line, f))
+        if (strstr(line, "libLLVM"))
+            path = strchr(line, '/');
+    if (path)
+        path[strcspn(path, "\n")] = 0;
+    printf("# LLVM: %s\n", path ? path : "no shared libLLVM is loaded");
+    if (f)
+        fclose(f);
+}
+
+static void print_header(const bench *b)
+{
+    print_processor();
+    printf("# theirs: %s, -O3 -march=native\n", native_compiler);
+    print_llvm();
+    qn_counters counters;
+    qn_context_counters(b->context, &counters);
+    printf("# loading the code generator: %.2f ms (not part of any case)\n",
+           (double)counters.provider_us * 1e-3);
+    printf("# in cache: %d elements; %d x %d; %d x %d x %d\n", IN_N, IN_2D_0, IN_2D_1, IN_3D_0,
+           IN_3D_1, IN_3D_2);
+    printf("# out of cache: %d elements; %d x %d; %d x %d x %d\n", OUT_N, OUT_2D_0, OUT_2D_1,
+           OUT_3D_0, OUT_3D_1, OUT_3D_2);
+    printf("# name\tours\ttheirs\tratio\tgoal\tverdict\n");
+    fflush(stdout);
+}
+
+/* ---------------------------------------------------------------- program */
+
+/* To the last processor that this process may use: the first ones serve most interrupts. */
+static void pin(void)
+{
+    cpu_set_t allowed, one;
+    CPU_ZERO(&one);
+    if (sched_getaffinity(0, sizeof allowed, &allowed))
+        return;
+    for (size_t i = CPU_SETSIZE; i-- > 0;)
+        if (CPU_ISSET(i, &allowed)) {
+            CPU_SET(i, &one);
+            sched_setaffinity(0, sizeof one, &one);
+            return;
+        }
+}
+
+/* Compiles one kernel, which loads the code generator; false with a comment where x86 code cannot
+ * be had. */
+static bool warm_up(bench *b)
+{
+    qn_error error = {0};
+    float data[8] = {0};
+    int64_t extent = 8;
+    qn_layout layout;
+    qn_view view;
+    qn_kernel *k = bench_kernel(KERNEL_SAXPY, QN_F32, &error);
+    bool is_ok = k && qn_layout_right(1, &extent, &layout, &error) == QN_OK &&
+                 qn_view_wrap("x", data, QN_F32, &layout, 0, &view, &error) == QN_OK;
+    if (is_ok) {
+        qn_function *f = NULL;
+        qn_arg args[3] = {qn_arg_view(&view), qn_arg_view(&view), qn_arg_f32(1)};
+        qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86};
+        is_ok = qn_specialize(b->context, k, 3, args, &o, &f, &error) == QN_OK;
+        qn_function_release(f);
+    }
+    if (!is_ok)
+        printf("# no x86 code: %s\n", error.message);
+    qn_kernel_release(k);
+    return is_ok;
+}
+
+static double mean_ratio(const bench *b, int first_group, int last_group)
+{
+    double sum = 0;
+    int n = 0;
+    for (int g = first_group; g <= last_group; g++) {
+        sum += b->log_sum[g];
+        n += b->n_ratios[g];
+    }
+    return n ? exp(sum / n) : 0;
+}
+
+static void print_summary(const bench *b)
+{
+    int n_exact = b->n_ratios[GROUP_EXACT];
+    double exact = mean_ratio(b, GROUP_EXACT, GROUP_EXACT);
+    if (n_exact)
+        printf("# exact extents: %d cases, geometric mean %.3f, goal 0.95: %s\n", n_exact, exact,
+               exact >= 0.95 ? "ok" : "SHORT");
+    if (b->n_ratios[GROUP_DYNAMIC])
+        printf("# dynamic extents: %d cases, geometric mean %.3f\n", b->n_ratios[GROUP_DYNAMIC],
+               mean_ratio(b, GROUP_DYNAMIC, GROUP_DYNAMIC));
+    /* The mean is that of the cases against C; of the costs only where nothing else was asked for.
+     */
+    bool is_cost = !n_exact && !b->n_ratios[GROUP_DYNAMIC];
+    double mean =
+        is_cost ? mean_ratio(b, GROUP_COST, GROUP_COST) : mean_ratio(b, GROUP_EXACT, GROUP_DYNAMIC);
+    printf("bench: %d cases, %d short, geometric mean %.3f\n", b->n_cases, b->n_short, mean);
+}
+
+int main(int argc, char **argv)
+{
+    bench b = {.filter = (const char *const *)argv + 1, .n_filters = argc - 1};
+    if (argc == 3 && !strcmp(argv[1], "--asm"))
+        b.assembly_of = argv[2];
+    else if (argc > 1 && argv[1][0] == '-') {
+        fprintf(stderr, "usage: bench_main [filter...] | bench_main --asm NAME\n");
+        return 2;
+    }
+    pin();
+    qn_error error = {0};
+    if (qn_context_new(NULL, &b.context, &error)) {
+        fprintf(stderr, "%s\n", error.message);
+        return 1;
+    }
+    bool has_code = warm_up(&b);
+    if (has_code && !b.assembly_of)
+        print_header(&b);
+    if (has_code) {
+        bench_speed_cases(&b);
+        bench_cost_cases(&b);
+    }
+    if (!b.assembly_of)
+        print_summary(&b);
+    qn_context_release(b.context);
+    return b.n_wrong != 0;
+}

@@ -1,0 +1,114 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# TAP: what each folder may include and call, what the libraries export, and which names stand at the top.
+root="${QN_SOURCE_DIR:-$(cd "$(dirname "$0")/.." && pwd)}"
+build="${QN_BUILD_DIR:-$root/build/release}"
+cd "$root" || exit 1
+n=0
+failed=0
+
+# is_empty WHAT: passes if nothing comes on standard input; shows what does.
+is_empty() {
+    local found
+    found=$(head -20)
+    n=$((n + 1))
+    if [ -z "$found" ]; then
+        echo "ok $n - $1"
+    else
+        echo "not ok $n - $1"
+        echo "$found" | sed 's/^/# /'
+        failed=1
+    fi
+}
+
+# includes FILES...: "file:header" of every include.
+includes() {
+    grep -HoE '^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"][^>"]+[>"]' "$@" 2> /dev/null |
+        sed -E 's/#[[:space:]]*include[[:space:]]*//; s/:[[:space:]]*/:/'
+}
+
+# code FILES...: "file:line:text" without comments and strings.
+code() {
+    local file
+    for file in "$@"; do
+        [ -f "$file" ] && perl -0777 -pe '
+            s{/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"}{my $x = $&; $x =~ s/[^\n]//g; $x}gse' "$file" |
+            awk -v f="$file" '{ print f ":" NR ":" $0 }'
+    done
+}
+
+# is_not_empty WHAT: the opposite; shows that the other tests look at something.
+is_not_empty() {
+    n=$((n + 1))
+    if [ -n "$(head -1)" ]; then
+        echo "ok $n - $1"
+    else
+        echo "not ok $n - $1"
+        failed=1
+    fi
+}
+
+echo "TAP version 13"
+shopt -s nullglob lastpipe # the last part of a pipe counts in this shell
+library=(ir/*.[ch] jit/*.[ch] runtime/*.[ch])
+plain_jit=()
+for file in jit/*.[ch]; do
+    case "$file" in jit/llvm*) ;; *) plain_jit+=("$file") ;; esac
+done
+
+includes ir/*.[ch] | grep -x 'ir/core.c:"ir/ir.h"' | is_not_empty "includes are found"
+code ir/core.c | grep -E '\bvsnprintf[[:space:]]*\(' | is_not_empty "calls are found"
+includes include/*.h include/quern/* |
+    grep -vE ':(<(stdbool|stddef|stdint)\.h>|"quern(/[a-z_]+\.def|\.h)")$' | is_empty "include/ uses itself only"
+includes ir/*.[ch] | grep '"' | grep -vE ':"(ir/[a-z0-9_]+\.h|quern\.h|quern/ops\.def)"$' |
+    is_empty "ir/ uses include/ and itself"
+includes ir/*.[ch] | grep -E ':<(llvm|pthread|threads|unistd|dlfcn|sys/|fcntl|signal|cuda|time)' |
+    is_empty "ir/ has no LLVM, threads or input and output"
+includes "${plain_jit[@]}" | grep '"' |
+    grep -vE ':"(jit/[a-z0-9_]+\.h|ir/ir\.h|quern\.h|quern/ops\.def)"$' |
+    is_empty "jit/ uses ir/ir.h, include/ and itself"
+includes jit/llvm*.[ch] | grep '"' |
+    grep -vE ':"(jit/[a-z0-9_]+\.h|ir/ir\.h|quern\.h|quern/ops\.def)"$' |
+    is_empty "the LLVM part of jit/ too"
+includes runtime/*.[ch] | grep '"' |
+    grep -vE ':"(runtime/[a-z0-9_]+\.h|jit/(jit|provider)\.h|ir/ir\.h|quern\.h|quern/ops\.def)"$' |
+    is_empty "runtime/ uses jit/, ir/, include/ and itself"
+includes $(find . -path ./build -prune -o -path ./.git -prune -o -name '*.[ch]' -print) |
+    grep 'llvm-c/' | grep -v '^\(\./\)\?jit/llvm[a-z_0-9]*\.[ch]:' | is_empty "LLVM headers only in jit/llvm*"
+includes $(find examples -name '*.[ch]') | grep '"' |
+    grep -vE ':"(quern\.h|quern/ops\.def|[a-z0-9_]+\.h)"$' | is_empty "examples/ use include/ only"
+
+code "${library[@]}" |
+    grep -E '\b(abort|exit|_exit|_Exit|quick_exit|raise|printf|puts|putchar|perror|atexit|signal|sigaction)[[:space:]]*\(' |
+    is_empty "the library does not abort, exit, print or touch signals"
+code "${library[@]}" | grep -E '\b(stdout|stderr|stdin)\b' | is_empty "... nor use the standard streams"
+code ir/*.[ch] jit/*.[ch] | grep -E '\b(getenv|secure_getenv)\b' |
+    is_empty "ir/ and jit/ do not read the environment"
+
+for file in $(find include ir jit runtime tests examples -name '*.[ch]' -o -name '*.def' -o -name '*.sh') bootstrap; do
+    head -2 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' || echo "$file"
+done | is_empty "every source file has its licence tag"
+
+# exported LIBRARY: names it defines for others.
+exported() {
+    nm -D --defined-only "$1" 2> /dev/null | awk '$2 != "A" { print $3 }' | sed 's/@.*//'
+}
+for file in libquern.so libquern-llvm.so; do
+    [ -f "$build/$file" ] || echo "$build/$file is missing"
+done | is_empty "both libraries are built"
+exported "$build/libquern.so" | grep -x qn_launch | is_not_empty "libquern.so exports qn_launch"
+exported "$build/libquern-llvm.so" | is_not_empty "libquern-llvm.so exports something"
+exported "$build/libquern.so" | grep -vE '^qn_[a-z0-9]' | is_empty "libquern.so exports qn_ names only"
+exported "$build/libquern-llvm.so" | grep -vx 'qn_llvm_provider' |
+    is_empty "libquern-llvm.so exports its one function"
+grep -hoE '\bqn_[a-z0-9_]+\(' include/quern.h | tr -d '(' | sort -u > "${TMPDIR:-/tmp}/quern-names.$$"
+exported "$build/libquern.so" | grep -vxFf "${TMPDIR:-/tmp}/quern-names.$$" |
+    grep -vxFf <(sed -nE 's/^QN_OP\([A-Z0-9_]+, *([a-z0-9_]+),.*/qn_\1/p' include/quern/ops.def) |
+    is_empty "everything exported is declared in quern.h"
+rm -f "${TMPDIR:-/tmp}/quern-names.$$"
+nm -D "$build/libquern.so" 2> /dev/null | grep -i llvm | is_empty "libquern.so does not link LLVM"
+
+ls -A | grep -vxE 'jit|runtime|ir|include|tests|examples|docs|build|CMakeLists\.txt|CMakePresets\.json|LICENSE|NOTICE|README\.md|bootstrap|\..*' |
+    is_empty "no other names at the top"
+echo "1..$n"
+exit $failed

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * differential.h: the parts of the random-kernel tester, which runs one random kernel on every
+ * engine and in many ways and expects one answer. Everything of a case follows from one number, so
+ * a case can be made again alone.
+ *
+ * differential.c         the program: arguments, time bound, summary
+ * differential_args.c    random numbers, layouts, views and their memory
+ * differential_kernel.c  parameters, domain, the frame of a kernel
+ * differential_value.c   random values: constants, indices, loads, ops
+ * differential_block.c   random statements: stores, atomics, regions
+ * differential_run.c     the ways to run, and the comparison
+ * differential_reduce.c  makes a failing kernel smaller
+ */
+#ifndef QN_TESTS_DIFFERENTIAL_H
+#define QN_TESTS_DIFFERENTIAL_H
+
+#include "quern.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---------------------------------------------------------------- random numbers */
+
+typedef struct randoms {
+    uint64_t state;
+} randoms;
+uint64_t random_bits(randoms *r);
+/** 0 <= result < n, n > 0. */
+int random_below(randoms *r, int n);
+int64_t random_between(randoms *r, int64_t low, int64_t high);
+bool random_percent(randoms *r, int percent);
+/** Any dtype. */
+int random_dtype(randoms *r);
+bool is_float(int dtype);
+bool is_integer(int dtype);
+/** Bits of an awkward, small or arbitrary value of a dtype, canonical. NaNs are quiet. */
+uint64_t random_value(randoms *r, int dtype);
+
+/* ---------------------------------------------------------------- a case */
+
+enum { MAX_VIEWS = 5, MAX_SCALARS = 5, MAX_ARGS = MAX_VIEWS + MAX_SCALARS, MAX_DIMS = 8 };
+enum { VIEW_RANK = 6, NO_SOURCE = -1 };
+enum { KIND_SEQUENTIAL, KIND_PARALLEL, KIND_REDUCTION };
+
+/** One dimension of the domain. */
+typedef struct test_dim {
+    int kind;
+    int64_t begin, end;
+} test_dim;
+
+/**
+ * ROLE_INPUT: read anywhere. ROLE_OUTPUT: an iteration touches only what is its own: dimension d
+ * with a source is indexed by that domain dimension, mirrored or shifted, the others freely.
+ * ROLE_STEPPING: dimension 0 counts the sequential steps: stores go to the next step, loads come
+ * from the step before, from anywhere. ROLE_ATOMIC: integers that all iterations combine into with
+ * one operation.
+ */
+enum { ROLE_INPUT, ROLE_OUTPUT, ROLE_STEPPING, ROLE_ATOMIC };
+
+typedef struct test_view {
+    char name[16];
+    int role, dtype, rank, combine;
+    uint32_t traits;
+    int64_t lower[VIEW_RANK], extent[VIEW_RANK];
+    int source[VIEW_RANK]; /* domain dimension, or NO_SOURCE */
+    bool is_mirrored[VIEW_RANK];
+    int64_t shift[VIEW_RANK];
+    int shares;   /* the view whose memory this one uses, or its own number */
+    size_t bytes; /* of the memory, guards on both ends included; 0 if shared */
+    unsigned char *memory, *initial, *expected;
+    randoms layout_choices;
+    qn_layout layout;
+    qn_view view;
+} test_view;
+
+typedef struct test_case {
+    uint64_t number;
+    randoms random;
+    int n_dims, n_views, n_scalars, n_args;
+    bool has_varied;    /* the arguments are the second ones */
+    int64_t iterations; /* without and with reduction dimensions */
+    int64_t points;
+    test_dim dim[MAX_DIMS];
+    test_view view[MAX_VIEWS];
+    qn_arg scalar[MAX_SCALARS];
+    qn_arg args[MAX_ARGS];            /* views, then scalars */
+    bool loads_escape, stores_escape; /* some indices are out of bounds on purpose */
+    qn_kernel *kernel;
+    char *text;
+} test_case;
+
+/** Chooses layouts for the views' extents, allocates and fills their memory. False: out of memory
+ * or a library error, which is in *err. */
+bool make_views(test_case *t, qn_error *err);
+void release_views(test_case *t);
+/** Gives a case other arguments for the same kernel: larger extents, other strides, other scalars.
+ */
+bool vary_arguments(test_case *t, qn_error *err);
+/** A layout of the given extents, with random lower bounds in `lower`; `is_unique`: for stores. */
+qn_status random_layout(randoms *r, int rank, const int64_t *extents, bool is_unique,
+                        int64_t *lower, qn_layout *out, qn_error *err);
+
+/** Makes case `number` of a seed. False with *err where the library refuses what it should take. */
+bool make_case(test_case *t, uint64_t seed, uint64_t number, qn_error *err);
+void release_case(test_case *t);
+/** The text of a kernel, malloc'd; NULL without memory. */
+char *kernel_text(const qn_kernel *k);
+
+/* ---------------------------------------------------------------- the generator's inside */
+
+enum { MAX_POOL = 128, MAX_AXES = 24 };
+
+/** A value that may be used here. */
+typedef struct pooled {
+    qn_val value;
+    int dtype;
+} pooled;
+
+/** An i64 value known to lie in [begin, end): a domain dimension or a loop index. */
+typedef struct axis {
+    qn_val value;
+    int64_t begin, end;
+} axis;
+
+typedef struct generator {
+    test_case *t;
+    randoms *r;
+    qn_builder *b;
+    qn_param param[MAX_VIEWS];
+    pooled pool[MAX_POOL];
+    int n_pool;
+    axis axes[MAX_AXES];
+    int n_axes;
+    axis dims[MAX_DIMS];
+    int n_uniform; /* the first entries of the pool: scalar parameters */
+    int budget, nesting;
+    int64_t repeats; /* how often the current block runs at most */
+    bool is_in_reduce, is_uniform_only;
+} generator;
+
+/** A value of a dtype, of at most this depth. */
+qn_val gen_value(generator *g, int dtype, int depth);
+/** Converts by value; also float to bool. */
+qn_val gen_convert(generator *g, qn_val v, int from, int to);
+/** Indices of an access to a view: anywhere in it, or of an iteration's own element. */
+void gen_indices(generator *g, int view, bool is_store, qn_val *index);
+/** A load from any view that may be read here, converted to a dtype; a constant where there is
+ * none. */
+qn_val gen_load(generator *g, int dtype, int depth);
+void gen_pool(generator *g, qn_val v, int dtype);
+/** Some statements. */
+void gen_block(generator *g, int n);
+void gen_store(generator *g, int view);
+qn_val gen_reduce(generator *g, int dtype);
+/** An `if` whose results are a value of this dtype. */
+qn_val gen_choice(generator *g, int dtype);
+
+/* ---------------------------------------------------------------- running */
+
+/** The ways to run a kernel: X(NAME, "text"). */
+#define WAY_LIST(X)                                                                                \
+    X(INTERPRETER, "interpreter, parsed text")                                                     \
+    X(EXACT_V4, "x86-64-v4, exact")                                                                \
+    X(DYNAMIC_V4, "x86-64-v4, dynamic")                                                            \
+    X(EXACT_V3, "x86-64-v3, exact")                                                                \
+    X(DYNAMIC_V3, "x86-64-v3, dynamic")                                                            \
+    X(PLAN_EXACT, "random plan, exact")                                                            \
+    X(PLAN_DYNAMIC, "random plan, dynamic")                                                        \
+    X(THREADS_EXACT, "threads, exact")                                                             \
+    X(THREADS_PLAN, "threads, random plan, dynamic")                                               \
+    X(PREPARED, "prepared call, constant scalars")                                                 \
+    X(UNCHECKED, "no checks, random plan")                                                         \
+    X(ORC, "orc loader")                                                                           \
+    X(CLAMP, "clamped indices")                                                                    \
+    X(CLAMP_PLAN, "clamped indices, random plan, dynamic")
+enum {
+#define QN_X(name, text) WAY_##name,
+    WAY_LIST(QN_X)
+#undef QN_X
+        N_WAYS
+};
+
+/** Parts of kernels that are counted: X(NAME, "how its text shows"). */
+#define FEATURE_LIST(X)                                                                            \
+    X(IF, " if %")                                                                                 \
+    X(FOR, "for %")                                                                                \
+    X(WHILE, "while max")                                                                          \
+    X(REDUCE, "= reduce ")                                                                         \
+    X(ATOMIC, "= atomic ")                                                                         \
+    X(SEQUENTIAL, "= sequential ")                                                                 \
+    X(LOAD, "= load ")
+enum {
+#define QN_X(name, mark) FEATURE_##name,
+    FEATURE_LIST(QN_X)
+#undef QN_X
+        N_FEATURES
+};
+
+/** One way to run a kernel. */
+typedef struct way {
+    int id; /* WAY_... */
+    bool is_prepared;
+    qn_options options;
+} way;
+
+typedef struct runner {
+    qn_context *context;
+    const char *no_x86; /* the reason why only the interpreter is tested, or NULL */
+    char reason[QN_MESSAGE_BYTES];
+    int64_t n_runs[N_WAYS], n_differences[N_WAYS], n_with[N_FEATURES];
+    int64_t n_kernels, n_references, n_text_errors, n_escapes, n_points, n_by_status[64];
+} runner;
+
+const char *way_name(int id);
+bool open_runner(runner *r, qn_error *err);
+void close_runner(runner *r);
+/** Runs a case in all ways and notes what differs: *first is the first way that does. False if any
+ * does. */
+bool run_case(runner *r, test_case *t, way *first);
+/** Runs the interpreter and one way for a kernel with the arguments of a case; true, and one line,
+ * if they differ. */
+bool is_different(runner *r, test_case *t, const qn_kernel *k, const way *w, char *what,
+                  size_t bytes);
+/** The smallest text found for which is_different still holds; malloc'd, NULL without memory. */
+char *reduce_case(runner *r, test_case *t, const way *w);
+
+#endif

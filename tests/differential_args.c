@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * differential_args.c: random numbers, layouts, and views with their memory. A view's memory has
+ * guards at both ends and is filled with values of its dtype everywhere, gaps between elements
+ * included, so that a store outside the view shows as a difference.
+ */
+#include "differential.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { GUARD_BYTES = 128 };
+
+/* ---------------------------------------------------------------- random numbers */
+
+/* splitmix64 */
+uint64_t random_bits(randoms *r)
+{
+    uint64_t z = r->state += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+int random_below(randoms *r, int n)
+{
+    return (int)(random_bits(r) % (uint64_t)n);
+}
+
+int64_t random_between(randoms *r, int64_t low, int64_t high)
+{
+    return low + (int64_t)(random_bits(r) % (uint64_t)(high - low + 1));
+}
+
+bool random_percent(randoms *r, int percent)
+{
+    return random_below(r, 100) < percent;
+}
+
+bool is_float(int dtype)
+{
+    return dtype == QN_F32 || dtype == QN_F64;
+}
+
+bool is_integer(int dtype)
+{
+    return dtype >= QN_I8 && dtype <= QN_U64;
+}
+
+int random_dtype(randoms *r)
+{
+    static const uint8_t often[] = {QN_F32, QN_F64, QN_I32, QN_I64};
+    if (random_percent(r, 45))
+        return often[random_below(r, 4)];
+    return 1 + random_below(r, QN_N_DTYPES - 1);
+}
+
+/* Cuts bits to the width of an integer dtype and extends them by its sign. */
+static uint64_t canonical_integer(int dtype, uint64_t bits)
+{
+    int unused = 64 - 8 * (int)qn_dtype_bytes(dtype);
+    if (dtype <= QN_I64)
+        return (uint64_t)((int64_t)(bits << unused) >> unused);
+    return bits << unused >> unused;
+}
+
+static uint64_t float_bits(int dtype, double value)
+{
+    uint64_t bits = 0;
+    float narrow = (float)value;
+    if (dtype == QN_F32)
+        memcpy(&bits, &narrow, sizeof narrow);
+    else
+        memcpy(&bits, &value, sizeof value);
+    return bits;
+}
+
+static uint64_t random_float(randoms *r, int dtype)
+{
+    static const uint64_t awkward_f32[] = {0,           0x80000000u, 1,           0x007fffffu,
+                                           0x00800000u, 0x3f800000u, 0x7f7fffffu, 0xff7fffffu,
+                                           0x7f800000u, 0xff800000u, 0x7fc00000u, 0x4b7fffffu,
+                                           0x4f000000u, 0x5f000000u, 0x3effffffu, 0xbf000000u};
+    static const uint64_t awkward_f64[] = {0,
+                                           0x8000000000000000u,
+                                           1,
+                                           0x000fffffffffffffu,
+                                           0x0010000000000000u,
+                                           0x3ff0000000000000u,
+                                           0x7fefffffffffffffu,
+                                           0xffefffffffffffffu,
+                                           0x7ff0000000000000u,
+                                           0xfff0000000000000u,
+                                           0x7ff8000000000000u,
+                                           0x433fffffffffffffu,
+                                           0x41dfffffffc00000u,
+                                           0x43e0000000000000u,
+                                           0x3fdfffffffffffffu,
+                                           0xbfe0000000000000u};
+    int kind = random_below(r, 20);
+    if (kind == 0)
+        return (dtype == QN_F32 ? awkward_f32 : awkward_f64)[random_below(r, 16)];
+    if (kind < 8)
+        return float_bits(dtype, (double)random_between(r, -12, 12));
+    if (kind < 12)
+        return float_bits(dtype, (double)random_between(r, -1000, 1000) * 0.37);
+    double mantissa = 1 + (double)(random_bits(r) >> 11) * 0x1p-53;
+    return float_bits(dtype, random_percent(r, 50) ? mantissa : -mantissa * 7);
+}
+
+uint64_t random_value(randoms *r, int dtype)
+{
+    if (is_float(dtype))
+        return random_float(r, dtype);
+    if (dtype == QN_BOOL)
+        return random_bits(r) & 1;
+    int kind = random_below(r, 12), width = 8 * (int)qn_dtype_bytes(dtype);
+    uint64_t bits;
+    if (kind == 0)
+        bits = (uint64_t)1 << random_below(r, width);
+    else if (kind == 1)
+        bits = ((uint64_t)1 << random_below(r, width)) - 1;
+    else if (kind == 2)
+        bits = random_bits(r);
+    else
+        bits = (uint64_t)random_between(r, -20, 20);
+    return canonical_integer(dtype, bits);
+}
+
+/* ---------------------------------------------------------------- layouts */
+
+static void random_order(randoms *r, int rank, int *order)
+{
+    for (int d = 0; d < rank; d++) {
+        int at = random_below(r, d + 1);
+        order[d] = order[at];
+        order[at] = d;
+    }
+}
+
+/* Strides in a random order with gaps; some negative; some zero where two indices may meet. */
+static qn_status random_strides(randoms *r, int rank, const int64_t *extents, bool is_unique,
+                                qn_layout *out, qn_error *err)
+{
+    int order[VIEW_RANK];
+    int64_t strides[VIEW_RANK], stride = random_percent(r, 30) ? random_between(r, 2, 3) : 1;
+    random_order(r, rank, order);
+    for (int i = 0; i < rank; i++) {
+        int d = order[i];
+        strides[d] = random_percent(r, 25) ? -stride : stride;
+        if (!is_unique && random_percent(r, 20)) {
+            strides[d] = 0;
+            continue;
+        }
+        int64_t extent = extents[d] > 0 ? extents[d] : 1;
+        stride = stride * extent + (random_percent(r, 30) ? random_between(r, 1, 9) : 0);
+    }
+    return qn_layout_strided(rank, extents, strides, out, err);
+}
+
+static qn_status random_tiles(randoms *r, int rank, const int64_t *extents, qn_layout *out,
+                              qn_error *err)
+{
+    int inner[VIEW_RANK], outer[VIEW_RANK];
+    int64_t tile[VIEW_RANK];
+    random_order(r, rank, inner);
+    random_order(r, rank, outer);
+    for (int d = 0; d < rank; d++)
+        tile[d] =
+            random_percent(r, 50) ? (int64_t)1 << random_below(r, 5) : random_between(r, 1, 6);
+    return qn_layout_tiled(rank, extents, tile, random_percent(r, 50) ? inner : NULL,
+                           random_percent(r, 50) ? outer : NULL, out, err);
+}
+
+static qn_status reversed_somewhere(randoms *r, qn_layout *l, qn_error *err)
+{
+    if (l->rank == 0)
+        return QN_OK;
+    qn_layout reversed;
+    qn_status status = qn_layout_reverse(l, random_below(r, l->rank), &reversed, err);
+    if (status == QN_OK)
+        *l = reversed;
+    return status;
+}
+
+static qn_status random_dense(randoms *r, int rank, const int64_t *extents, bool is_unique,
+                              qn_layout *out, qn_error *err)
+{
+    int order[VIEW_RANK];
+    switch (random_below(r, is_unique ? 8 : 9)) {
+    case 0:
+    case 1:
+    case 2:
+        return qn_layout_right(rank, extents, out, err);
+    case 3:
+        return qn_layout_left(rank, extents, out, err);
+    case 4:
+        random_order(r, rank, order);
+        return qn_layout_ordered(rank, extents, order, out, err);
+    case 5:
+        return random_tiles(r, rank, extents, out, err);
+    case 6: {
+        qn_status status = qn_layout_right(rank, extents, out, err);
+        return status ? status : reversed_somewhere(r, out, err);
+    }
+    default:
+        return random_strides(r, rank, extents, is_unique, out, err);
+    }
+}
+
+qn_status random_layout(randoms *r, int rank, const int64_t *extents, bool is_unique,
+                        int64_t *lower, qn_layout *out, qn_error *err)
+{
+    for (int d = 0; d < rank; d++)
+        lower[d] = 0;
+    qn_layout plain;
+    qn_status status = random_dense(r, rank, extents, is_unique, &plain, err);
+    if (status || !random_percent(r, 25)) {
+        *out = plain;
+        return status;
+    }
+    for (int d = 0; d < rank; d++)
+        lower[d] = random_percent(r, 70) ? random_between(r, -5, 5) : random_between(r, -200, 200);
+    status = qn_layout_offset(&plain, lower, out, err);
+    qn_layout_release(&plain);
+    return status;
+}
+
+/* ---------------------------------------------------------------- views */
+
+static void store_bits(void *p, int dtype, uint64_t bits)
+{
+    memcpy(p, &bits, (size_t)qn_dtype_bytes(dtype)); /* little endian */
+}
+
+/* Values in the whole memory; a byte of a bool is any. */
+static void fill(randoms *r, test_view *v)
+{
+    size_t size = (size_t)qn_dtype_bytes(v->dtype);
+    for (size_t at = 0; at + size <= v->bytes; at += size) {
+        uint64_t bits = random_value(r, v->dtype);
+        if (v->dtype == QN_BOOL && random_percent(r, 20))
+            bits = random_bits(r) & 0xff;
+        store_bits(v->initial + at, v->dtype, bits);
+    }
+    memcpy(v->memory, v->initial, v->bytes);
+}
+
+static bool make_memory(test_case *t, test_view *v, int64_t low, int64_t high)
+{
+    size_t size = (size_t)qn_dtype_bytes(v->dtype);
+    v->bytes = 2 * GUARD_BYTES + (size_t)(high - low + 1) * size;
+    v->bytes = (v->bytes + 63) / 64 * 64;
+    v->memory = aligned_alloc(64, v->bytes);
+    v->initial = malloc(v->bytes);
+    v->expected = malloc(v->bytes);
+    if (!v->memory || !v->initial || !v->expected)
+        return false;
+    fill(&t->random, v);
+    return true;
+}
+
+/* The memory of another view: large enough, or the view gets its own. */
+static bool can_share(const test_case *t, const test_view *v, int64_t low, int64_t high)
+{
+    const test_view *other = &t->view[v->shares];
+    size_t need = 2 * GUARD_BYTES + (size_t)(high - low + 1) * (size_t)qn_dtype_bytes(v->dtype);
+    return other != v && other->memory && other->dtype == v->dtype && need <= other->bytes;
+}
+
+static bool make_view(test_case *t, int i, qn_error *err)
+{
+    test_view *v = &t->view[i];
+    bool is_written = v->role != ROLE_INPUT;
+    int64_t low, high;
+    randoms choices = v->layout_choices;
+    if (random_layout(&choices, v->rank, v->extent, is_written, v->lower, &v->layout, err) ||
+        qn_layout_range(&v->layout, &low, &high, err))
+        return false;
+    unsigned char *memory;
+    if (can_share(t, v, low, high)) {
+        memory = t->view[v->shares].memory;
+    } else {
+        v->shares = i;
+        if (!make_memory(t, v, low, high))
+            return false;
+        memory = v->memory;
+    }
+    int64_t size = qn_dtype_bytes(v->dtype);
+    unsigned char *first = memory + GUARD_BYTES - size * random_below(&t->random, 9);
+    void *zero = first - low * size;
+    uint32_t traits = v->role == ROLE_INPUT && random_percent(&t->random, 30) ? QN_READ_ONLY : 0;
+    return qn_view_wrap(v->name, zero, v->dtype, &v->layout, traits, &v->view, err) == QN_OK;
+}
+
+bool make_views(test_case *t, qn_error *err)
+{
+    for (int i = 0; i < t->n_views; i++) {
+        t->view[i].layout_choices.state = random_bits(&t->random);
+        if (!make_view(t, i, err))
+            return false;
+    }
+    return true;
+}
+
+/* The choices of layouts are made again from the same numbers: what was a unit stride stays one. */
+bool vary_arguments(test_case *t, qn_error *err)
+{
+    int n_grown = 0;
+    release_views(t);
+    for (int i = 0; i < t->n_views; i++) {
+        test_view *v = &t->view[i];
+        for (int d = 0; d < v->rank && n_grown < 3; d++)
+            if (random_percent(&t->random, 40)) {
+                v->extent[d] += random_between(&t->random, 1, t->points < 2000 ? 3 : 1);
+                n_grown++;
+            }
+        if (!make_view(t, i, err))
+            return false;
+    }
+    for (int i = 0; i < t->n_scalars; i++)
+        if (random_percent(&t->random, 60))
+            t->args[t->n_views + i].bits = random_value(&t->random, t->scalar[i].dtype);
+    return true;
+}
+
+void release_views(test_case *t)
+{
+    for (int i = 0; i < t->n_views; i++) {
+        test_view *v = &t->view[i];
+        qn_view_release(&v->view);
+        qn_layout_release(&v->layout);
+        free(v->memory);
+        free(v->initial);
+        free(v->expected);
+        v->memory = v->initial = v->expected = NULL;
+    }
+}

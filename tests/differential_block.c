@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * differential_block.c: random statements. A region gets copies of what was in scope before it and
+ * leaves only its results behind. Loops are kept short and nesting shallow, so that a kernel takes
+ * milliseconds in the interpreter.
+ */
+#include "differential.h"
+
+enum { MAX_REPEATS = 40000, LOOP_TRIPS = 7, MAX_RESULTS = 3, MAX_NEST = 3 };
+
+/* What is in scope, kept while a region is built. */
+typedef struct scope {
+    int n_pool, n_axes;
+    int64_t repeats;
+    pooled pool[MAX_POOL];
+} scope;
+
+static void enter(generator *g, scope *s)
+{
+    s->n_pool = g->n_pool;
+    s->n_axes = g->n_axes;
+    s->repeats = g->repeats;
+    for (int i = 0; i < g->n_pool; i++)
+        s->pool[i] = g->pool[i];
+    g->nesting++;
+}
+
+static void leave(generator *g, const scope *s)
+{
+    g->n_pool = s->n_pool;
+    g->n_axes = s->n_axes;
+    g->repeats = s->repeats;
+    for (int i = 0; i < s->n_pool; i++)
+        g->pool[i] = s->pool[i];
+    g->nesting--;
+}
+
+/* Values that depend on scalars and constants only. */
+static qn_val gen_uniform(generator *g, int dtype)
+{
+    bool was_uniform = g->is_uniform_only;
+    g->is_uniform_only = true;
+    qn_val v = gen_value(g, dtype, 2);
+    g->is_uniform_only = was_uniform;
+    return v;
+}
+
+static int choose_types(generator *g, int *types)
+{
+    int n = random_below(g->r, MAX_RESULTS + 1);
+    for (int i = 0; i < n; i++)
+        types[i] = random_dtype(g->r);
+    return n;
+}
+
+static void gen_values(generator *g, int n, const int *types, qn_val *values)
+{
+    for (int i = 0; i < n; i++)
+        values[i] = gen_value(g, types[i], 2);
+}
+
+static void pool_values(generator *g, int n, const int *types, const qn_val *values)
+{
+    for (int i = 0; i < n; i++)
+        gen_pool(g, values[i], types[i]);
+}
+
+/* ---------------------------------------------------------------- if */
+
+static void gen_branches(generator *g, int n, const int *types, qn_val *results)
+{
+    qn_val values[MAX_RESULTS] = {{0}};
+    scope s;
+    qn_if(g->b, random_percent(g->r, 25) ? gen_uniform(g, QN_BOOL) : gen_value(g, QN_BOOL, 3));
+    enter(g, &s);
+    gen_block(g, random_below(g->r, 3));
+    gen_values(g, n, types, values);
+    leave(g, &s);
+    if (n > 0 || random_percent(g->r, 40)) {
+        qn_else(g->b, n, values);
+        enter(g, &s);
+        gen_block(g, random_below(g->r, 3));
+        gen_values(g, n, types, values);
+        leave(g, &s);
+    }
+    qn_end_if(g->b, n, values, results);
+    pool_values(g, n, types, results);
+}
+
+qn_val gen_choice(generator *g, int dtype)
+{
+    qn_val results[MAX_RESULTS];
+    if (g->nesting >= MAX_NEST)
+        return gen_load(g, dtype, 1);
+    gen_branches(g, 1, &dtype, results);
+    return results[0];
+}
+
+/* ---------------------------------------------------------------- loops */
+
+/* A loop bound from 0 to LOOP_TRIPS: a constant, a scalar's, or one that varies. */
+static qn_val gen_bound(generator *g)
+{
+    if (random_percent(g->r, 40))
+        return qn_index(g->b, random_between(g->r, 0, LOOP_TRIPS));
+    qn_val any = random_percent(g->r, 40) ? gen_uniform(g, QN_I64) : gen_value(g, QN_I64, 2);
+    return qn_and(g->b, any, qn_index(g->b, LOOP_TRIPS));
+}
+
+static void gen_for(generator *g)
+{
+    int types[MAX_RESULTS], n = choose_types(g, types);
+    qn_val init[MAX_RESULTS], carried[MAX_RESULTS], next[MAX_RESULTS], results[MAX_RESULTS];
+    gen_values(g, n, types, init);
+    qn_val begin = random_percent(g->r, 60) ? qn_index(g->b, 0) : gen_bound(g);
+    qn_val end = gen_bound(g);
+    scope s;
+    enter(g, &s);
+    g->repeats *= LOOP_TRIPS;
+    qn_val index = qn_for(g->b, begin, end, 1 + random_percent(g->r, 30) * 2, n, init, carried);
+    if (g->n_axes < MAX_AXES)
+        g->axes[g->n_axes++] = (axis){index, 0, LOOP_TRIPS};
+    gen_pool(g, index, QN_I64);
+    pool_values(g, n, types, carried);
+    gen_block(g, 1 + random_below(g->r, 2));
+    gen_values(g, n, types, next);
+    leave(g, &s);
+    qn_end_for(g->b, n, next, results);
+    pool_values(g, n, types, results);
+}
+
+/* Counts in carried value 0 up to a bound that may vary, and stops early sometimes. */
+static void gen_while(generator *g)
+{
+    enum { N = 2 };
+    int types[N] = {QN_I64, random_dtype(g->r)};
+    qn_val init[N] = {qn_index(g->b, 0), gen_value(g, types[1], 2)};
+    qn_val carried[N], next[N], results[N], bound = gen_bound(g);
+    bool may_reach = g->t->loads_escape && random_percent(g->r, 50);
+    scope s;
+    enter(g, &s);
+    g->repeats *= LOOP_TRIPS;
+    qn_while(g->b, qn_index(g->b, may_reach ? 4 : LOOP_TRIPS + 3), N, init, carried);
+    gen_pool(g, carried[1], types[1]);
+    qn_val goes_on = qn_lt(g->b, carried[0], bound);
+    if (random_percent(g->r, 40))
+        goes_on = qn_and(g->b, goes_on, gen_value(g, QN_BOOL, 2));
+    leave(g, &s);
+    enter(g, &s);
+    g->repeats *= LOOP_TRIPS;
+    qn_do(g->b, goes_on);
+    pool_values(g, N, types, carried);
+    gen_block(g, 1 + random_below(g->r, 2));
+    next[0] = qn_add(g->b, carried[0], qn_index(g->b, 1));
+    next[1] = gen_value(g, types[1], 2);
+    leave(g, &s);
+    qn_end_while(g->b, N, next, results);
+    pool_values(g, N, types, results);
+}
+
+/* ---------------------------------------------------------------- reductions */
+
+static int random_reduction(generator *g, int dtype)
+{
+    static const uint8_t logical[] = {QN_COMBINE_AND, QN_COMBINE_OR, QN_COMBINE_XOR};
+    static const uint8_t numeric[] = {QN_COMBINE_SUM, QN_COMBINE_PROD, QN_COMBINE_MIN,
+                                      QN_COMBINE_MAX};
+    bool is_logical = dtype == QN_BOOL || (is_integer(dtype) && random_percent(g->r, 40));
+    return is_logical ? logical[random_below(g->r, 3)] : numeric[random_below(g->r, 4)];
+}
+
+/* Some of the reduction dimensions, in the order of their declaration. */
+static int choose_reduction(generator *g, const axis **chosen, int64_t *points)
+{
+    int n = 0;
+    *points = 1;
+    for (int d = 0; d < g->t->n_dims; d++)
+        if (g->t->dim[d].kind == KIND_REDUCTION && (n == 0 || random_percent(g->r, 70))) {
+            chosen[n++] = &g->dims[d];
+            *points *= g->dims[d].end - g->dims[d].begin;
+        }
+    return n;
+}
+
+qn_val gen_reduce(generator *g, int dtype)
+{
+    const axis *chosen[MAX_DIMS];
+    int64_t points;
+    int n = choose_reduction(g, chosen, &points);
+    if (n == 0 || g->is_in_reduce || g->nesting >= MAX_NEST || g->repeats * points > MAX_REPEATS)
+        return gen_load(g, dtype, 1);
+    qn_val dims[MAX_DIMS];
+    scope s;
+    enter(g, &s);
+    g->is_in_reduce = true;
+    g->repeats *= points;
+    for (int i = 0; i < n; i++) {
+        dims[i] = chosen[i]->value;
+        if (g->n_axes < MAX_AXES)
+            g->axes[g->n_axes++] = *chosen[i];
+    }
+    qn_reduce(g->b, random_reduction(g, dtype), random_below(g->r, 4), n, dims);
+    pool_values(g, 1, (int[]){QN_I64}, dims);
+    gen_block(g, random_below(g->r, 2));
+    qn_val value = gen_value(g, dtype, 3);
+    leave(g, &s);
+    g->is_in_reduce = false;
+    qn_val result = qn_end_reduce(g->b, value);
+    gen_pool(g, result, dtype);
+    return result;
+}
+
+/* ---------------------------------------------------------------- effects */
+
+static bool is_own(const test_view *v)
+{
+    return v->role == ROLE_OUTPUT || v->role == ROLE_STEPPING;
+}
+
+/* A value that often takes in what was computed last, so that little of a kernel is dead. */
+static qn_val gen_stored(generator *g, int dtype)
+{
+    qn_val v = gen_value(g, dtype, 4);
+    if (g->n_pool == g->n_uniform || random_percent(g->r, 40))
+        return v;
+    const pooled *last = &g->pool[g->n_pool - 1];
+    qn_val other = gen_convert(g, last->value, last->dtype, dtype);
+    return dtype == QN_BOOL ? qn_xor(g->b, v, other) : qn_add(g->b, v, other);
+}
+
+void gen_store(generator *g, int view)
+{
+    const test_view *v = &g->t->view[view];
+    qn_val index[VIEW_RANK] = {{0}};
+    gen_indices(g, view, true, index);
+    qn_store(g->b, g->param[view], v->rank, index, gen_stored(g, v->dtype));
+}
+
+/* One operation for all iterations, whose old value depends on the order and is not used. */
+static void gen_shared_atomic(generator *g, int view)
+{
+    const test_view *v = &g->t->view[view];
+    qn_val index[VIEW_RANK] = {{0}};
+    gen_indices(g, view, true, index);
+    (void)qn_atomic(g->b, v->combine, g->param[view], v->rank, index, gen_value(g, v->dtype, 2),
+                    (qn_val){0});
+}
+
+/* Any operation on an element of the iteration's own, whose old value is used. */
+static void gen_own_atomic(generator *g, int view)
+{
+    static const uint8_t on_integer[] = {
+        QN_COMBINE_SUM, QN_COMBINE_MIN, QN_COMBINE_MAX,      QN_COMBINE_AND,
+        QN_COMBINE_OR,  QN_COMBINE_XOR, QN_COMBINE_EXCHANGE, QN_COMBINE_COMPARE_EXCHANGE};
+    static const uint8_t on_float[] = {QN_COMBINE_SUM, QN_COMBINE_MIN, QN_COMBINE_MAX,
+                                       QN_COMBINE_EXCHANGE};
+    const test_view *v = &g->t->view[view];
+    int combine =
+        is_float(v->dtype) ? on_float[random_below(g->r, 4)] : on_integer[random_below(g->r, 8)];
+    qn_val index[VIEW_RANK] = {{0}}, compare = {0};
+    gen_indices(g, view, true, index);
+    if (combine == QN_COMBINE_COMPARE_EXCHANGE)
+        compare = gen_value(g, v->dtype, 1);
+    qn_val value = gen_value(g, v->dtype, 2);
+    qn_val old = qn_atomic(g->b, combine, g->param[view], v->rank, index, value, compare);
+    gen_pool(g, old, v->dtype);
+}
+
+/* A store or an atomic through a view that is written, where that is allowed. */
+static void gen_effect(generator *g)
+{
+    int view = random_below(g->r, g->t->n_views);
+    const test_view *v = &g->t->view[view];
+    if (g->is_in_reduce || v->role == ROLE_INPUT)
+        return;
+    g->budget--;
+    if (v->role == ROLE_ATOMIC)
+        gen_shared_atomic(g, view);
+    else if (is_own(v) && v->dtype != QN_BOOL && random_percent(g->r, 20))
+        gen_own_atomic(g, view);
+    else
+        gen_store(g, view);
+}
+
+static void gen_shared_value(generator *g)
+{
+    int dtype = random_dtype(g->r);
+    gen_pool(g, gen_value(g, dtype, 3), dtype);
+}
+
+void gen_block(generator *g, int n)
+{
+    for (int i = 0; i < n && g->budget > 0; i++) {
+        bool may_nest = g->nesting < MAX_NEST;
+        bool may_loop = may_nest && g->repeats * LOOP_TRIPS <= MAX_REPEATS;
+        int kind = random_below(g->r, 100), types[MAX_RESULTS];
+        qn_val results[MAX_RESULTS];
+        if (kind < 35)
+            gen_effect(g);
+        else if (kind < 55 || !may_nest)
+            gen_shared_value(g);
+        else if (kind < 80 || !may_loop)
+            gen_branches(g, choose_types(g, types), types, results);
+        else if (kind < 91)
+            gen_for(g);
+        else
+            gen_while(g);
+    }
+}

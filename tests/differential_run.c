@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * differential_run.c: runs a case in all ways and compares: status, message, and after success the
+ * whole memory of all views, where two NaNs are equal. After a fault the values are not specified,
+ * but nothing outside the written views' elements may have changed.
+ */
+#include "differential.h"
+#include "tests/tap.h"
+
+#include <stdlib.h>
+
+static const char *const way_names[] = {
+#define QN_X(name, text) text,
+    WAY_LIST(QN_X)
+#undef QN_X
+};
+
+const char *way_name(int id)
+{
+    return way_names[id];
+}
+
+/* ---------------------------------------------------------------- ways */
+
+static void random_plan(const test_case *t, randoms *r, qn_plan_options *p)
+{
+    int parallel[MAX_DIMS], n = 0, n_loops = 0;
+    for (int d = 0; d < t->n_dims; d++)
+        if (t->dim[d].kind == KIND_PARALLEL)
+            parallel[n++] = d;
+    if (n > 0)
+        p->lane_dim = random_percent(r, 15) ? -1 : 1 + parallel[random_below(r, n)];
+    if (random_percent(r, 70))
+        p->width = 1 << random_below(r, 6);
+    if (random_percent(r, 50))
+        p->unroll = 1 + random_below(r, 4);
+    if (n > 1 && random_percent(r, 20)) {
+        p->jam_dim = 1 + parallel[random_below(r, n)];
+        p->jam = 1 + random_below(r, 4);
+    }
+    if (n < 2 || random_percent(r, 40))
+        return;
+    for (int i = n - 1; i > 0; i--) {
+        int at = random_below(r, i + 1), other = parallel[at];
+        parallel[at] = parallel[i];
+        parallel[i] = other;
+    }
+    for (int d = 0; d < t->n_dims; d++)
+        if (t->dim[d].kind == KIND_SEQUENTIAL)
+            p->order[n_loops++] = 1 + d;
+    for (int i = 0; i < n; i++)
+        p->order[n_loops++] = 1 + parallel[i];
+}
+
+static void describe_way(const test_case *t, randoms *r, int id, way *w)
+{
+    *w = (way){.id = id};
+    qn_options *o = &w->options;
+    o->bytes = sizeof *o;
+    o->engine = id == WAY_INTERPRETER ? QN_ENGINE_INTERP : QN_ENGINE_X86;
+    o->executor = id == WAY_THREADS_EXACT || id == WAY_THREADS_PLAN ? QN_THREADS : QN_SERIAL;
+    o->specialize = id == WAY_DYNAMIC_V4 || id == WAY_DYNAMIC_V3 || id == WAY_PLAN_DYNAMIC ||
+                            id == WAY_THREADS_PLAN || id == WAY_CLAMP_PLAN
+                        ? QN_SPECIALIZE_DYNAMIC
+                        : QN_SPECIALIZE_EXACT;
+    if (id == WAY_EXACT_V4 || id == WAY_DYNAMIC_V4)
+        o->isa = QN_ISA_V4;
+    if (id == WAY_EXACT_V3 || id == WAY_DYNAMIC_V3)
+        o->isa = QN_ISA_V3;
+    if (id == WAY_CLAMP || id == WAY_CLAMP_PLAN)
+        o->checks = QN_CHECKS_CLAMP;
+    if (id == WAY_UNCHECKED)
+        o->checks = QN_CHECKS_NONE;
+    if (id == WAY_ORC)
+        o->loader = QN_LOADER_ORC;
+    if (id == WAY_PREPARED) {
+        w->is_prepared = true;
+        o->constant_scalars = 1;
+    }
+    if (id == WAY_PLAN_EXACT || id == WAY_PLAN_DYNAMIC || id == WAY_THREADS_PLAN ||
+        id == WAY_UNCHECKED || id == WAY_CLAMP_PLAN)
+        random_plan(t, r, &o->plan);
+}
+
+/* Clamped stores may meet in one element, and unchecked accesses must be in bounds. */
+static bool is_applicable(const runner *r, const test_case *t, int id, qn_status reference)
+{
+    if (r->no_x86 && id != WAY_INTERPRETER)
+        return false;
+    if (t->has_varied && (id == WAY_EXACT_V3 || id == WAY_PLAN_EXACT || id == WAY_THREADS_EXACT ||
+                          id == WAY_UNCHECKED || id == WAY_ORC))
+        return false; /* nothing new: the dynamic ways meet their code again */
+    if (id == WAY_UNCHECKED)
+        return reference == QN_OK;
+    if (id == WAY_CLAMP || id == WAY_CLAMP_PLAN)
+        return !t->stores_escape && reference == QN_ERR_BOUNDS;
+    return id != WAY_ORC || t->number % 8 == 0;
+}
+
+/* ---------------------------------------------------------------- running */
+
+typedef struct outcome {
+    qn_status status;
+    qn_error error;
+} outcome;
+
+static void restore(const test_case *t)
+{
+    for (int i = 0; i < t->n_views; i++)
+        if (t->view[i].memory)
+            memcpy(t->view[i].memory, t->view[i].initial, t->view[i].bytes);
+}
+
+static void keep_expected(const test_case *t)
+{
+    for (int i = 0; i < t->n_views; i++)
+        if (t->view[i].memory)
+            memcpy(t->view[i].expected, t->view[i].memory, t->view[i].bytes);
+}
+
+static outcome run_once(const runner *r, const test_case *t, const qn_kernel *k, const way *w)
+{
+    outcome out = {0};
+    qn_call *call = NULL;
+    restore(t);
+    if (!w->is_prepared) {
+        out.status = qn_launch(r->context, k, t->n_args, t->args, &w->options, &out.error);
+        return out;
+    }
+    out.status = qn_prepare(r->context, k, t->n_args, t->args, &w->options, &call, &out.error);
+    if (out.status == QN_OK)
+        out.status = qn_run(call, &out.error);
+    qn_call_release(call);
+    return out;
+}
+
+static outcome run_reference(const runner *r, const test_case *t, const qn_kernel *k, int checks)
+{
+    way w = {.options = {.bytes = sizeof w.options, .engine = QN_ENGINE_INTERP, .checks = checks}};
+    outcome out = run_once(r, t, k, &w);
+    keep_expected(t);
+    return out;
+}
+
+/* ---------------------------------------------------------------- comparing */
+
+static bool is_nan(int dtype, const void *p)
+{
+    float narrow;
+    double wide;
+    memcpy(&narrow, p, sizeof narrow);
+    if (dtype == QN_F32)
+        return narrow != narrow;
+    memcpy(&wide, p, sizeof wide);
+    return wide != wide;
+}
+
+static bool is_same_element(int dtype, const unsigned char *a, const unsigned char *b)
+{
+    size_t size = (size_t)qn_dtype_bytes(dtype);
+    return memcmp(a, b, size) == 0 || (is_float(dtype) && is_nan(dtype, a) && is_nan(dtype, b));
+}
+
+/* Offset in the layout of the element at `at` bytes of the memory, and its indices; false for gaps
+ * and guards. */
+static bool locate(const test_view *v, size_t at, int64_t *index)
+{
+    int64_t size = qn_dtype_bytes(v->dtype);
+    const unsigned char *first = v->view.data;
+    int64_t offset = (v->memory + at - first) / size + v->layout.origin;
+    return qn_layout_inverse(&v->layout, offset, index, NULL) == QN_OK;
+}
+
+static uint64_t bits_of(const test_view *v, const unsigned char *memory, size_t at)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, memory + at, (size_t)qn_dtype_bytes(v->dtype));
+    return bits;
+}
+
+static void describe_element(const test_view *v, size_t at, const unsigned char *expected,
+                             char *what, size_t bytes)
+{
+    int64_t index[QN_MAX_RANK];
+    char place[128] = "outside the view";
+    if (v->rank == 0 || locate(v, at, index)) {
+        size_t n = (size_t)snprintf(place, sizeof place, "[");
+        for (int d = 0; d < v->rank; d++)
+            n += (size_t)snprintf(place + n, sizeof place - n, "%s%" PRId64, d ? ", " : "",
+                                  v->rank ? index[d] : 0);
+        snprintf(place + n, sizeof place - n, "]");
+    }
+    snprintf(what, bytes, "%s %s: %s bits 0x%" PRIx64 ", expected 0x%" PRIx64, v->name, place,
+             qn_dtype_name(v->dtype), bits_of(v, v->memory, at), bits_of(v, expected, at));
+}
+
+/* Whether the values of all views are those of the reference. */
+static bool is_same_memory(const test_case *t, char *what, size_t bytes)
+{
+    for (int i = 0; i < t->n_views; i++) {
+        const test_view *v = &t->view[i];
+        size_t size = (size_t)qn_dtype_bytes(v->dtype);
+        if (!v->memory || memcmp(v->memory, v->expected, v->bytes) == 0)
+            continue;
+        for (size_t at = 0; at + size <= v->bytes; at += size)
+            if (!is_same_element(v->dtype, v->memory + at, v->expected + at)) {
+                describe_element(v, at, v->expected, what, bytes);
+                return false;
+            }
+    }
+    return true;
+}
+
+/* Whether all changes lie in elements of written views. */
+static bool is_inside(const test_case *t, char *what, size_t bytes)
+{
+    int64_t index[QN_MAX_RANK];
+    for (int i = 0; i < t->n_views; i++) {
+        const test_view *v = &t->view[i];
+        size_t size = (size_t)qn_dtype_bytes(v->dtype);
+        if (!v->memory || memcmp(v->memory, v->initial, v->bytes) == 0)
+            continue;
+        for (size_t at = 0; at + size <= v->bytes; at += size)
+            if (memcmp(v->memory + at, v->initial + at, size) &&
+                (v->role == ROLE_INPUT || !locate(v, at, index))) {
+                describe_element(v, at, v->initial, what, bytes);
+                return false;
+            }
+    }
+    return true;
+}
+
+/* Messages start with the entry point, which differs between a launch and a prepared call. */
+static bool is_same_message(const char *a, const char *b)
+{
+    const char *x = strstr(a, ": "), *y = strstr(b, ": ");
+    return strcmp(x ? x : a, y ? y : b) == 0;
+}
+
+static bool is_agreed(const test_case *t, const outcome *reference, const outcome *found,
+                      char *what, size_t bytes)
+{
+    if (found->status != reference->status) {
+        snprintf(what, bytes, "%s (%s), expected %s (%s)", qn_status_name((int)found->status),
+                 found->error.message, qn_status_name((int)reference->status),
+                 reference->error.message);
+        return false;
+    }
+    if (!is_same_message(found->error.message, reference->error.message)) {
+        snprintf(what, bytes, "message \"%s\", expected \"%s\"", found->error.message,
+                 reference->error.message);
+        return false;
+    }
+    if (found->status == QN_OK && !is_same_memory(t, what, bytes))
+        return false;
+    return is_inside(t, what, bytes);
+}
+
+bool is_different(runner *r, test_case *t, const qn_kernel *k, const way *w, char *what,
+                  size_t bytes)
+{
+    outcome reference = run_reference(r, t, k, w->options.checks);
+    outcome found = run_once(r, t, k, w);
+    return !is_agreed(t, &reference, &found, what, bytes);
+}
+
+/* ---------------------------------------------------------------- a case */
+
+/* Text, parsed and printed again, must be the same text; the parsed kernel is returned. */
+static qn_kernel *round_trip(runner *r, const test_case *t)
+{
+    qn_error error = {0};
+    qn_kernel *parsed = NULL;
+    if (qn_kernel_parse(t->text, strlen(t->text), &parsed, &error)) {
+        tap_note("case %" PRIu64 ": the text does not parse: %s", t->number, error.message);
+        r->n_text_errors++;
+        return NULL;
+    }
+    char *again = kernel_text(parsed);
+    if (!again || strcmp(again, t->text)) {
+        tap_note("case %" PRIu64 ": printed, parsed and printed again, the text is another",
+                 t->number);
+        r->n_text_errors++;
+    }
+    free(again);
+    return parsed;
+}
+
+static bool run_ways(runner *r, test_case *t, const qn_kernel *parsed, int checks,
+                     const outcome *reference, way *first)
+{
+    bool is_equal = true;
+    for (int id = 0; id < N_WAYS; id++) {
+        randoms choices = {t->number * N_WAYS + (uint64_t)id};
+        way w;
+        describe_way(t, &choices, id, &w);
+        bool is_clamp = w.options.checks == QN_CHECKS_CLAMP;
+        if (is_clamp != (checks == QN_CHECKS_CLAMP) ||
+            !is_applicable(r, t, id, is_clamp ? QN_ERR_BOUNDS : reference->status))
+            continue;
+        outcome found = run_once(r, t, id == WAY_INTERPRETER && parsed ? parsed : t->kernel, &w);
+        if (found.status == QN_ERR_TARGET && w.options.isa)
+            continue;
+        char what[3 * QN_MESSAGE_BYTES];
+        r->n_runs[id]++;
+        if (is_agreed(t, reference, &found, what, sizeof what))
+            continue;
+        tap_note("case %" PRIu64 ", %s: %s", t->number, way_names[id], what);
+        r->n_differences[id]++;
+        if (is_equal && first->id < 0)
+            *first = w;
+        is_equal = false;
+    }
+    return is_equal;
+}
+
+/* Counts what kernels are made of, so that a generator that has lost something shows. */
+static void count_features(runner *r, const char *text)
+{
+    static const char *const marks[] = {
+#define QN_X(name, mark) mark,
+        FEATURE_LIST(QN_X)
+#undef QN_X
+    };
+    for (int i = 0; i < N_FEATURES; i++)
+        r->n_with[i] += strstr(text, marks[i]) != NULL;
+}
+
+/* All ways for the present arguments of a case. */
+static bool run_arguments(runner *r, test_case *t, const qn_kernel *parsed, way *first)
+{
+    char what[QN_MESSAGE_BYTES];
+    outcome reference = run_reference(r, t, t->kernel, QN_CHECKS_REPORT);
+    bool is_good = is_inside(t, what, sizeof what);
+    r->n_references++;
+    r->n_by_status[reference.status & 63]++;
+    if (!is_good) {
+        tap_note("case %" PRIu64 ", interpreter writes outside: %s", t->number, what);
+        r->n_escapes++;
+    }
+    is_good = run_ways(r, t, parsed, QN_CHECKS_REPORT, &reference, first) && is_good;
+    if (reference.status == QN_ERR_BOUNDS && !t->stores_escape && !t->has_varied) {
+        reference = run_reference(r, t, t->kernel, QN_CHECKS_CLAMP);
+        is_good = run_ways(r, t, parsed, QN_CHECKS_CLAMP, &reference, first) && is_good;
+    }
+    return is_good;
+}
+
+bool run_case(runner *r, test_case *t, way *first)
+{
+    qn_error error = {0};
+    int64_t text_errors = r->n_text_errors;
+    first->id = -1;
+    r->n_kernels++;
+    r->n_points += t->points;
+    count_features(r, t->text);
+    qn_kernel *parsed = round_trip(r, t);
+    bool is_good = r->n_text_errors == text_errors;
+    is_good = run_arguments(r, t, parsed, first) && is_good;
+    if (is_good) {
+        t->has_varied = true;
+        is_good = vary_arguments(t, &error) && run_arguments(r, t, parsed, first);
+        if (!is_good)
+            tap_note("case %" PRIu64 ": with its second arguments %s", t->number, error.message);
+    }
+    qn_kernel_release(parsed);
+    return is_good;
+}
+
+/* ---------------------------------------------------------------- context */
+
+/* Compiles an empty kernel; the reason where that cannot be. */
+static void probe_x86(runner *r)
+{
+    qn_error error = {0};
+    qn_kernel *k = NULL;
+    qn_function *f = NULL;
+    qn_builder *b = qn_builder_new("probe", 0);
+    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86};
+    qn_status status = b ? qn_finish(b, &k, &error) : QN_ERR_MEMORY;
+    if (status == QN_OK)
+        status = qn_specialize(r->context, k, 0, NULL, &o, &f, &error);
+    if (status) {
+        snprintf(r->reason, sizeof r->reason, "%s", error.message);
+        r->no_x86 = r->reason;
+    }
+    qn_function_release(f);
+    qn_kernel_release(k);
+    qn_builder_release(b);
+}
+
+bool open_runner(runner *r, qn_error *err)
+{
+    *r = (runner){0};
+    qn_context_options o = {.bytes = sizeof o, .n_threads = 3, .cache_bytes = 4 << 20};
+    if (qn_context_new(&o, &r->context, err))
+        return false;
+    probe_x86(r);
+    return true;
+}
+
+void close_runner(runner *r)
+{
+    qn_context_release(r->context);
+}

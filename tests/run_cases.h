@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run_cases.h: case files and what one run of them needs. The format is described in docs/testing.md. Errors in a case
+ * file end the program: a case that cannot be read tests nothing.
+ */
+#ifndef QN_TESTS_RUN_CASES_H
+#define QN_TESTS_RUN_CASES_H
+
+#include "quern.h"
+
+enum {
+    MAX_CASE_LINES = 64,
+    MAX_CASE_VALUES = 32,
+    MAX_CASES = 64,
+    MAX_BINDINGS = 16,
+    MAX_PARTS = 4
+};
+
+/** One `case` of a file: lines that are read again for each value of its variable. */
+typedef struct case_set {
+    char name[64];
+    char variable[16]; /* "" if there is none; then there is one value */
+    int64_t value[MAX_CASE_VALUES];
+    int n_values, n_lines;
+    char *line[MAX_CASE_LINES]; /* without continuation lines: these are joined */
+    int line_number[MAX_CASE_LINES];
+} case_set;
+
+typedef struct case_file {
+    const char *path;
+    char *text; /* of the kernel */
+    case_set set[MAX_CASES];
+    int n_sets;
+} case_file;
+
+/** Memory behind one or more views: guard bytes, elements, guard bytes. */
+typedef struct case_storage {
+    uint8_t *bytes, *initial, *reference;
+    size_t n_bytes;
+    int32_t dtype; /* of its elements */
+} case_storage;
+
+/** What a parameter name stands for. */
+typedef struct case_binding {
+    char name[32];
+    int32_t dtype;
+    int32_t is_view, storage;
+    uint64_t bits;
+    qn_view view;
+    uint64_t *expected; /* canonical element bits in index order, NULL: not listed */
+} case_binding;
+
+/** A case for one value of its variable, ready to run. */
+typedef struct case_instance {
+    case_binding binding[MAX_BINDINGS];
+    case_storage storage[MAX_BINDINGS];
+    int n_bindings, n_storages;
+    int32_t status;            /* expected of the launch */
+    char part[MAX_PARTS][160]; /* of its message */
+    int n_parts;
+    int32_t checks, strict;
+    bool is_expecting; /* values, an error, or `same` was said */
+} case_instance;
+
+/** Reads a file; ends the program on any error. */
+void case_file_read(const char *path, case_file *out);
+void case_file_free(case_file *f);
+/** Makes the views and data of one case; ends the program on any error. */
+void case_instance_make(const case_file *f, const case_set *set, int64_t value, case_instance *out);
+void case_instance_free(case_instance *c);
+
+/** Steps an index tuple of a layout, last dimension fastest; false after the last. */
+bool case_next_index(const qn_layout *l, int64_t *index);
+/** Raw bits of an element in memory. */
+uint64_t case_element(int dtype, const void *p);
+/** Whether two elements are equal; any two NaN are. */
+bool case_same_element(int dtype, uint64_t a, uint64_t b);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_plan.c: which plan comes out of which layouts, and that overrides are taken or refused. Plans are data, so no code
+ * generator is needed.
+ */
+#include "jit/jit.h"
+#include "tests/tap.h"
+
+#include <stdlib.h>
+
+static const char copy2[] = "kernel \"copy\" { view x: f32[2]; view y: f32[2];\n"
+                            "%b0: i64 = lower y, 0; %n0: i64 = extent y, 0; %e0: i64 = add %b0, %n0;\n"
+                            "%b1: i64 = lower y, 1; %n1: i64 = extent y, 1; %e1: i64 = add %b1, %n1;\n"
+                            "%i: i64 = parallel %b0, %e0; %j: i64 = parallel %b1, %e1;\n"
+                            "%v: f32 = load x[%i, %j]; store y[%i, %j], %v; }";
+static const char dot[] = "kernel \"dot\" { view x: f64[1]; view y: f64[1]; view s: f64[0];\n"
+                          "%z: i64 = const 0; %n: i64 = extent x, 0; %k: i64 = reduction %z, %n;\n"
+                          "%r: f64 = reduce sum over %k { %a: f64 = load x[%k]; %b: f64 = load y[%k];\n"
+                          "%p: f64 = mul %a, %b; yield %p; }; store s[], %r; }";
+static const char matmul[] = "kernel \"matmul\" { view a: f64[2]; view b: f64[2]; view c: f64[2];\n"
+                             "%z: i64 = const 0; %m: i64 = extent c, 0; %n: i64 = extent c, 1; %l: i64 = extent a, 1;\n"
+                             "%i: i64 = parallel %z, %m; %j: i64 = parallel %z, %n; %k: i64 = reduction %z, %l;\n"
+                             "%r: f64 = reduce sum over %k { %x: f64 = load a[%i, %k]; %y: f64 = load b[%k, %j];\n"
+                             "%p: f64 = mul %x, %y; yield %p; }; store c[%i, %j], %r; }";
+
+static double storage[64];
+
+/** A view that is only described: its data is never touched. */
+static qn_view view(int dtype, int rank, const int64_t *extents, bool left)
+{
+    qn_view v = {.data = storage, .dtype = dtype};
+    if (left)
+        qn_layout_left(rank, extents, &v.layout, NULL);
+    else
+        qn_layout_right(rank, extents, &v.layout, NULL);
+    return v;
+}
+
+static qn_plan plan_of(const char *text, qn_view *views, int n, const qn_options *o, int isa, bool ordered)
+{
+    qn_kernel *k = NULL;
+    qn_error err = {0};
+    qn_facts f;
+    qn_plan p = {0};
+    qn_arg args[4];
+    qn_arg_value values[4] = {{0}};
+    qn_domain domain;
+    uint8_t proved[16] = {0};
+    for (int i = 0; i < n; i++) {
+        args[i] = qn_arg_view(&views[i]);
+        values[i].layout = &views[i].layout;
+    }
+    qn_policy policy = {0};
+    if (qn_kernel_parse(text, strlen(text), &k, &err) || qn__domain(k, values, &domain, &err) ||
+        !qn__prove_bounds(k, values, &domain, proved) ||
+        qn__facts_collect(k, args, &domain, proved, o, &policy, isa, ordered, &f, &err)) {
+        tap_ok(false, "plan: %s", err.message);
+        return p;
+    }
+    qn__plan_make(k, &f, &p);
+    qn__facts_release(&f);
+    qn_kernel_release(k);
+    return p;
+}
+
+static void test_layouts(void)
+{
+    int64_t e[2] = {100, 64};
+    qn_view right[2] = {view(QN_F32, 2, e, false), view(QN_F32, 2, e, false)};
+    qn_view left[2] = {view(QN_F32, 2, e, true), view(QN_F32, 2, e, true)};
+    qn_view mixed[2] = {right[0], left[0]};
+    qn_plan p = plan_of(copy2, right, 2, NULL, QN_ISA_V4, false);
+    tap_is_int(p.lane_dim, 1, "right: lanes run over the last dimension");
+    tap_is_int(p.width, 16, "16 lanes of f32 on v4");
+    tap_is_int(p.remainder, QN_REMAINDER_NONE, "64 iterations leave no remainder");
+    tap_is_int(p.order[0], 0, "right: the first dimension is outside");
+    tap_is_int(p.split_dim, 0, "threads divide the outer dimension");
+    p = plan_of(copy2, left, 2, NULL, QN_ISA_V3, false);
+    tap_is_int(p.lane_dim, 0, "left: lanes run over the first dimension");
+    tap_is_int(p.width, 8, "8 lanes of f32 on v3");
+    tap_is_int(p.remainder, QN_REMAINDER_SCALAR, "v3: what is left runs one by one");
+    p = plan_of(copy2, mixed, 2, NULL, QN_ISA_V4, false);
+    tap_is_int(p.lane_dim, 0, "mixed: the store's unit stride weighs more");
+    p = plan_of(copy2, right, 2, NULL, QN_ISA_V4, true);
+    tap_ok(p.lane_dim == -1 && p.width == 1 && p.order[0] == 0 && p.order[1] == 1 && p.split_dim == -1,
+           "overlapping views: scalar code in declared order on one thread");
+}
+
+static void test_reductions(void)
+{
+    int64_t n[1] = {1000}, m[2] = {96, 96};
+    qn_view v[3] = {view(QN_F64, 1, n, false), view(QN_F64, 1, n, false), view(QN_F64, 0, NULL, false)};
+    qn_plan p = plan_of(dot, v, 3, NULL, QN_ISA_V4, false);
+    tap_is_int(p.lane_dim, 0, "dot product: lanes run over the reduction");
+    tap_is_int(p.width * p.unroll, 64, "its 64 partials are the lanes of one step");
+    qn_view w[3] = {view(QN_F64, 2, m, false), view(QN_F64, 2, m, false), view(QN_F64, 2, m, false)};
+    p = plan_of(matmul, w, 3, NULL, QN_ISA_V4, false);
+    tap_is_int(p.lane_dim, 1, "matrix product, right: lanes run over the columns");
+    qn_view l[3] = {view(QN_F64, 2, m, true), view(QN_F64, 2, m, true), view(QN_F64, 2, m, true)};
+    p = plan_of(matmul, l, 3, NULL, QN_ISA_V4, false);
+    tap_is_int(p.lane_dim, 0, "matrix product, left: lanes run over the rows");
+}
+
+static void test_overrides(void)
+{
+    int64_t e[2] = {100, 64};
+    qn_view right[2] = {view(QN_F32, 2, e, false), view(QN_F32, 2, e, false)};
+    qn_options o = {.bytes = sizeof o};
+    o.plan = (qn_plan_options){.lane_dim = 1, .width = 4, .unroll = 3, .jam_dim = 2, .jam = 5};
+    qn_plan p = plan_of(copy2, right, 2, &o, QN_ISA_V4, false);
+    tap_ok(p.lane_dim == 0 && p.width == 4 && p.unroll == 3 && p.jam_dim == 1 && p.jam == 5,
+           "lane dimension, width, unroll and jam are taken");
+    o.plan = (qn_plan_options){.lane_dim = -1};
+    p = plan_of(copy2, right, 2, &o, QN_ISA_V4, false);
+    tap_ok(p.lane_dim == -1 && p.width == 1, "scalar code on request");
+    o.plan = (qn_plan_options){.order = {2, 1}, .lane_dim = -1};
+    p = plan_of(copy2, right, 2, &o, QN_ISA_V4, false);
+    tap_ok(p.order[0] == 1 && p.order[1] == 0, "order on request");
+    o.plan = (qn_plan_options){.lane_dim = 9, .jam_dim = 7, .jam = 3, .order = {1, 1}};
+    p = plan_of(copy2, right, 2, &o, QN_ISA_V4, false);
+    tap_ok(p.lane_dim == 1 && p.jam_dim == -1 && p.order[0] == 0, "impossible requests are left to the planner");
+}
+
+int main(void)
+{
+    test_layouts();
+    test_reductions();
+    test_overrides();
+    return tap_done();
+}
