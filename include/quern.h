@@ -625,7 +625,7 @@ enum { QN_CHECKS_REPORT = 0, QN_CHECKS_CLAMP = 1, QN_CHECKS_NONE = 2 };
 enum {
     QN_SPECIALIZE_AUTO = 0,   /**< the context's policy */
     QN_SPECIALIZE_EXACT = 1,  /**< extents, strides and lower bounds */
-    QN_SPECIALIZE_DYNAMIC = 2 /**< none of them, but unit and zero strides */
+    QN_SPECIALIZE_DYNAMIC = 2 /**< none of them, but strides from -4 to 4 */
 };
 /** Instruction sets. AUTO is the best the machine has. */
 enum { QN_ISA_AUTO = 0, QN_ISA_V3 = 3, QN_ISA_V4 = 4 };

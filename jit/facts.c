@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * facts.c: what generated code may rely on. Collects the facts of checked arguments under a policy, and fills the
- * argument block of a launch. Everything collected is in the key (key.c), so nothing is assumed that a later launch with
- * the same key does not have.
+ * facts.c: what generated code may rely on. Collects the facts of checked arguments under a policy,
+ * and fills the argument block of a launch. Everything collected is in the key (key.c), so nothing
+ * is assumed that a later launch with the same key does not have.
  *
- * Slots, in this order: for each parameter a view has its data pointer, then for each dimension the lower bound, the
- * extent, and for each digit the extent and the stride, each only if it is dynamic; a scalar has one slot unless it is
- * constant. The extent of the last digit of a dimension is never read and has no slot.
+ * Slots, in this order: for each parameter a view has its data pointer, then for each dimension the
+ * lower bound, the extent, and for each digit the extent and the stride, each only if it is
+ * dynamic; a scalar has one slot unless it is constant. The extent of the last digit of a dimension
+ * is never read and has no slot.
  */
 #include "jit/jit.h"
 
@@ -24,7 +25,8 @@ static qn_fact exact(int64_t value)
 /** A fact that is exact unless `is_dynamic`; then it takes the next slot. */
 static qn_fact fact_of(qn_facts *f, int64_t value, bool is_dynamic)
 {
-    return is_dynamic ? (qn_fact){.kind = QN_FACT_DYNAMIC, .slot = f->n_slots++, .value = 0} : exact(value);
+    return is_dynamic ? (qn_fact){.kind = QN_FACT_DYNAMIC, .slot = f->n_slots++, .value = 0}
+                      : exact(value);
 }
 
 /* ---------------------------------------------------------------- views */
@@ -47,10 +49,12 @@ static choice choice_of(const qn_policy *policy, int p)
     return c;
 }
 
-/** Is the stride left to the argument block? Strides 0 and 1 never are: they choose the kind of access. */
+/** Is the stride left to the argument block? Strides from -4 to 4 never are: they choose the kind of access (a
+ * splat, one vector, a reversed one, a few vectors and a permutation). */
 static bool is_stride_dynamic(choice c, int64_t stride)
 {
-    return stride != 0 && stride != 1 && (c.all_dynamic || c.extents != 0);
+    bool is_small = stride >= -4 && stride <= 4;
+    return !is_small && (c.all_dynamic || c.extents != 0);
 }
 
 static uint64_t divisor(uint64_t a, uint64_t b)
@@ -73,8 +77,10 @@ static int alignment_class(uint64_t bytes)
     return n;
 }
 
-/** Collects dimension d; *common is the common divisor in bytes of the data address and of the strides so far. */
-static void collect_dim(qn_facts *f, qn_dim_fact *out, const qn_view *v, int d, choice c, uint64_t *common)
+/** Collects dimension d; *common is the common divisor in bytes of the data address and of the
+ * strides so far. */
+static void collect_dim(qn_facts *f, qn_dim_fact *out, const qn_view *v, int d, choice c,
+                        uint64_t *common)
 {
     const qn_dim *dim = &v->layout.dim[d];
     bool is_extent_dynamic = (c.extents >> d & 1) != 0;
@@ -91,7 +97,8 @@ static void collect_dim(qn_facts *f, qn_dim_fact *out, const qn_view *v, int d, 
     out->n_digits = n;
     for (int i = 0; i < n; i++) {
         bool is_last = i + 1 == n;
-        bool is_single = is_last ? n == 1 && dim->extent == 1 && !is_extent_dynamic : digit[i].extent == 1;
+        bool is_single =
+            is_last ? n == 1 && dim->extent == 1 && !is_extent_dynamic : digit[i].extent == 1;
         int64_t stride = is_single ? 0 : digit[i].stride;
         qn_digit_fact *fact = &f->digit[f->n_digits++];
         fact->extent = exact(is_last ? 0 : digit[i].extent);
@@ -111,7 +118,8 @@ static void collect_view(qn_facts *f, qn_param_fact *out, const qn_view *v, choi
     out->align = alignment_class(common);
 }
 
-static void collect_scalar(qn_facts *f, qn_param_fact *out, int dtype, uint64_t bits, bool is_constant)
+static void collect_scalar(qn_facts *f, qn_param_fact *out, int dtype, uint64_t bits,
+                           bool is_constant)
 {
     out->is_constant = is_constant;
     out->slot = is_constant ? -1 : f->n_slots++;
@@ -120,7 +128,8 @@ static void collect_scalar(qn_facts *f, qn_param_fact *out, int dtype, uint64_t 
 
 /* ---------------------------------------------------------------- the domain */
 
-/** Whether a prologue instruction is known from exact facts alone; `known` has the answers for those before it. */
+/** Whether a prologue instruction is known from exact facts alone; `known` has the answers for
+ * those before it. */
 static bool is_known(const qn_kernel *k, const qn_facts *f, uint32_t i, const uint8_t *known)
 {
     const qn_inst *x = &k->inst[i];
@@ -136,7 +145,8 @@ static bool is_known(const qn_kernel *k, const qn_facts *f, uint32_t i, const ui
     return true;
 }
 
-/** Exact where everything that begin and end depend on is; else they are computed from the prologue and have no slot. */
+/** Exact where everything that begin and end depend on is; else they are computed from the prologue
+ * and have no slot. */
 static bool collect_domain(qn_facts *f, const qn_kernel *k, const qn_domain *domain)
 {
     uint8_t *known = qn__zalloc(k->body + 1, 1);
@@ -177,7 +187,8 @@ qn_status qn__facts_collect(const qn_kernel *k, const qn_arg *args, const qn_dom
                             const uint8_t *proved, const qn_options *o, const qn_policy *policy,
                             int isa, bool is_ordered, qn_facts *out, qn_error *err)
 {
-    qn_facts f = {.n_params = k->n_params, .n_dims = k->n_dims, .n_accesses = k->n_accesses, .isa = isa};
+    qn_facts f = {
+        .n_params = k->n_params, .n_dims = k->n_dims, .n_accesses = k->n_accesses, .isa = isa};
     f.checks = o ? o->checks : QN_CHECKS_REPORT;
     f.is_ordered = is_ordered;
     f.cache_class = DEFAULT_CACHE_CLASS;
@@ -193,7 +204,8 @@ qn_status qn__facts_collect(const qn_kernel *k, const qn_arg *args, const qn_dom
         if (k->param[p].rank >= 0)
             collect_view(&f, &f.param[p], args[p].view, choice_of(policy, p));
         else
-            collect_scalar(&f, &f.param[p], k->param[p].dtype, args[p].bits, policy && policy->constant_scalars);
+            collect_scalar(&f, &f.param[p], k->param[p].dtype, args[p].bits,
+                           policy && policy->constant_scalars);
     }
     if (!collect_domain(&f, k, domain)) {
         qn__facts_release(&f);
@@ -221,22 +233,31 @@ static void fill(const qn_fact *fact, int64_t value, int64_t *slots)
         slots[fact->slot] = value;
 }
 
-static void fill_view(const qn_facts *f, const qn_param_fact *param, const qn_view *v, int64_t *slots)
+static void fill_digits(const qn_facts *f, const qn_dim_fact *dim, const qn_layout *l, int d,
+                        int64_t *slots)
+{
+    qn_digit one;
+    int n;
+    const qn_digit *digit = qn__layout_dim_digits(l, d, &one, &n);
+    for (int i = 0; i < n; i++) {
+        fill(&f->digit[dim->first_digit + i].extent, digit[i].extent, slots);
+        fill(&f->digit[dim->first_digit + i].stride, digit[i].stride, slots);
+    }
+}
+
+static void fill_view(const qn_facts *f, const qn_param_fact *param, const qn_view *v,
+                      int64_t *slots)
 {
     slots[param->slot] = (int64_t)(intptr_t)v->data;
     for (int d = 0; d < v->layout.rank; d++) {
         const qn_dim_fact *dim = &param->dim[d];
+        const qn_digit_fact *first = &f->digit[dim->first_digit];
         fill(&dim->lower, v->layout.dim[d].lower, slots);
         fill(&dim->extent, v->layout.dim[d].extent, slots);
-        if (dim->n_digits == 0)
-            continue;
-        qn_digit one;
-        int n;
-        const qn_digit *digit = qn__layout_dim_digits(&v->layout, d, &one, &n);
-        for (int i = 0; i < n; i++) {
-            fill(&f->digit[dim->first_digit + i].extent, digit[i].extent, slots);
-            fill(&f->digit[dim->first_digit + i].stride, digit[i].stride, slots);
-        }
+        bool is_exact =
+            dim->n_digits == 0 || (dim->n_digits == 1 && first->stride.kind == QN_FACT_EXACT);
+        if (!is_exact)
+            fill_digits(f, dim, &v->layout, d, slots);
     }
 }
 

@@ -60,7 +60,7 @@ typedef struct qn_facts {
 
 /** How much of the arguments becomes constant. Bit d of a mask: dimension d of that parameter is dynamic. */
 typedef struct qn_policy {
-    bool all_dynamic;         /* every extent, stride, lower bound but unit and zero strides */
+    bool all_dynamic;         /* every extent, lower bound and stride but strides from -4 to 4 */
     const uint32_t *dynamic_extents; /* per parameter, may be NULL: extents (and the strides that follow) left dynamic */
     bool constant_scalars;
 } qn_policy;

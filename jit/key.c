@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * key.c: facts as canonical bytes, back, and as text. The bytes are written field by field, little endian, without
- * padding: 32-bit words for counts and choices, 64-bit words for values, and one byte for a small class. The same facts
- * give the same bytes, and what the bytes hold is all that generated code depends on besides the kernel.
+ * key.c: facts as canonical bytes, back, and as text. The bytes are written field by field, little
+ * endian, without padding: 32-bit words for counts and choices, 64-bit words for values, and one
+ * byte for a small class. The same facts give the same bytes, and what the bytes hold is all that
+ * generated code depends on besides the kernel.
  *
- * One list of fields serves both directions: a codec either appends to a text or takes from a byte string. Reading
- * trusts nothing: every number is checked, slots must count up in the order of facts.c, and nothing may be left over.
+ * One list of fields serves both directions: a codec either appends to a text or takes from a byte
+ * string. Reading trusts nothing: every number is checked, slots must count up in the order of
+ * facts.c, and nothing may be left over.
  */
 #include "jit/jit.h"
 
@@ -16,7 +18,8 @@
 
 enum { MAX_FACT_DIGITS = QN_MAX_PARAMS * QN_MAX_DIGITS };
 
-/** Writes to `out`, or reads [at, end) when `out` is NULL. `bad` names the first field that was refused. */
+/** Writes to `out`, or reads [at, end) when `out` is NULL. `bad` names the first field that was
+ * refused. */
 typedef struct codec {
     qn_text *out;
     const uint8_t *at, *end;
@@ -98,7 +101,8 @@ static void code_u8(codec *c, uint8_t *value, uint8_t high, const char *field)
 
 /* ---------------------------------------------------------------- facts */
 
-/** A fact: its kind, then the value of an exact one. The slot of a dynamic one follows from the order. */
+/** A fact: its kind, then the value of an exact one. The slot of a dynamic one follows from the
+ * order. */
 static void code_fact(codec *c, qn_fact *fact, bool has_slot, const char *field)
 {
     uint8_t kind = (uint8_t)fact->kind;
@@ -140,7 +144,8 @@ static void code_digits(codec *c, qn_facts *f, qn_dim_fact *dim)
         bool is_last = i + 1 == dim->n_digits;
         code_fact(c, &digit->extent, !is_last, "digit extent");
         code_fact(c, &digit->stride, true, "digit stride");
-        if (digit->extent.kind == QN_FACT_EXACT && (is_last ? digit->extent.value != 0 : digit->extent.value < 1))
+        if (digit->extent.kind == QN_FACT_EXACT &&
+            (is_last ? digit->extent.value != 0 : digit->extent.value < 1))
             refuse(c, "digit extent");
         if (is_last && digit->extent.kind != QN_FACT_EXACT)
             refuse(c, "digit extent");
@@ -153,7 +158,8 @@ static int32_t count_dims(const qn_param_fact *param)
     int32_t n = QN_MAX_RANK;
     for (; n > 0; n--) {
         const qn_dim_fact *dim = &param->dim[n - 1];
-        if (dim->n_digits || dim->lower.kind || dim->lower.value || dim->extent.kind || dim->extent.value)
+        if (dim->n_digits || dim->lower.kind || dim->lower.value || dim->extent.kind ||
+            dim->extent.value)
             break;
     }
     return n;
@@ -249,7 +255,8 @@ qn_status qn__key_decode(const void *key, size_t n, qn_facts *out, qn_error *err
         f.proved = qn__zalloc((size_t)f.n_accesses + 1, 1);
         if (!f.param || !f.digit || !f.proved) {
             qn__facts_release(&f);
-            return qn__fail(err, QN_ERR_MEMORY, "qn__key_decode: no memory for a key of %zu bytes", n);
+            return qn__fail(err, QN_ERR_MEMORY, "qn__key_decode: no memory for a key of %zu bytes",
+                            n);
         }
         code_rest(&c, &f);
     }
@@ -257,7 +264,8 @@ qn_status qn__key_decode(const void *key, size_t n, qn_facts *out, qn_error *err
         refuse(&c, c.at != c.end ? "end" : "counts");
     if (c.bad) {
         qn__facts_release(&f);
-        return qn__fail(err, QN_ERR_INTERNAL, "qn__key_decode: malformed key of %zu bytes: %s", n, c.bad);
+        return qn__fail(err, QN_ERR_INTERNAL, "qn__key_decode: malformed key of %zu bytes: %s", n,
+                        c.bad);
     }
     *out = f;
     return QN_OK;
@@ -306,7 +314,8 @@ static void print_param(qn_text *out, const qn_facts *f, int p, const char *name
             qn__text_add(out, "slot %" PRId32 "\n", param->slot);
         return;
     }
-    qn__text_add(out, "view %s: data slot %" PRId32 ", aligned to %d\n", name, param->slot, 1 << param->align);
+    qn__text_add(out, "view %s: data slot %" PRId32 ", aligned to %d\n", name, param->slot,
+                 1 << param->align);
     for (int d = 0; d < rank; d++)
         print_dim(out, f, &param->dim[d], d);
 }
@@ -316,8 +325,11 @@ static void print_plan(qn_text *out, const qn_plan_options *plan)
     const struct {
         const char *name;
         int32_t value;
-    } field[] = {{"lane_dim", plan->lane_dim}, {"width", plan->width},   {"unroll", plan->unroll},
-                 {"jam_dim", plan->jam_dim},   {"jam", plan->jam}};
+    } field[] = {{"lane_dim", plan->lane_dim},
+                 {"width", plan->width},
+                 {"unroll", plan->unroll},
+                 {"jam_dim", plan->jam_dim},
+                 {"jam", plan->jam}};
     for (size_t i = 0; i < sizeof field / sizeof field[0]; i++)
         if (field[i].value)
             qn__text_add(out, "plan %s: %" PRId32 "\n", field[i].name, field[i].value);
@@ -329,8 +341,11 @@ static void print_plan(qn_text *out, const qn_plan_options *plan)
 void qn__key_print(const qn_facts *f, const qn_kernel *k, qn_text *out)
 {
     static const char *const checks[] = {"report", "clamp", "none"};
-    qn__text_add(out, "isa: v%" PRId32 "\nchecks: %s\nordered: %s\ncache: 2^%" PRId32 " bytes\nslots: %" PRId32 "\n",
-                 f->isa, checks[f->checks], f->is_ordered ? "yes" : "no", f->cache_class, f->n_slots);
+    qn__text_add(out,
+                 "isa: v%" PRId32 "\nchecks: %s\nordered: %s\ncache: 2^%" PRId32
+                 " bytes\nslots: %" PRId32 "\n",
+                 f->isa, checks[f->checks], f->is_ordered ? "yes" : "no", f->cache_class,
+                 f->n_slots);
     print_plan(out, &f->plan);
     for (int d = 0; d < f->n_dims; d++) {
         qn__text_add(out, "domain %d: begin ", d);
@@ -342,7 +357,8 @@ void qn__key_print(const qn_facts *f, const qn_kernel *k, qn_text *out)
     for (int p = 0; p < f->n_params; p++) {
         char number[16];
         snprintf(number, sizeof number, "p%d", p);
-        print_param(out, f, p, k ? k->param[p].name : number, k ? k->param[p].rank : count_dims(&f->param[p]));
+        print_param(out, f, p, k ? k->param[p].name : number,
+                    k ? k->param[p].rank : count_dims(&f->param[p]));
     }
     for (uint32_t site = 0; site < f->n_accesses; site++)
         qn__text_add(out, "access %" PRIu32 ": %s\n", site, f->proved[site] ? "proved" : "checked");

@@ -209,6 +209,7 @@ static void finish_address(lower *g, address *x, const qn_param_fact *param, int
     }
     if (x->lanes || (x->lane_bytes && x->lane_bytes != bytes && x->lane_bytes != -bytes)) {
         x->kind = ADDRESS_LANES;
+        x->stride = x->lanes || x->lane_bytes % bytes ? 0 : x->lane_bytes / bytes;
         if (x->lane_bytes)
             add_lanes(g, x, qn__lanes(g, g->i64, x->lane_bytes), 1, NULL);
     } else {

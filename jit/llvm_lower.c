@@ -99,11 +99,19 @@ static void loop_jammed(lower *g, const span *spans, int at)
     loop_over(g, spans, at, (span){middle, s.high}, 1, true);
 }
 
-/** Vectors under a mask: lanes below high. */
+static void clear_masks(lower *g)
+{
+    memset(g->mask, 0, sizeof g->mask);
+    memset(g->tail_mask, 0, sizeof g->tail_mask);
+}
+
+/** Vectors of half the width under a mask: lanes below high. (Half a register seldom crosses a cache line, a whole one
+ *  nearly always does, and on average no more vectors are needed.) */
 static void masked_rest(lower *g, const span *spans, int at, span s)
 {
     loop l;
-    int width = g->width;
+    int width = g->width >= 8 ? g->width / 2 : g->width;
+    g->width = width;
     LLVMValueRef n = LLVMBuildSub(g->b, s.high, s.low, ""), most = qn__const_i64(g, width);
     LLVMValueRef up = LLVMBuildAdd(g->b, n, qn__const_i64(g, width - 1), "");
     LLVMValueRef rounded = LLVMBuildAnd(g->b, up, qn__const_i64(g, -(int64_t)width), "");
@@ -119,26 +127,67 @@ static void masked_rest(lower *g, const span *spans, int at, span s)
     FOR_PARTS(g, p)
         g->mask[p] = g->tail_mask[p] = mask;
     emit_loops(g, spans, at + 1);
-    memset(g->mask, 0, sizeof g->mask);
-    memset(g->tail_mask, 0, sizeof g->tail_mask);
+    clear_masks(g);
     qn__loop_close(g, &l, NULL, NULL);
 }
+
+/** `n` iterations from `low` on in one vector of `width` >= n lanes; those beyond are masked. */
+static void known_vector(lower *g, const span *spans, int at, int64_t low, int width, int64_t n)
+{
+    LLVMValueRef lane[64];
+    g->width = width;
+    for (int l = 0; l < width; l++)
+        lane[l] = LLVMConstInt(g->i1, l < n, false);
+    if (n < width)
+        FOR_PARTS(g, p)
+            g->mask[p] = g->tail_mask[p] = LLVMConstVector(lane, (unsigned)width);
+    loop_over(g, spans, at, (span){qn__const_i64(g, low), qn__const_i64(g, low + width)}, width, false);
+    clear_masks(g);
+}
+
+/** What is left when its number is known: whole vectors, then narrower ones. A wide vector under a mask would touch two
+ *  cache lines at each access; without AVX-512 masked stores are slow, so there the rest is cut into powers of two. */
+static void known_rest(lower *g, const span *spans, int at, int64_t low, int64_t high)
+{
+    int width = g->p->width;
+    int64_t whole = (high - low) / width * width;
+    if (whole)
+        loop_over(g, spans, at, (span){qn__const_i64(g, low), qn__const_i64(g, low + whole)}, width, true);
+    low += whole;
+    while (low < high) {
+        int64_t n = high - low, fits = 1;
+        while (fits * 2 <= n)
+            fits *= 2;
+        bool is_whole = fits == n || g->p->remainder != QN_REMAINDER_MASK;
+        int64_t taken = is_whole ? fits : n;
+        known_vector(g, spans, at, low, (int)(is_whole ? fits : 2 * fits), taken);
+        low += taken;
+    }
+}
+
+/** Bodies above this size are emitted once more, not several times. */
+enum { SMALL_BODY = 64 };
 
 static void loop_lanes(lower *g, const span *spans, int at)
 {
     span s = spans[at];
-    int64_t step = (int64_t)g->p->width * g->p->unroll;
+    int64_t step = (int64_t)g->p->width * g->p->unroll, low, high;
     bool has_rest = g->p->remainder != QN_REMAINDER_NONE;
     LLVMValueRef middle = has_rest ? whole_steps(g, s, step) : s.high;
+    bool is_known = qn__is_const(middle, &low) && qn__is_const(s.high, &high);
     g->width = g->p->width;
     g->unroll = g->p->unroll;
     loop_over(g, spans, at, (span){s.low, middle}, step, has_rest);
     g->unroll = 1;
-    if (g->p->remainder == QN_REMAINDER_MASK)
+    if (has_rest && is_known && g->k->n_insts - g->k->body <= SMALL_BODY) {
+        known_rest(g, spans, at, low, high);
+    } else if (g->p->remainder == QN_REMAINDER_MASK) {
         masked_rest(g, spans, at, (span){middle, s.high});
-    g->width = 1;
-    if (g->p->remainder == QN_REMAINDER_SCALAR)
+    } else if (has_rest) {
+        g->width = 1;
         loop_over(g, spans, at, (span){middle, s.high}, 1, true);
+    }
+    g->width = 1;
 }
 
 static void emit_loops(lower *g, const span *spans, int at)

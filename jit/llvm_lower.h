@@ -149,6 +149,7 @@ typedef struct address {
     int kind, level;
     LLVMValueRef pointer; /* of lane 0 */
     LLVMValueRef lanes;   /* <width x i64> byte offsets from pointer; ADDRESS_LANES only */
+    int64_t stride;       /* elements from lane to lane, 0 if not a known constant */
     /* while building */
     term term[MOST_TERMS];
     int n_terms;

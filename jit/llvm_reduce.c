@@ -396,6 +396,9 @@ static void lanes_striped(lower *g, const reduction *r, LLVMValueRef *acc)
 static int64_t count_points(const lower *g, const reduction *r)
 {
     int64_t n = 1, b, e;
+    for (int m = 0; m < r->n_dims; m++) /* one known to be empty is enough */
+        if (qn__is_const(g->begin[r->dim[m]], &b) && qn__is_const(g->end[r->dim[m]], &e) && b == e)
+            return 0;
     for (int m = 0; m < r->n_dims; m++) {
         int d = r->dim[m];
         if (!qn__is_const(g->begin[d], &b) || !qn__is_const(g->end[d], &e) || __builtin_mul_overflow(n, e - b, &n))

@@ -393,13 +393,14 @@ LLVMValueRef qn__vector(lower *g, uint32_t i, int p)
     if (shape == QN_UNIFORM)
         return all;
     int64_t step = g->a.affine[i].coef[g->p->lane_dim];
-    LLVMValueRef found = qn__memo_find(g, MEMO_LINEAR, v, NULL, step, NULL);
+    LLVMValueRef width = LLVMConstInt(g->i32, (unsigned long long)g->width, false);
+    LLVMValueRef found = qn__memo_find(g, MEMO_LINEAR, v, width, step, NULL);
     if (found)
         return found;
     place here;
     int at = qn__seek(g, g->value[i].level, &here);
     found = LLVMBuildAdd(g->b, all, qn__lanes(g, g->i64, step), "");
     qn__unseek(g, &here);
-    qn__memo_add(g, MEMO_LINEAR, v, NULL, step, at, found);
+    qn__memo_add(g, MEMO_LINEAR, v, width, step, at, found);
     return found;
 }

@@ -17,6 +17,8 @@ enum { WIDEST_V3 = 256, WIDEST_V4 = 512, MOST_PARTS = 32 };
 #define COST_UNIT 1.0
 #define COST_SPLAT 0.25
 #define COST_REVERSED 1.3
+#define COST_SPREAD 1.5 /* for each of the |stride| vectors that hold the lanes, stride 2 to 4 */
+#define SMALL_STRIDE 4
 #define COST_GATHER 6.0
 #define COST_SCATTER 8.0
 /* A vector step over fewer iterations than this wastes most of its lanes. */
@@ -135,6 +137,8 @@ static double access_cost(const planner *s, uint32_t i, int d)
         return is_load ? COST_SPLAT : COST_SCATTER;
     if (stride == -1)
         return is_load ? COST_REVERSED : 2 * COST_REVERSED;
+    if (stride >= -SMALL_STRIDE && stride <= SMALL_STRIDE)
+        return (is_load ? 1 : 2) * COST_SPREAD * (double)(stride < 0 ? -stride : stride);
     return is_load ? COST_GATHER : COST_SCATTER;
 }
 

@@ -2,11 +2,11 @@
 /*
  * arena.c: memory for code, see arena.h. Two kinds of slabs:
  *
- *   plain  private anonymous pages, read-write; the pages of a blob become read-execute by one mprotect, and writable
- *          again only when they are used anew, which is after every blob on them is dead
- *   dual   a memory file mapped twice, read-write here and read-execute there, for systems that refuse the former (W^X
- *          policies). Its pages are not used anew before the whole slab is free, because no mprotect then tells the
- *          other processors that the code has changed
+ *   plain  private anonymous pages, read-write; the pages of a blob become read-execute by one
+ * mprotect, and writable again only when they are used anew, which is after every blob on them is
+ * dead dual   a memory file mapped twice, read-write here and read-execute there, for systems that
+ * refuse the former (W^X policies). Its pages are not used anew before the whole slab is free,
+ * because no mprotect then tells the other processors that the code has changed
  *
  * A slab that is free goes back to the system unless it is the only one.
  */
@@ -31,7 +31,8 @@ struct qn_slab {
 
 /* ---------------------------------------------------------------- slabs */
 
-/** Maps a fresh memory file twice; false leaves errno. With `slab` addresses set, it replaces those mappings. */
+/** Maps a fresh memory file twice; false leaves errno. With `slab` addresses set, it replaces those
+ * mappings. */
 static bool map_dual(struct qn_slab *s)
 {
     size_t bytes = (size_t)s->n_pages * PAGE_BYTES;
@@ -81,15 +82,16 @@ static qn_status add_slab(qn_arena *a, uint32_t n_pages, struct qn_slab **out, q
     n_pages = n_pages < SLAB_PAGES ? SLAB_PAGES : n_pages;
     struct qn_slab *s = qn__zalloc(1, sizeof *s + n_pages);
     if (!s)
-        return qn__fail(err, QN_ERR_MEMORY, "qn__arena_add: no memory for a slab of %u pages", n_pages);
+        return qn__fail(err, QN_ERR_MEMORY, "qn__arena_add: no memory for a slab of %u pages",
+                        n_pages);
     s->n_pages = n_pages;
     s->is_dual = a->is_dual;
     if (s->is_dual ? !map_dual(s) : !map_plain(s)) {
         int reason = errno;
         qn__free(s);
         bool is_denied = a->is_dual && reason != ENOMEM && reason != EMFILE && reason != ENFILE;
-        return qn__fail(err, is_denied ? QN_ERR_EXEC_DENIED : QN_ERR_MEMORY, "qn__arena_add: mapping %u pages: %s",
-                        n_pages, strerror(reason));
+        return qn__fail(err, is_denied ? QN_ERR_EXEC_DENIED : QN_ERR_MEMORY,
+                        "qn__arena_add: mapping %u pages: %s", n_pages, strerror(reason));
     }
     s->next = a->first;
     a->first = s;
@@ -135,7 +137,8 @@ static bool place(struct qn_slab *s, uint32_t first, uint32_t n, const void *cod
     return true;
 }
 
-static qn_status add_here(qn_arena *a, const void *code, size_t n_bytes, qn_blob *out, qn_error *err)
+static qn_status add_here(qn_arena *a, const void *code, size_t n_bytes, qn_blob *out,
+                          qn_error *err)
 {
     uint32_t n = (uint32_t)((n_bytes + PAGE_BYTES - 1) / PAGE_BYTES), first = 0;
     struct qn_slab *s = a->first;
@@ -153,7 +156,8 @@ static qn_status add_here(qn_arena *a, const void *code, size_t n_bytes, qn_blob
     if (!place(s, first, n, code, n_bytes))
         return qn__fail(err, errno == ENOMEM ? QN_ERR_MEMORY : QN_ERR_EXEC_DENIED,
                         "qn__arena_add: making %u pages executable: %s", n, strerror(errno));
-    *out = (qn_blob){s, first, n, s->executable + (size_t)first * PAGE_BYTES, (size_t)n * PAGE_BYTES};
+    *out =
+        (qn_blob){s, first, n, s->executable + (size_t)first * PAGE_BYTES, (size_t)n * PAGE_BYTES};
     return QN_OK;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cache.c: the two levels of cache.h as hash tables with chains, and their bound. Hashes find, full comparisons decide.
- * Entries borrow functions, so a function leaves the cache together with its places in all entries.
+ * cache.c: the two levels of cache.h as hash tables with chains, and their bound. Hashes find, full
+ * comparisons decide. Entries borrow functions, so a function leaves the cache together with its
+ * places in all entries.
  */
 #include "runtime/cache.h"
 
@@ -94,7 +95,8 @@ static void forget_kernel(qn_cache *c, qn_known_kernel *known)
     while (*link != known)
         link = &(*link)->next;
     *link = known->next;
-    c->bytes -= (int64_t)(sizeof *known + ((size_t)known->kernel->n_params + 1) * sizeof *known->last);
+    c->bytes -=
+        (int64_t)(sizeof *known + ((size_t)known->kernel->n_params + 1) * sizeof *known->last);
     qn_kernel_release(known->kernel);
     qn__free(known->last);
     qn__free(known);
@@ -150,14 +152,16 @@ static uint64_t hash_function(const qn_kernel *k, const qn_text *key, int loader
     return qn__hash(key->data, key->n, k->hash + (uint64_t)loader);
 }
 
-qn_function *qn__cache_function(const qn_cache *c, const qn_kernel *k, const qn_text *key, int loader)
+qn_function *qn__cache_function(const qn_cache *c, const qn_kernel *k, const qn_text *key,
+                                int loader)
 {
     uint64_t hash = hash_function(k, key, loader);
     qn_function *f = c->functions[bucket_of(hash, QN_FUNCTION_BUCKETS)];
     for (; f; f = f->next) {
         const qn_kernel *own = f->kernel;
         if (f->hash == hash && f->loader == loader && f->key.n == key->n &&
-            memcmp(f->key.data, key->data, key->n) == 0 && own->canonical_bytes == k->canonical_bytes &&
+            memcmp(f->key.data, key->data, key->n) == 0 &&
+            own->canonical_bytes == k->canonical_bytes &&
             memcmp(own->canonical, k->canonical, k->canonical_bytes) == 0)
             return f;
     }
@@ -177,8 +181,10 @@ void qn__cache_add_function(qn_cache *c, qn_function *f)
 void qn__cache_weigh(qn_cache *c, qn_function *f)
 {
     const qn_facts *facts = &f->facts;
-    f->bytes = (int64_t)(sizeof *f + f->key.capacity + f->plan.capacity + f->blob.bytes + f->kernel->canonical_bytes +
-                         (size_t)facts->n_params * sizeof *facts->param + (size_t)facts->n_digits * sizeof *facts->digit);
+    f->bytes =
+        (int64_t)(sizeof *f + f->key.capacity + f->plan.capacity + f->blob.bytes +
+                  f->kernel->canonical_bytes + (size_t)facts->n_params * sizeof *facts->param +
+                  (size_t)facts->n_digits * sizeof *facts->digit);
     c->bytes += f->bytes;
     c->code_bytes += (int64_t)f->blob.bytes;
     c->n_functions++;

@@ -2,8 +2,9 @@
 /*
  * cache.h: what a context knows of kernels it has met, in two levels, both bounded by bytes.
  *
- * (1) entries: the exact description of some arguments -> domain, byte ranges and code. A hit needs nothing else.
- * (2) functions: kernel text, key and loader -> code. Counted, so that running code is never freed.
+ * (1) entries: the exact description of some arguments -> domain, byte ranges and code. A hit needs
+ * nothing else. (2) functions: kernel text, key and loader -> code. Counted, so that running code
+ * is never freed.
  *
  * The caller holds the lock of the context, except where it says otherwise.
  */
@@ -46,7 +47,8 @@ typedef struct qn_description {
     uint64_t word[QN_DESCRIPTION_WORDS];
 } qn_description;
 
-/** A function for arguments without or with an overlap that needs iteration order; NULL and ready: the interpreter. */
+/** A function for arguments without or with an overlap that needs iteration order; NULL and ready:
+ * the interpreter. */
 typedef struct qn_choice {
     bool is_ready;
     qn_function *function; /* borrowed from level 2 */
@@ -65,7 +67,7 @@ typedef struct qn_span {
 } qn_span;
 
 typedef struct qn_known_args {
-    struct qn_known_args *next;        /* in a bucket */
+    struct qn_known_args *next; /* in a bucket */
     struct qn_known_args *next_of_kernel;
     struct qn_known_kernel *kernel;
     uint64_t hash;
@@ -83,15 +85,15 @@ typedef struct qn_known_args {
 typedef struct qn_known_kernel {
     struct qn_known_kernel *next; /* in a bucket */
     qn_kernel *kernel;
-    uint32_t scalars[2];  /* scalar parameters that decide the domain */
+    uint32_t scalars[2]; /* scalar parameters that decide the domain */
     qn_known_args *args;
     uint64_t last_use;
     /* policy */
     int n_exact;
-    bool has_last; /* below: of the last compile */
-    bool has_odd_changes;                  /* something else than extents and the strides of a dense layout varied */
-    uint32_t varied[QN_MAX_PARAMS];        /* extents that varied, by dimension */
-    qn_layout *last;                       /* [n_params], without digit tables */
+    bool has_last;        /* below: of the last compile */
+    bool has_odd_changes; /* something else than extents and the strides of a dense layout varied */
+    uint32_t varied[QN_MAX_PARAMS]; /* extents that varied, by dimension */
+    qn_layout *last;                /* [n_params], without digit tables */
 } qn_known_kernel;
 
 enum { QN_ARG_BUCKETS = 4096, QN_KERNEL_BUCKETS = 512, QN_FUNCTION_BUCKETS = 1024 };
@@ -114,14 +116,16 @@ qn_known_args *qn__cache_args(qn_cache *c, const qn_known_kernel *known, const q
 /** A new entry with room for spans and pairs; NULL without memory. */
 qn_known_args *qn__cache_add_args(qn_cache *c, qn_known_kernel *known, const qn_description *d,
                                   uint32_t n_pairs);
-qn_function *qn__cache_function(const qn_cache *c, const qn_kernel *k, const qn_text *key, int loader);
+qn_function *qn__cache_function(const qn_cache *c, const qn_kernel *k, const qn_text *key,
+                                int loader);
 /** Adds a function that is being built; the cache holds a reference. */
 void qn__cache_add_function(qn_cache *c, qn_function *f);
 /** Counts the bytes of a function that is now ready. */
 void qn__cache_weigh(qn_cache *c, qn_function *f);
 /** Removes a function and its place in all entries; it waits in `dropped`. */
 void qn__cache_remove(qn_cache *c, qn_function *f);
-/** Removes what was not used longest until the bound holds; `keep` stays. Returns the number of functions removed. */
+/** Removes what was not used longest until the bound holds; `keep` stays. Returns the number of
+ * functions removed. */
 int qn__cache_evict(qn_cache *c, int64_t bound, const qn_function *keep);
 /** Empties the cache; functions wait in `dropped`. */
 void qn__cache_clear(qn_cache *c);
@@ -131,8 +135,10 @@ void qn__cache_forked(qn_cache *c);
 
 /** Gives up the references of removed functions. The lock is not held. */
 void qn__cache_sweep(qn_context *c);
-/** A new function that is being built, with one reference; NULL without memory. On success the key is taken over. */
-qn_function *qn__function_new(qn_context *c, const qn_kernel *k, qn_text *key, qn_facts *facts, int loader);
+/** A new function that is being built, with one reference; NULL without memory. On success the key
+ * is taken over. */
+qn_function *qn__function_new(qn_context *c, const qn_kernel *k, qn_text *key, qn_facts *facts,
+                              int loader);
 void qn__function_retain(qn_function *f);
 
 #endif

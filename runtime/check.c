@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check.c: everything that is checked before a launch, once per new description of arguments: options; number, kind,
- * dtype and rank of arguments; data, alignment and space; traits; that stores cannot collide; the domain; overlap.
+ * check.c: everything that is checked before a launch, once per new description of arguments:
+ * options; number, kind, dtype and rank of arguments; data, alignment and space; traits; that
+ * stores cannot collide; the domain; overlap.
  */
 #include "runtime/launch.h"
 
@@ -12,8 +13,8 @@ enum { WHO_BYTES = 160, CACHE_LINE = 64 };
 /** What stands before a message about argument i. */
 static const char *name_argument(const qn_launch_state *l, int i, char *out)
 {
-    snprintf(out, WHO_BYTES, "%s: kernel \"%.40s\": argument %d (%.40s)", l->who, l->kernel->name, i,
-             l->kernel->param[i].name);
+    snprintf(out, WHO_BYTES, "%s: kernel \"%.40s\": argument %d (%.40s)", l->who, l->kernel->name,
+             i, l->kernel->param[i].name);
     return out;
 }
 
@@ -42,23 +43,27 @@ static qn_status check_options(const qn_launch_state *l, qn_error *err)
     };
     for (size_t i = 0; i < sizeof field / sizeof field[0]; i++)
         if (field[i].value < field[i].low || field[i].value > field[i].high)
-            return qn__fail(err, QN_ERR_ARGUMENT, "%s: option %s: %lld not in [%lld,%lld]", l->who, field[i].name,
-                            (long long)field[i].value, (long long)field[i].low, (long long)field[i].high);
+            return qn__fail(err, QN_ERR_ARGUMENT, "%s: option %s: %lld not in [%lld,%lld]", l->who,
+                            field[i].name, (long long)field[i].value, (long long)field[i].low,
+                            (long long)field[i].high);
     if (o->isa != QN_ISA_AUTO && o->isa != QN_ISA_V3 && o->isa != QN_ISA_V4)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: option isa: %d is none of 0, 3, 4", l->who, o->isa);
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: option isa: %d is none of 0, 3, 4", l->who,
+                        o->isa);
     if (o->plan.width & (o->plan.width - 1))
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: option plan.width: %d is no power of two", l->who, o->plan.width);
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: option plan.width: %d is no power of two",
+                        l->who, o->plan.width);
     for (int d = 0; d < QN_MAX_RANK; d++)
         if (o->plan.order[d] < 0 || o->plan.order[d] > l->kernel->n_dims)
-            return qn__fail(err, QN_ERR_ARGUMENT, "%s: option plan.order[%d]: %d not in [0,%d]", l->who, d,
-                            o->plan.order[d], l->kernel->n_dims);
+            return qn__fail(err, QN_ERR_ARGUMENT, "%s: option plan.order[%d]: %d not in [0,%d]",
+                            l->who, d, o->plan.order[d], l->kernel->n_dims);
     return QN_OK;
 }
 
 static qn_status take_options(qn_launch_state *l, const qn_options *o, qn_error *err)
 {
     l->options = (qn_options){.bytes = sizeof l->options};
-    qn_status status = o ? qn__copy_options(l->who, o, o->bytes, &l->options, sizeof l->options, err) : QN_OK;
+    qn_status status =
+        o ? qn__copy_options(l->who, o, o->bytes, &l->options, sizeof l->options, err) : QN_OK;
     if (status == QN_OK)
         status = check_options(l, err);
     if (status == QN_OK && l->options.executor == QN_EXECUTOR_DEFAULT)
@@ -76,10 +81,11 @@ static qn_status check_scalar(const qn_launch_state *l, int i, qn_error *err)
     const char *dtype = qn_dtype_name(l->kernel->param[i].dtype);
     char who[WHO_BYTES];
     if (arg->view)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: is a view, expected a scalar of %s", name_argument(l, i, who), dtype);
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: is a view, expected a scalar of %s",
+                        name_argument(l, i, who), dtype);
     if (arg->dtype != l->kernel->param[i].dtype)
-        return qn__fail(err, QN_ERR_DTYPE, "%s: scalar of %s, expected %s", name_argument(l, i, who),
-                        qn_dtype_name(arg->dtype), dtype);
+        return qn__fail(err, QN_ERR_DTYPE, "%s: scalar of %s, expected %s",
+                        name_argument(l, i, who), qn_dtype_name(arg->dtype), dtype);
     return QN_OK;
 }
 
@@ -91,12 +97,15 @@ static qn_status check_traits(const qn_launch_state *l, int i, const char *who, 
     const char *label = v->label ? v->label : "(no label)";
     uint32_t traits = v->traits | param->traits;
     if (v->traits & QN_READ_ONLY && param->is_written)
-        return qn__fail(err, QN_ERR_READ_ONLY, "%s: view \"%.60s\" is read-only and the kernel writes it", who, label);
+        return qn__fail(err, QN_ERR_READ_ONLY,
+                        "%s: view \"%.60s\" is read-only and the kernel writes it", who, label);
     if (v->traits & QN_ATOMIC && !(param->traits & QN_ATOMIC))
-        return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: view \"%.60s\" is atomic and the parameter is not declared so", who,
+        return qn__fail(err, QN_ERR_UNSUPPORTED,
+                        "%s: view \"%.60s\" is atomic and the parameter is not declared so", who,
                         label);
     if (traits & QN_ALIGNED && (uintptr_t)v->data % CACHE_LINE)
-        return qn__fail(err, QN_ERR_ALIGNMENT, "%s: view \"%.60s\" claims alignment to %d bytes, data is %p", who, label,
+        return qn__fail(err, QN_ERR_ALIGNMENT,
+                        "%s: view \"%.60s\" claims alignment to %d bytes, data is %p", who, label,
                         (int)CACHE_LINE, v->data);
     return QN_OK;
 }
@@ -108,8 +117,8 @@ static qn_status check_view(const qn_launch_state *l, const qn_usage *usage, int
     char who[WHO_BYTES];
     name_argument(l, i, who);
     if (!v && l->args[i].dtype != QN_VOID)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: is a scalar, expected a view of %s and rank %d", who,
-                        qn_dtype_name(param->dtype), param->rank);
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: is a scalar, expected a view of %s and rank %d",
+                        who, qn_dtype_name(param->dtype), param->rank);
     qn_status status = qn__view_check(v, who, err);
     if (status)
         return status;
@@ -118,11 +127,12 @@ static qn_status check_view(const qn_launch_state *l, const qn_usage *usage, int
         return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%.60s\": dtype %s, expected %s", who, label,
                         qn_dtype_name(v->dtype), qn_dtype_name(param->dtype));
     if (v->layout.rank != param->rank)
-        return qn__fail(err, QN_ERR_RANK, "%s: view \"%.60s\": rank %d, expected %d", who, label, v->layout.rank,
-                        param->rank);
+        return qn__fail(err, QN_ERR_RANK, "%s: view \"%.60s\": rank %d, expected %d", who, label,
+                        v->layout.rank, param->rank);
     if (v->space != QN_SPACE_HOST)
-        return qn__fail(err, QN_ERR_SPACE, "%s: view \"%.60s\": space %s is not accessible to this executor", who, label,
-                        qn_space_name(v->space));
+        return qn__fail(err, QN_ERR_SPACE,
+                        "%s: view \"%.60s\": space %s is not accessible to this executor", who,
+                        label, qn_space_name(v->space));
     status = check_traits(l, i, who, err);
     if (status)
         return status;
@@ -130,7 +140,8 @@ static qn_status check_view(const qn_launch_state *l, const qn_usage *usage, int
         char layout[200];
         qn_layout_print(&v->layout, layout, sizeof layout);
         return qn__fail(err, QN_ERR_NOT_INJECTIVE,
-                        "%s: view \"%.60s\": the kernel stores to it, and its layout %s may map two indices to one element",
+                        "%s: view \"%.60s\": the kernel stores to it, and its layout %s may map "
+                        "two indices to one element",
                         who, label, layout);
     }
     return QN_OK;
@@ -140,14 +151,17 @@ static qn_status check_arguments(const qn_launch_state *l, qn_error *err)
 {
     const qn_kernel *k = l->kernel;
     if (l->n != k->n_params)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: kernel \"%.60s\": %d arguments for %d parameters", l->who, k->name,
+        return qn__fail(err, QN_ERR_ARGUMENT,
+                        "%s: kernel \"%.60s\": %d arguments for %d parameters", l->who, k->name,
                         l->n, k->n_params);
     if (!l->args && l->n > 0)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: kernel \"%.60s\": args is NULL", l->who, k->name);
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: kernel \"%.60s\": args is NULL", l->who,
+                        k->name);
     qn_usage usage;
     qn__usage_collect(k, &usage);
     for (int i = 0; i < l->n; i++) {
-        qn_status status = k->param[i].rank < 0 ? check_scalar(l, i, err) : check_view(l, &usage, i, err);
+        qn_status status =
+            k->param[i].rank < 0 ? check_scalar(l, i, err) : check_view(l, &usage, i, err);
         if (status)
             return status;
     }
@@ -171,7 +185,8 @@ static qn_status find_domain(qn_launch_state *l, qn_error *err)
         return status;
     l->n_iterations = 1;
     for (int d = 0; d < l->kernel->n_dims; d++)
-        if (__builtin_mul_overflow(l->n_iterations, l->domain.end[d] - l->domain.begin[d], &l->n_iterations))
+        if (__builtin_mul_overflow(l->n_iterations, l->domain.end[d] - l->domain.begin[d],
+                                   &l->n_iterations))
             l->n_iterations = INT64_MAX;
     return QN_OK;
 }
@@ -179,7 +194,8 @@ static qn_status find_domain(qn_launch_state *l, qn_error *err)
 qn_status qn__launch_check(qn_launch_state *l, const qn_options *o, qn_error *err)
 {
     if (!l->context || !l->kernel)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: %s is NULL", l->who, l->context ? "kernel" : "context");
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: %s is NULL", l->who,
+                        l->context ? "kernel" : "context");
     qn_status status = take_options(l, o, err);
     if (status == QN_OK)
         status = check_arguments(l, err);

@@ -2,10 +2,10 @@
 /*
  * compile.c: the compile threads, see compile.h. Obligations, all under the lock of the context:
  *
- * (1) A job belongs to the one who waits and to the thread that runs it; the last of the two frees it.
- * (2) A thread that is given up is detached, no longer listed, and holds a reference of the context; when it comes back it
- *     touches nothing but its job and that reference.
- * (3) The code generator is called without the lock.
+ * (1) A job belongs to the one who waits and to the thread that runs it; the last of the two frees
+ * it. (2) A thread that is given up is detached, no longer listed, and holds a reference of the
+ * context; when it comes back it touches nothing but its job and that reference. (3) The code
+ * generator is called without the lock.
  */
 #define _GNU_SOURCE
 #include "runtime/context.h"
@@ -108,14 +108,15 @@ static void give_up(qn_context *c, qn_job *job, const qn_error *error)
     disable(c, error);
 }
 
-/** Called by the code generator on its thread; must not return. Locks inside it may be held for ever, so the thread is
- *  parked, not ended. */
+/** Called by the code generator on its thread; must not return. Locks inside it may be held for
+ * ever, so the thread is parked, not ended. */
 static void on_fatal(void *arg, const char *reason)
 {
     qn_worker *w = arg;
     qn_context *c = w->context;
     qn_error error = {0};
-    qn__fail(&error, QN_ERR_CODEGEN_FATAL, "qn__compile: fatal error of the code generator: %s", reason);
+    qn__fail(&error, QN_ERR_CODEGEN_FATAL, "qn__compile: fatal error of the code generator: %s",
+             reason);
     qn__lock(c);
     if (!w->is_given_up)
         give_up(c, w->job, &error);
@@ -126,7 +127,8 @@ static void on_fatal(void *arg, const char *reason)
 
 /* ---------------------------------------------------------------- threads */
 
-/** Loads the code generator, once per context. Called with the lock held, which is given up meanwhile. */
+/** Loads the code generator, once per context. Called with the lock held, which is given up
+ * meanwhile. */
 static void load_provider(qn_context *c)
 {
     qn_compiler *compiler = &c->compiler;
@@ -223,7 +225,9 @@ static void end_thread_state(qn_worker *w, qn_provider_function provider)
 {
     if (!provider || !w->thread_state)
         return;
-    qn_request r = {.bytes = sizeof r, .build_id = QN_BUILD_ID, .kind = QN_REQUEST_THREAD_END,
+    qn_request r = {.bytes = sizeof r,
+                    .build_id = QN_BUILD_ID,
+                    .kind = QN_REQUEST_THREAD_END,
                     .thread_state = &w->thread_state};
     provider(&r);
 }
@@ -297,7 +301,8 @@ static qn_job *new_job(const qn_kernel *k, const qn_text *key, int loader, uint3
     job->loader = loader;
     job->texts = texts;
     if (k)
-        job->kernel = qn_kernel_retain((qn_kernel *)(uintptr_t)k); /* only its reference count changes */
+        job->kernel =
+            qn_kernel_retain((qn_kernel *)(uintptr_t)k); /* only its reference count changes */
     if (key)
         qn__text_bytes(&job->key, key->data, key->n);
     if (!job->key.failed)
@@ -338,7 +343,8 @@ static void wait_for(qn_context *c, qn_job *job)
         double deadline = deadline_of(c, job);
         if (qn__now_ms() >= deadline) {
             qn_error error = {0};
-            qn__fail(&error, QN_ERR_COMPILE_TIMEOUT, "qn__compile: kernel \"%s\": no code after %d ms", job->kernel->name,
+            qn__fail(&error, QN_ERR_COMPILE_TIMEOUT,
+                     "qn__compile: kernel \"%s\": no code after %d ms", job->kernel->name,
                      c->options.compile_ms);
             if (job->worker)
                 give_up(c, job, &error);
@@ -352,8 +358,8 @@ static void wait_for(qn_context *c, qn_job *job)
     }
 }
 
-qn_status qn__compile(qn_context *c, const qn_kernel *k, const qn_text *key, int loader, uint32_t texts,
-                      qn_compiled *out, qn_error *err)
+qn_status qn__compile(qn_context *c, const qn_kernel *k, const qn_text *key, int loader,
+                      uint32_t texts, qn_compiled *out, qn_error *err)
 {
     qn_job *job = new_job(k, key, loader, texts);
     if (!job)
@@ -393,7 +399,10 @@ void qn__compile_free(qn_context *c, void *orc_handle)
     qn__unlock(c);
     if (!provider)
         return;
-    qn_request r = {.bytes = sizeof r, .build_id = QN_BUILD_ID, .kind = QN_REQUEST_FREE, .orc_handle = orc_handle};
+    qn_request r = {.bytes = sizeof r,
+                    .build_id = QN_BUILD_ID,
+                    .kind = QN_REQUEST_FREE,
+                    .orc_handle = orc_handle};
     provider(&r);
 }
 
@@ -440,7 +449,8 @@ void qn__compiler_forked(qn_context *c)
     bool was_inside = compiler->provider == QN_PROVIDER_LOADING;
     for (qn_worker *w = compiler->workers; w; w = w->next)
         was_inside |= w->job != NULL;
-    /* Threads, jobs and their memory stay behind: nothing may be freed that a lost thread was using. */
+    /* Threads, jobs and their memory stay behind: nothing may be freed that a lost thread was
+     * using. */
     compiler->workers = NULL;
     compiler->first = NULL;
     compiler->last = &compiler->first;

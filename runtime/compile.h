@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compile.h: the compile threads of a context and the code generator that they load. The code generator runs only on
- * these threads, which have large stacks; whoever wants code waits, with a time limit. A thread that does not come back
- * in time, or that met a fatal error, is given up together with the engine.
+ * compile.h: the compile threads of a context and the code generator that they load. The code
+ * generator runs only on these threads, which have large stacks; whoever wants code waits, with a
+ * time limit. A thread that does not come back in time, or that met a fatal error, is given up
+ * together with the engine.
  */
 #ifndef QN_RUNTIME_COMPILE_H
 #define QN_RUNTIME_COMPILE_H
@@ -18,8 +19,9 @@ struct qn_job;
 struct qn_worker;
 
 typedef struct qn_compiler {
-    pthread_cond_t work, progress; /* a job was queued or the end is near; a job or the provider changed state */
-    struct qn_job *first, **last;  /* queue */
+    pthread_cond_t work,
+        progress; /* a job was queued or the end is near; a job or the provider changed state */
+    struct qn_job *first, **last; /* queue */
     struct qn_worker *workers;
     int n_workers, n_idle;
     bool stop;
@@ -41,20 +43,20 @@ void qn__compiled_release(qn_compiled *c);
 bool qn__compiler_init(qn_compiler *c);
 /** Ends and joins the threads. Nobody else uses the context. */
 void qn__compiler_release(qn_context *c);
-/** After fork, in the child, with the lock held: the threads are gone. If one was inside the code generator, the engine
- *  is unusable here. */
+/** After fork, in the child, with the lock held: the threads are gone. If one was inside the code
+ * generator, the engine is unusable here. */
 void qn__compiler_forked(qn_context *c);
 
 /** Loads the code generator in the background. */
 void qn__compile_start(qn_context *c);
 /** Compiles and waits. `texts`: QN_DUMP_.... The lock is not held. */
-qn_status qn__compile(qn_context *c, const qn_kernel *k, const qn_text *key, int loader, uint32_t texts,
-                      qn_compiled *out, qn_error *err);
+qn_status qn__compile(qn_context *c, const qn_kernel *k, const qn_text *key, int loader,
+                      uint32_t texts, qn_compiled *out, qn_error *err);
 /** Drops code of the orc loader. */
 void qn__compile_free(qn_context *c, void *orc_handle);
 
-/** Opens the code generator and asks it to start (runtime/provider.c). `path` may be NULL. On failure the message lists
- *  the paths tried. */
+/** Opens the code generator and asks it to start (runtime/provider.c). `path` may be NULL. On
+ * failure the message lists the paths tried. */
 qn_status qn__provider_open(const char *path, qn_provider_function *out, qn_error *err);
 
 #endif

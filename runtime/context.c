@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * context.c: the life of a context, its options, counters, events and history, and what a fork does to it.
+ * context.c: the life of a context, its options, counters, events and history, and what a fork does
+ * to it.
  *
- * The only mutable state of the process is the list of contexts, which the handlers of fork need: before a fork every
- * lock is taken, so that the child sees whole structures; in the child the threads are gone, which the pool and the
- * compile threads are told.
+ * The only mutable state of the process is the list of contexts, which the handlers of fork need:
+ * before a fork every lock is taken, so that the child sees whole structures; in the child the
+ * threads are gone, which the pool and the compile threads are told.
  */
 #define _GNU_SOURCE
 #include "runtime/context.h"
@@ -91,15 +92,18 @@ static bool is_tail_zero(const void *p, size_t known, size_t bytes)
     return true;
 }
 
-qn_status qn__copy_options(const char *who, const void *from, size_t bytes, void *to, size_t known, qn_error *err)
+qn_status qn__copy_options(const char *who, const void *from, size_t bytes, void *to, size_t known,
+                           qn_error *err)
 {
     enum { MOST_BYTES = 4096 };
     if (bytes < sizeof(size_t) || bytes > MOST_BYTES)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: options of %zu bytes: set `bytes` to the size of the struct", who,
+        return qn__fail(err, QN_ERR_ARGUMENT,
+                        "%s: options of %zu bytes: set `bytes` to the size of the struct", who,
                         bytes);
     if (bytes > known && !is_tail_zero(from, known, bytes))
-        return qn__fail(err, QN_ERR_VERSION, "%s: options of %zu bytes use fields that this version lacks (%zu bytes)", who,
-                        bytes, known);
+        return qn__fail(err, QN_ERR_VERSION,
+                        "%s: options of %zu bytes use fields that this version lacks (%zu bytes)",
+                        who, bytes, known);
     memset(to, 0, known);
     memcpy(to, from, bytes < known ? bytes : known);
     return QN_OK;
@@ -115,13 +119,15 @@ static qn_status check_options(const qn_context_options *o, qn_error *err)
         {"default_executor", o->default_executor, 0, QN_THREADS},
         {"cache_bytes", o->cache_bytes, 0, INT64_MAX},
         {"start_provider", o->start_provider, 0, 1},
-        {"dump", o->dump, 0, QN_DUMP_KERNEL | QN_DUMP_KEY | QN_DUMP_PLAN | QN_DUMP_LLVM | QN_DUMP_ASM | QN_DUMP_PTX},
+        {"dump", o->dump, 0,
+         QN_DUMP_KERNEL | QN_DUMP_KEY | QN_DUMP_PLAN | QN_DUMP_LLVM | QN_DUMP_ASM | QN_DUMP_PTX},
         {"compile_ms", o->compile_ms, 0, INT32_MAX},
     };
     for (size_t i = 0; i < sizeof field / sizeof field[0]; i++)
         if (field[i].value < field[i].low || field[i].value > field[i].high)
-            return qn__fail(err, QN_ERR_ARGUMENT, "qn_context_new: %s %lld not in [%lld,%lld]", field[i].name,
-                            (long long)field[i].value, (long long)field[i].low, (long long)field[i].high);
+            return qn__fail(err, QN_ERR_ARGUMENT, "qn_context_new: %s %lld not in [%lld,%lld]",
+                            field[i].name, (long long)field[i].value, (long long)field[i].low,
+                            (long long)field[i].high);
     return QN_OK;
 }
 
@@ -164,7 +170,8 @@ qn_status qn_context_new(const qn_context_options *o, qn_context **out, qn_error
     if (!out)
         return qn__fail(err, QN_ERR_ARGUMENT, "qn_context_new: out is NULL");
     qn_context_options options = {.bytes = sizeof options};
-    qn_status status = o ? qn__copy_options("qn_context_new", o, o->bytes, &options, sizeof options, err) : QN_OK;
+    qn_status status =
+        o ? qn__copy_options("qn_context_new", o, o->bytes, &options, sizeof options, err) : QN_OK;
     if (status == QN_OK)
         status = check_options(&options, err);
     if (status)
@@ -227,7 +234,8 @@ double qn__now_ms(void)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-void qn__event(const qn_context *c, int kind, const char *kernel, const char *text, double milliseconds)
+void qn__event(const qn_context *c, int kind, const char *kernel, const char *text,
+               double milliseconds)
 {
     if (!qn__has_hook(c))
         return;

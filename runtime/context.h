@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * context.h: the inside of a context. Its guts are counted: the handle, each function and each call hold one reference.
+ * context.h: the inside of a context. Its guts are counted: the handle, each function and each call
+ * hold one reference.
  *
- * One lock guards arena, cache, history, counters, calls and the queue of the compile threads; it is held for short
- * steps only, never while code is generated or run, or while a function of the host runs. The pool has a lock of its
- * own; only the handlers of fork take both.
+ * One lock guards arena, cache, history, counters, calls and the queue of the compile threads; it
+ * is held for short steps only, never while code is generated or run, or while a function of the
+ * host runs. The pool has a lock of its own; only the handlers of fork take both.
  */
 #ifndef QN_RUNTIME_CONTEXT_H
 #define QN_RUNTIME_CONTEXT_H
@@ -18,7 +19,8 @@
 
 struct qn_context {
     _Atomic int64_t references;
-    atomic_bool is_released; /* the handle is gone: nothing is cached, the host's hooks are not called */
+    atomic_bool
+        is_released; /* the handle is gone: nothing is cached, the host's hooks are not called */
     pthread_mutex_t lock;
     qn_context_options options; /* defaults and environment filled in; strings are owned */
     int32_t thread_limit;       /* of the environment; 0: none */
@@ -54,17 +56,22 @@ static inline bool qn__has_hook(const qn_context *c)
     return c->options.event_hook && !atomic_load_explicit(&c->is_released, memory_order_relaxed);
 }
 /** Tells the hook, if there is one. No lock is held. */
-void qn__event(const qn_context *c, int kind, const char *kernel, const char *text, double milliseconds);
+void qn__event(const qn_context *c, int kind, const char *kernel, const char *text,
+               double milliseconds);
 /** Monotonic milliseconds. */
 double qn__now_ms(void);
 
-/** Best instruction set of this machine: QN_ISA_V4, QN_ISA_V3 or 0; log2 of its last-level cache (runtime/isa.c). */
+/** Best instruction set of this machine: QN_ISA_V4, QN_ISA_V3 or 0; log2 of its last-level cache
+ * (runtime/isa.c). */
 int qn__isa_best(void);
 int qn__cache_class(void);
 
-/** Copies an options struct of another version into `to`; the rest is zero. `bytes` is its first field. */
-qn_status qn__copy_options(const char *who, const void *from, size_t bytes, void *to, size_t known, qn_error *err);
-/** Runs of the prepared calls of a context that are not yet in its counters. The lock is held (runtime/prepare.c). */
+/** Copies an options struct of another version into `to`; the rest is zero. `bytes` is its first
+ * field. */
+qn_status qn__copy_options(const char *who, const void *from, size_t bytes, void *to, size_t known,
+                           qn_error *err);
+/** Runs of the prepared calls of a context that are not yet in its counters. The lock is held
+ * (runtime/prepare.c). */
 int64_t qn__calls_count(const qn_context *c);
 
 /** Fills what is zero in `o` from the environment; strings are borrowed from it (runtime/env.c). */

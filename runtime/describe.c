@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * describe.c: the exact description of the arguments of a launch, word by word: options, and per view dtype, space,
- * traits, rank, alignment, dimensions and digits; per scalar its dtype, and its bits if code or domain depend on them.
- * Addresses are not in it, only their alignment; overlap is decided anew at every launch. Two launches with equal
- * descriptions and the same overlap run the same code on the same domain.
+ * describe.c: the exact description of the arguments of a launch, word by word: options, and per
+ * view dtype, space, traits, rank, alignment, dimensions and digits; per scalar its dtype, and its
+ * bits if code or domain depend on them. Addresses are not in it, only their alignment; overlap is
+ * decided anew at every launch. Two launches with equal descriptions and the same overlap run the
+ * same code on the same domain.
  *
- * This is on the short way of a launch: no allocation, no calls, and nothing but loads from the descriptors.
+ * This is on the short way of a launch: no allocation, no calls, and nothing but loads from the
+ * descriptors.
  */
 #include "runtime/launch.h"
 
@@ -25,7 +27,8 @@ static void describe_options(const qn_options *o, qn_description *out)
     uint64_t *word = out->word + out->n;
     memset(word, 0, OPTION_WORDS * sizeof *word);
     memcpy(word, &o->engine, offsetof(qn_options, plan) - offsetof(qn_options, engine));
-    memcpy((char *)word + offsetof(qn_options, plan) - offsetof(qn_options, engine), &o->plan, sizeof o->plan);
+    memcpy((char *)word + offsetof(qn_options, plan) - offsetof(qn_options, engine), &o->plan,
+           sizeof o->plan);
     out->n += OPTION_WORDS;
 }
 
@@ -78,8 +81,8 @@ static uint64_t hash_words(const uint64_t *word, uint32_t n)
     return a ^ a >> 32;
 }
 
-bool qn__describe(const qn_kernel *k, int n, const qn_arg *args, const qn_options *o, const uint32_t scalars[2],
-                  qn_description *out)
+bool qn__describe(const qn_kernel *k, int n, const qn_arg *args, const qn_options *o,
+                  const uint32_t scalars[2], qn_description *out)
 {
     if (n != k->n_params || (!args && n > 0) || (o && o->bytes != sizeof *o))
         return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dump.c: stages of a specialization as files, <folder>/<kernel>-<hash>.<stage>. For people: a file that cannot be
- * written leaves a line in the history and nothing else.
+ * dump.c: stages of a specialization as files, <folder>/<kernel>-<hash>.<stage>. For people: a file
+ * that cannot be written leaves a line in the history and nothing else.
  */
 #define _GNU_SOURCE
 #include "runtime/launch.h"
@@ -13,14 +13,15 @@
 
 enum { NAME_BYTES = 64 };
 
-/** The kernel's name with everything but letters, digits, '-' and '_' replaced: it is not trusted. */
+/** The kernel's name with everything but letters, digits, '-' and '_' replaced: it is not trusted.
+ */
 static void file_name(const char *kernel, char *out)
 {
     size_t n = 0;
     for (; kernel[n] && n + 1 < NAME_BYTES; n++) {
         char ch = kernel[n];
-        bool is_plain = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') || ch == '-' ||
-                        ch == '_';
+        bool is_plain = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') ||
+                        (ch >= '0' && ch <= '9') || ch == '-' || ch == '_';
         out[n] = is_plain ? ch : '_';
     }
     out[n] = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * env.c: the only file that reads the environment. Variables fill option fields that the host left zero, once, when a
- * context is made, and none is read in a process with raised privileges (AT_SECURE).
+ * env.c: the only file that reads the environment. Variables fill option fields that the host left
+ * zero, once, when a context is made, and none is read in a process with raised privileges
+ * (AT_SECURE).
  *
  *   QUERN_NUM_THREADS  upper limit of the own pool
  *   QUERN_PROVIDER     file of the code generator

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * execute.c: running a task: generated code on the caller, or its split dimension in chunks over threads, or the
- * interpreter. Chunk borders are multiples of the granule counted from the begin; each chunk has its own fault record,
- * and the first in iteration order wins, so neither results nor reports depend on the number of threads. With sequential
- * dimensions the host steps them in order and the chunks of one step are done before the next begins.
+ * execute.c: running a task: generated code on the caller, or its split dimension in chunks over
+ * threads, or the interpreter. Chunk borders are multiples of the granule counted from the begin;
+ * each chunk has its own fault record, and the first in iteration order wins, so neither results
+ * nor reports depend on the number of threads. With sequential dimensions the host steps them in
+ * order and the chunks of one step are done before the next begins.
  */
 #include "runtime/fpu.h"
 #include "runtime/launch.h"
@@ -13,7 +14,8 @@
 /** Element iterations that are worth a chunk; chunks per thread, to even out their times. */
 enum { CHUNK_ITERATIONS = 32768, CHUNKS_PER_THREAD = 4 };
 
-void qn__range_fill(const qn_kernel *k, const qn_blob_info *info, const qn_domain *domain, int64_t *range)
+void qn__range_fill(const qn_kernel *k, const qn_blob_info *info, const qn_domain *domain,
+                    int64_t *range)
 {
     int split = info->split_dim;
     range[0] = split >= 0 ? domain->begin[split] : 0;
@@ -79,7 +81,8 @@ static void run_step(const qn_task *t, chunks *s, qn_fault *first)
     for (int64_t i = 0; i < s->n_chunks; i++)
         qn__fault_clear(&s->fault[i]);
     if (c->options.parallel_for && !atomic_load_explicit(&c->is_released, memory_order_relaxed))
-        c->options.parallel_for(c->options.parallel_pool, s->n_chunks, t->max_threads, run_chunk, s);
+        c->options.parallel_for(c->options.parallel_pool, s->n_chunks, t->max_threads, run_chunk,
+                                s);
     else
         qn__pool_run(&c->pool, s->n_chunks, t->max_threads, run_chunk, s);
     for (int64_t i = 0; i < s->n_chunks; i++)
@@ -87,7 +90,8 @@ static void run_step(const qn_task *t, chunks *s, qn_fault *first)
             *first = s->fault[i];
 }
 
-/** Moves the sequential indices on, last fastest; false after the last step. `whole` has their full ranges. */
+/** Moves the sequential indices on, last fastest; false after the last step. `whole` has their full
+ * ranges. */
 static bool next_step(int n_sequential, const int64_t *whole, int64_t *range)
 {
     for (int i = n_sequential - 1; i >= 0; i--) {
@@ -123,7 +127,8 @@ static int64_t count_chunks(const qn_task *t, const int64_t *range, int64_t n_gr
 }
 
 /** Splits and runs; false if one thread should do it. */
-static bool run_threads(const qn_task *t, const int64_t *slots, const int64_t *range, qn_fault *first)
+static bool run_threads(const qn_task *t, const int64_t *slots, const int64_t *range,
+                        qn_fault *first)
 {
     const qn_blob_info *info = &t->function->info;
     if (info->split_dim < 0 || info->granule < 1 || range[0] >= range[1])

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fpu.h: the floating-point environment of generated code and of the interpreter. A host may have set flush-to-zero or
- * another rounding; kernels run under the default control bits, and the host's are put back. Reading the register costs
- * a quarter of a nanosecond, writing it several, so it is written only when its control bits differ.
+ * fpu.h: the floating-point environment of generated code and of the interpreter. A host may have
+ * set flush-to-zero or another rounding; kernels run under the default control bits, and the host's
+ * are put back. Reading the register costs a quarter of a nanosecond, writing it several, so it is
+ * written only when its control bits differ.
  */
 #ifndef QN_RUNTIME_FPU_H
 #define QN_RUNTIME_FPU_H

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * function.c: the life of a qn_function, and its texts. The last reference gives its pages back to the arena; until then
- * it keeps the guts of the context alive.
+ * function.c: the life of a qn_function, and its texts. The last reference gives its pages back to
+ * the arena; until then it keeps the guts of the context alive.
  */
 #include "runtime/launch.h"
 
 #include <string.h>
 
-qn_function *qn__function_new(qn_context *c, const qn_kernel *k, qn_text *key, qn_facts *facts, int loader)
+qn_function *qn__function_new(qn_context *c, const qn_kernel *k, qn_text *key, qn_facts *facts,
+                              int loader)
 {
     qn_function *f = qn__zalloc(1, sizeof *f);
     if (!f)
@@ -77,7 +78,8 @@ static size_t text_on_demand(qn_function *f, int stage, char *buffer, size_t buf
     qn__unlock(c);
     qn_compiled code = {0};
     if (!is_known && f->entry &&
-        qn__compile(c, f->kernel, &f->key, QN_LOADER_ARENA, (uint32_t)stage, &code, NULL) == QN_OK) {
+        qn__compile(c, f->kernel, &f->key, QN_LOADER_ARENA, (uint32_t)stage, &code, NULL) ==
+            QN_OK) {
         qn_text *made = stage == QN_DUMP_LLVM ? &code.llvm : &code.assembly;
         qn__lock(c);
         if (!text->data) {
@@ -105,7 +107,8 @@ size_t qn_function_text(const qn_function *f, int stage, char *buffer, size_t bu
         return qn__text_out(&f->plan, buffer, buffer_bytes);
     case QN_DUMP_LLVM:
     case QN_DUMP_ASM:
-        return text_on_demand((qn_function *)(uintptr_t)f, stage, buffer, buffer_bytes); /* memoised under the lock */
+        return text_on_demand((qn_function *)(uintptr_t)f, stage, buffer,
+                              buffer_bytes); /* memoised under the lock */
     default:
         if (buffer_bytes)
             buffer[0] = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * history.h: the last lines of what a context did and why: one line a compile or step down. The caller holds the lock of
- * the context.
+ * history.h: the last lines of what a context did and why: one line a compile or step down. The
+ * caller holds the lock of the context.
  */
 #ifndef QN_RUNTIME_HISTORY_H
 #define QN_RUNTIME_HISTORY_H

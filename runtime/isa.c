@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * isa.c: what the processor and the operating system offer: x86-64-v3, v4, or neither, by cpuid and xgetbv.
+ * isa.c: what the processor and the operating system offer: x86-64-v3, v4, or neither, by cpuid and
+ * xgetbv.
  */
 #define _GNU_SOURCE
 #include "runtime/context.h"
@@ -25,9 +26,11 @@ static bool has_all(uint32_t bits, uint32_t wanted)
 
 int qn__isa_best(void)
 {
-    const uint32_t leaf1_c = bit_FMA | bit_MOVBE | bit_OSXSAVE | bit_AVX | bit_F16C | bit_SSE4_2 | bit_POPCNT;
+    const uint32_t leaf1_c =
+        bit_FMA | bit_MOVBE | bit_OSXSAVE | bit_AVX | bit_F16C | bit_SSE4_2 | bit_POPCNT;
     const uint32_t leaf7_v3 = bit_BMI | bit_AVX2 | bit_BMI2;
-    const uint32_t leaf7_v4 = bit_AVX512F | bit_AVX512DQ | bit_AVX512CD | bit_AVX512BW | bit_AVX512VL;
+    const uint32_t leaf7_v4 =
+        bit_AVX512F | bit_AVX512DQ | bit_AVX512CD | bit_AVX512BW | bit_AVX512VL;
     const uint64_t ymm = 0x6, zmm = 0xe6;
     uint32_t a, b, c, d;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !has_all(c, leaf1_c) || (saved_state() & ymm) != ymm)

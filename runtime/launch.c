@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * launch.c: qn_launch and qn_specialize. Arguments whose exact description is known take the short way: describe, find,
- * compare byte ranges where a pair is written, run. It allocates nothing and reads no clock unless the host listens.
+ * launch.c: qn_launch and qn_specialize. Arguments whose exact description is known take the short
+ * way: describe, find, compare byte ranges where a pair is written, run. It allocates nothing and
+ * reads no clock unless the host listens.
  */
 #include "runtime/launch.h"
 
@@ -57,9 +58,10 @@ static void take(qn_context *c, qn_known_args *known, bool is_ordered, found *ou
     c->counters.interpreted += !f && !known->domain.is_empty;
 }
 
-/** Looks a launch up. `ordered`: 0 or 1 if the overlap was decided, -1 if byte ranges are to tell. */
-static int look_up(qn_context *c, const qn_kernel *k, int n, const qn_arg *args, const qn_options *o, int ordered,
-                   found *out)
+/** Looks a launch up. `ordered`: 0 or 1 if the overlap was decided, -1 if byte ranges are to tell.
+ */
+static int look_up(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
+                   const qn_options *o, int ordered, found *out)
 {
     qn_description d;
     int result = LOOK_MISS;
@@ -88,8 +90,8 @@ static qn_status run_code(const qn_task *t, const int64_t *range, qn_error *err)
     if (facts->n_slots > SMALL_SLOTS)
         slots = qn__alloc((size_t)facts->n_slots * sizeof *slots);
     if (!slots)
-        return qn__fail(err, QN_ERR_MEMORY, "qn_launch: kernel \"%.60s\": no memory for %d numbers", t->kernel->name,
-                        facts->n_slots);
+        return qn__fail(err, QN_ERR_MEMORY, "qn_launch: kernel \"%.60s\": no memory for %d numbers",
+                        t->kernel->name, facts->n_slots);
     qn__facts_fill(facts, t->kernel, t->args, slots);
     qn_status status = qn__task_run(t, slots, range, err);
     if (slots != small)
@@ -111,8 +113,8 @@ static qn_status run_found(const qn_task *t, const found *what, qn_error *err)
     return status;
 }
 
-static qn_status run_hit(qn_context *c, const qn_kernel *k, int n, const qn_arg *args, const qn_options *o,
-                         const found *what, qn_error *err)
+static qn_status run_hit(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
+                         const qn_options *o, const found *what, qn_error *err)
 {
     int executor = o && o->executor ? o->executor : c->options.default_executor;
     const qn_task t = {
@@ -158,15 +160,16 @@ static uint32_t count_pairs(const qn_launch_state *l)
     return n;
 }
 
-/** Remembers the outcome for arguments of this description. Without memory, or if the description is too long, the next
- *  launch takes the long way again. */
+/** Remembers the outcome for arguments of this description. Without memory, or if the description
+ * is too long, the next launch takes the long way again. */
 static void remember(const qn_launch_state *l, const qn_options *o, qn_function *f)
 {
     qn_context *c = l->context;
     qn_description d;
     uint32_t n_pairs = count_pairs(l);
     qn__lock(c);
-    qn_known_kernel *kernel = atomic_load(&c->is_released) ? NULL : qn__cache_learn(&c->cache, l->kernel, &l->domain);
+    qn_known_kernel *kernel =
+        atomic_load(&c->is_released) ? NULL : qn__cache_learn(&c->cache, l->kernel, &l->domain);
     if (kernel && qn__describe(l->kernel, l->n, l->args, o, kernel->scalars, &d)) {
         qn_known_args *known = qn__cache_args(&c->cache, kernel, &d);
         if (!known && (known = qn__cache_add_args(&c->cache, kernel, &d, n_pairs)) != NULL)
@@ -194,10 +197,11 @@ static void count_launch(const qn_launch_state *l, const qn_function *f)
     qn__unlock(c);
 }
 
-static qn_status launch_unknown(qn_context *c, const qn_kernel *k, int n, const qn_arg *args, const qn_options *o,
-                                qn_error *err)
+static qn_status launch_unknown(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
+                                const qn_options *o, qn_error *err)
 {
-    qn_launch_state state = {.who = "qn_launch", .context = c, .kernel = k, .n = n, .args = args}, *l = &state;
+    qn_launch_state state = {.who = "qn_launch", .context = c, .kernel = k, .n = n, .args = args},
+                    *l = &state;
     found what = {0};
     qn_status status = qn__launch_check(l, o, err);
     if (status == QN_OK && !l->domain.is_empty)
@@ -225,8 +229,8 @@ static qn_status launch_unknown(qn_context *c, const qn_kernel *k, int n, const 
 }
 
 /** Known arguments whose byte ranges meet: decides the overlap, then looks again. */
-static qn_status launch_overlapping(qn_context *c, const qn_kernel *k, int n, const qn_arg *args, const qn_options *o,
-                                    qn_error *err)
+static qn_status launch_overlapping(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
+                                    const qn_options *o, qn_error *err)
 {
     qn_launch_state l = {.who = "qn_launch", .context = c, .kernel = k, .n = n, .args = args};
     l.options.strict = o ? o->strict : 0;

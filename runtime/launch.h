@@ -30,37 +30,44 @@ typedef struct qn_launch_state {
     qn_error overlap; /* why, if it is ordered */
 } qn_launch_state;
 
-/** Does every check of a launch and fills the rest of the state from `who`, context, kernel, n, args (check.c). */
+/** Does every check of a launch and fills the rest of the state from `who`, context, kernel, n,
+ * args (check.c). */
 qn_status qn__launch_check(qn_launch_state *l, const qn_options *o, qn_error *err);
 
 /** How the accesses of a kernel use its parameters (overlap.c). */
 typedef struct qn_usage {
     bool has_plain_store[QN_MAX_PARAMS];
-    uint32_t tuple[QN_MAX_PARAMS]; /* an access whose index values all accesses of this parameter have; 0: no access,
-                                      UINT32_MAX: they differ */
+    uint32_t tuple[QN_MAX_PARAMS]; /* an access whose index values all accesses of this parameter
+                                      have; 0: no access, UINT32_MAX: they differ */
 } qn_usage;
 void qn__usage_collect(const qn_kernel *k, qn_usage *out);
-/** Whether the overlap of two arguments matters: one is written, or one claims to overlap nothing. */
+/** Whether the overlap of two arguments matters: one is written, or one claims to overlap nothing.
+ */
 bool qn__overlap_matters(const qn_kernel *k, const qn_arg *args, int a, int b);
-/** Decides overlap of checked arguments: fine, iteration order needed (is_ordered), or QN_ERR_OVERLAP. */
+/** Decides overlap of checked arguments: fine, iteration order needed (is_ordered), or
+ * QN_ERR_OVERLAP. */
 qn_status qn__overlap_check(qn_launch_state *l, qn_error *err);
 /** Bytes that a checked view touches, counted from its data. */
 qn_span qn__view_span(const qn_view *v);
 
-/** Describes arguments; false if they are not what the kernel takes, or too long to keep (describe.c). */
-bool qn__describe(const qn_kernel *k, int n, const qn_arg *args, const qn_options *o, const uint32_t scalars[2],
-                  qn_description *out);
+/** Describes arguments; false if they are not what the kernel takes, or too long to keep
+ * (describe.c). */
+bool qn__describe(const qn_kernel *k, int n, const qn_arg *args, const qn_options *o,
+                  const uint32_t scalars[2], qn_description *out);
 
-/** Compares arguments with those of the last compile and notes what varies (policy.c). The lock is held. */
+/** Compares arguments with those of the last compile and notes what varies (policy.c). The lock is
+ * held. */
 void qn__policy_observe(qn_known_kernel *known, const qn_arg *args);
-/** Whether a further version should leave varying extents dynamic; fills the policy, whose arrays are known's. */
+/** Whether a further version should leave varying extents dynamic; fills the policy, whose arrays
+ * are known's. */
 bool qn__policy_wants_dynamic(const qn_known_kernel *known, qn_policy *out);
 /** Appends why a version is made: "extent 1 of view b: 640, was 512". */
 void qn__policy_reason(const qn_known_kernel *known, const qn_arg *args, qn_text *out);
 /** Notes the arguments of a compile. */
 void qn__policy_compiled(qn_known_kernel *known, const qn_arg *args, bool is_exact);
 
-/** Code for a checked launch: *out has a reference, or is NULL if the interpreter is to run it (specialize.c). */
+/** Code for a checked launch: *out has a reference, or is NULL if the interpreter is to run it
+ * (specialize.c). */
 qn_status qn__specialize(qn_launch_state *l, qn_function **out, qn_error *err);
 /** A function without code, for the interpreter. */
 qn_status qn__specialize_nothing(qn_launch_state *l, qn_function **out, qn_error *err);
@@ -81,7 +88,8 @@ typedef struct qn_task {
 
 enum { QN_RANGE_WORDS = 2 + 2 * QN_MAX_RANK };
 /** Fills the range argument of generated code for the whole domain (execute.c). */
-void qn__range_fill(const qn_kernel *k, const qn_blob_info *info, const qn_domain *domain, int64_t *range);
+void qn__range_fill(const qn_kernel *k, const qn_blob_info *info, const qn_domain *domain,
+                    int64_t *range);
 /** Runs a task; `slots` and `range` as generated code takes them, for the whole domain. */
 qn_status qn__task_run(const qn_task *t, const int64_t *slots, const int64_t *range, qn_error *err);
 /** Reports a fault and counts it. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * overlap.c: what it means that two arguments share elements. Nothing, if neither is written and neither claims to be
- * alone. Nothing either, if they are the same elements in the same order and the kernel touches both at one index tuple
- * only, so that no iteration sees what another writes. Else the launch runs in iteration order, or is refused.
+ * overlap.c: what it means that two arguments share elements. Nothing, if neither is written and
+ * neither claims to be alone. Nothing either, if they are the same elements in the same order and
+ * the kernel touches both at one index tuple only, so that no iteration sees what another writes.
+ * Else the launch runs in iteration order, or is refused.
  */
 #include "runtime/launch.h"
 
@@ -64,7 +65,8 @@ static const char *label_of(const qn_launch_state *l, int i)
 /** The claim that an overlap of a and b breaks, or NULL. */
 static const char *broken_claim(const qn_launch_state *l, int a, int b)
 {
-    uint32_t traits_a = traits_of(l->kernel, l->args, a), traits_b = traits_of(l->kernel, l->args, b);
+    uint32_t traits_a = traits_of(l->kernel, l->args, a),
+             traits_b = traits_of(l->kernel, l->args, b);
     if ((traits_a | traits_b) & QN_RESTRICT)
         return "restrict";
     bool claims_a = traits_a & QN_RANDOM_ACCESS && l->kernel->param[b].is_written;
@@ -81,18 +83,23 @@ static qn_status check_pair(qn_launch_state *l, const qn_usage *usage, int a, in
     const char *how = relation == QN_SAME ? "has the elements of" : "overlaps";
     const char *claim = broken_claim(l, a, b);
     if (claim)
-        return qn__fail(err, QN_ERR_OVERLAP, "%s: kernel \"%.40s\": argument %d (%.60s) %s argument %d (%.60s) against the "
-                        "claim %s", l->who, l->kernel->name, a, label_of(l, a), how, b, label_of(l, b), claim);
-    bool is_harmless = relation == QN_SAME && view_a->dtype == view_b->dtype && l->kernel->is_in_place_safe &&
-                       share_tuple(l->kernel, usage, a, b);
+        return qn__fail(
+            err, QN_ERR_OVERLAP,
+            "%s: kernel \"%.40s\": argument %d (%.60s) %s argument %d (%.60s) against the "
+            "claim %s",
+            l->who, l->kernel->name, a, label_of(l, a), how, b, label_of(l, b), claim);
+    bool is_harmless = relation == QN_SAME && view_a->dtype == view_b->dtype &&
+                       l->kernel->is_in_place_safe && share_tuple(l->kernel, usage, a, b);
     if (is_harmless)
         return QN_OK;
     if (l->options.strict)
-        return qn__fail(err, QN_ERR_OVERLAP, "%s: kernel \"%.40s\": argument %d (%.60s) %s argument %d (%.60s), and the "
-                        "launch is strict", l->who, l->kernel->name, a, label_of(l, a), how, b, label_of(l, b));
+        return qn__fail(err, QN_ERR_OVERLAP,
+                        "%s: kernel \"%.40s\": argument %d (%.60s) %s argument %d (%.60s), and the "
+                        "launch is strict",
+                        l->who, l->kernel->name, a, label_of(l, a), how, b, label_of(l, b));
     if (!l->is_ordered)
-        qn__fail(&l->overlap, QN_ERR_OVERLAP, "in iteration order: view %.60s %s view %.60s", label_of(l, a), how,
-                 label_of(l, b));
+        qn__fail(&l->overlap, QN_ERR_OVERLAP, "in iteration order: view %.60s %s view %.60s",
+                 label_of(l, a), how, label_of(l, b));
     l->is_ordered = true;
     return QN_OK;
 }
@@ -106,8 +113,11 @@ qn_status qn__overlap_check(qn_launch_state *l, qn_error *err)
     for (int b = 0; b < l->n; b++) {
         bool is_view = k->param[b].rank >= 0;
         if (is_view && k->param[b].is_written && traits_of(k, l->args, b) & QN_RANDOM_ACCESS)
-            return qn__fail(err, QN_ERR_OVERLAP, "%s: kernel \"%.40s\": argument %d (%.60s) is written against the claim "
-                            "random_access", l->who, k->name, b, label_of(l, b));
+            return qn__fail(
+                err, QN_ERR_OVERLAP,
+                "%s: kernel \"%.40s\": argument %d (%.60s) is written against the claim "
+                "random_access",
+                l->who, k->name, b, label_of(l, b));
         for (int a = 0; a < b && is_view; a++) {
             if (!qn__overlap_matters(k, l->args, a, b))
                 continue;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * policy.c: which facts become constants. At first all of them. A kernel for which many exact versions were made gets
- * versions whose varying extents are dynamic; if strides or lower bounds vary by themselves, everything is. What varied
- * is noted against the arguments of the compile before.
+ * policy.c: which facts become constants. At first all of them. A kernel for which many exact
+ * versions were made gets versions whose varying extents are dynamic; if strides or lower bounds
+ * vary by themselves, everything is. What varied is noted against the arguments of the compile
+ * before.
  */
 #include "runtime/launch.h"
 
@@ -43,18 +44,21 @@ bool qn__policy_wants_dynamic(const qn_known_kernel *known, qn_policy *out)
 }
 
 /** Appends the first difference of one kind between the arguments and those of the last compile. */
-static bool print_difference(const qn_known_kernel *known, const qn_arg *args, int kind, qn_text *out)
+static bool print_difference(const qn_known_kernel *known, const qn_arg *args, int kind,
+                             qn_text *out)
 {
     static const char *const name[] = {"extent", "lower bound", "stride"};
     const qn_kernel *k = known->kernel;
     for (int p = 0; p < k->n_params; p++) {
         for (int d = 0; d < k->param[p].rank; d++) {
             const qn_dim *now = &args[p].view->layout.dim[d], *last = &known->last[p].dim[d];
-            int64_t values[3][2] = {{now->extent, last->extent}, {now->lower, last->lower}, {now->stride, last->stride}};
+            int64_t values[3][2] = {{now->extent, last->extent},
+                                    {now->lower, last->lower},
+                                    {now->stride, last->stride}};
             if (values[kind][0] == values[kind][1])
                 continue;
-            qn__text_add(out, "%s %d of view %.60s: %" PRId64 ", was %" PRId64, name[kind], d, k->param[p].name,
-                         values[kind][0], values[kind][1]);
+            qn__text_add(out, "%s %d of view %.60s: %" PRId64 ", was %" PRId64, name[kind], d,
+                         k->param[p].name, values[kind][0], values[kind][1]);
             return true;
         }
     }

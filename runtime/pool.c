@@ -2,10 +2,10 @@
 /*
  * pool.c: the own pool of threads, see pool.h. One job at a time. Obligations:
  *
- * (1) A helper joins a job only under the lock and only while it is open; it is counted in n_active until it has left.
- * (2) The caller closes the job when no chunk is left to take and returns when n_active is 0, so that nothing of a job is
- *     touched after it, and `next` is never reset under a helper.
- * (3) No lock is held while a chunk runs.
+ * (1) A helper joins a job only under the lock and only while it is open; it is counted in n_active
+ * until it has left. (2) The caller closes the job when no chunk is left to take and returns when
+ * n_active is 0, so that nothing of a job is touched after it, and `next` is never reset under a
+ * helper. (3) No lock is held while a chunk runs.
  */
 #define _GNU_SOURCE
 #include "runtime/pool.h"
@@ -148,7 +148,8 @@ static void *helper(void *arg)
     return NULL;
 }
 
-/** Starts helpers up to n, fewer if the system refuses. Called with the lock held. Signals stay with the host's threads. */
+/** Starts helpers up to n, fewer if the system refuses. Called with the lock held. Signals stay
+ * with the host's threads. */
 static void start_helpers(qn_pool *p, int n)
 {
     if (p->n_started >= n)
@@ -182,7 +183,8 @@ static void wait_for_helpers(qn_pool *p)
     pthread_mutex_unlock(&p->lock);
 }
 
-void qn__pool_run(qn_pool *p, int64_t n_chunks, int max_threads, void (*fn)(void *arg, int64_t chunk), void *arg)
+void qn__pool_run(qn_pool *p, int64_t n_chunks, int max_threads,
+                  void (*fn)(void *arg, int64_t chunk), void *arg)
 {
     int64_t n = p->n_threads;
     n = max_threads > 0 && max_threads < n ? max_threads : n;

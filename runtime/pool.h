@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pool.h: the own pool of threads. Threads are made on first need, block all signals, spin a little and then sleep. The
- * caller takes part; a call while the pool is busy, nested ones included, runs on the caller alone.
+ * pool.h: the own pool of threads. Threads are made on first need, block all signals, spin a little
+ * and then sleep. The caller takes part; a call while the pool is busy, nested ones included, runs
+ * on the caller alone.
  */
 #ifndef QN_RUNTIME_POOL_H
 #define QN_RUNTIME_POOL_H
@@ -35,10 +36,12 @@ bool qn__pool_init(qn_pool *p);
 /** Ends and joins the threads; the pool may be used again. */
 void qn__pool_stop(qn_pool *p);
 void qn__pool_release(qn_pool *p);
-/** The number of threads, with the caller; `wanted` and `limit` are 0 if they say nothing. Counted once. */
+/** The number of threads, with the caller; `wanted` and `limit` are 0 if they say nothing. Counted
+ * once. */
 int qn__pool_size(qn_pool *p, int wanted, int limit);
 /** qn_parallel_for of this pool; qn__pool_size was called. */
-void qn__pool_run(qn_pool *p, int64_t n_chunks, int max_threads, void (*fn)(void *arg, int64_t chunk), void *arg);
+void qn__pool_run(qn_pool *p, int64_t n_chunks, int max_threads,
+                  void (*fn)(void *arg, int64_t chunk), void *arg);
 /** After fork, in the child, with the lock held: the threads are gone. Unlocks. */
 void qn__pool_forked(qn_pool *p);
 

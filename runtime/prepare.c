@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * prepare.c: launches with arguments bound once. A call holds copies of the views, the kernel, the code, and the argument
- * block, so running it on one thread is: look at the floating-point control bits, clear the fault record, enter.
+ * prepare.c: launches with arguments bound once. A call holds copies of the views, the kernel, the
+ * code, and the argument block, so running it on one thread is: look at the floating-point control
+ * bits, clear the fault record, enter.
  */
 #include "runtime/fpu.h"
 #include "runtime/launch.h"
@@ -63,7 +64,8 @@ static void list_call(qn_call *call)
     if (call->next)
         call->next->link = &call->next;
     c->calls = call;
-    if (call->is_ordered && !qn__history_has(&c->history, call->kernel->name, "prepared in iteration order"))
+    if (call->is_ordered &&
+        !qn__history_has(&c->history, call->kernel->name, "prepared in iteration order"))
         qn__history_add(&c->history, call->kernel->name, "prepared in iteration order", -1);
     qn__unlock(c);
 }
@@ -73,7 +75,8 @@ static void fill_call(qn_call *call, const qn_launch_state *l, qn_function *f)
 {
     call->context = l->context;
     qn__context_retain(l->context);
-    call->kernel = qn_kernel_retain((qn_kernel *)(uintptr_t)l->kernel); /* only its reference count changes */
+    call->kernel =
+        qn_kernel_retain((qn_kernel *)(uintptr_t)l->kernel); /* only its reference count changes */
     call->function = f;
     call->domain = l->domain;
     call->is_ordered = l->is_ordered;
@@ -96,8 +99,8 @@ static void fill_call(qn_call *call, const qn_launch_state *l, qn_function *f)
         qn__facts_fill(&f->facts, call->kernel, call->args, call->slots);
         qn__range_fill(call->kernel, &f->info, &call->domain, call->range);
     }
-    call->is_direct = f && !l->domain.is_empty && call->task.executor == QN_SERIAL && !l->is_ordered &&
-                      !qn__has_hook(l->context);
+    call->is_direct = f && !l->domain.is_empty && call->task.executor == QN_SERIAL &&
+                      !l->is_ordered && !qn__has_hook(l->context);
     list_call(call);
 }
 
@@ -167,21 +170,27 @@ qn_status qn_call_set_scalar(qn_call *call, int i, uint64_t bits, qn_error *err)
         return qn__fail(err, QN_ERR_ARGUMENT, "qn_call_set_scalar: call is NULL");
     const qn_kernel *k = call->kernel;
     if (i < 0 || i >= k->n_params)
-        return qn__fail(err, QN_ERR_ARGUMENT, "qn_call_set_scalar: kernel \"%.60s\": argument %d of %d", k->name, i,
+        return qn__fail(err, QN_ERR_ARGUMENT,
+                        "qn_call_set_scalar: kernel \"%.60s\": argument %d of %d", k->name, i,
                         k->n_params);
     if (k->param[i].rank >= 0)
-        return qn__fail(err, QN_ERR_ARGUMENT, "qn_call_set_scalar: kernel \"%.60s\": argument %d (%.60s) is a view",
+        return qn__fail(err, QN_ERR_ARGUMENT,
+                        "qn_call_set_scalar: kernel \"%.60s\": argument %d (%.60s) is a view",
                         k->name, i, k->param[i].name);
     if (call->domain.scalars[i >> 5] >> (i & 31) & 1)
-        return qn__fail(err, QN_ERR_ARGUMENT, "qn_call_set_scalar: kernel \"%.60s\": argument %d (%.60s) decides the domain",
-                        k->name, i, k->param[i].name);
+        return qn__fail(
+            err, QN_ERR_ARGUMENT,
+            "qn_call_set_scalar: kernel \"%.60s\": argument %d (%.60s) decides the domain", k->name,
+            i, k->param[i].name);
     if (call->has_constant_scalars)
-        return qn__fail(err, QN_ERR_ARGUMENT,
-                        "qn_call_set_scalar: kernel \"%.60s\": argument %d (%.60s) is a constant of the code", k->name, i,
-                        k->param[i].name);
+        return qn__fail(
+            err, QN_ERR_ARGUMENT,
+            "qn_call_set_scalar: kernel \"%.60s\": argument %d (%.60s) is a constant of the code",
+            k->name, i, k->param[i].name);
     call->args[i].bits = bits;
     if (call->function)
-        call->slots[call->function->facts.param[i].slot] = (int64_t)qn__canonical(k->param[i].dtype, bits);
+        call->slots[call->function->facts.param[i].slot] =
+            (int64_t)qn__canonical(k->param[i].dtype, bits);
     return QN_OK;
 }
 

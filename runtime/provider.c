@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * provider.c: finds and opens the code generator. A path given by the host or the environment is the only one tried;
- * else the file beside this library, then the plain name, as the system searches for it. Its symbols stay local, and it
- * is never closed: what it holds belongs to the process.
+ * provider.c: finds and opens the code generator. A path given by the host or the environment is
+ * the only one tried; else the file beside this library, then the plain name, as the system
+ * searches for it. Its symbols stay local, and it is never closed: what it holds belongs to the
+ * process.
  */
 #define _GNU_SOURCE
 #include "runtime/compile.h"
@@ -60,8 +61,8 @@ static qn_status start(qn_provider_function provider, qn_error *err)
     int status = provider(&r);
     if (status == QN_OK)
         return QN_OK;
-    return qn__fail(err, QN_ERR_PROVIDER, "qn__provider_open: %s does not fit this library: %s", FILE_NAME,
-                    r.error.message[0] ? r.error.message : qn_status_text(status));
+    return qn__fail(err, QN_ERR_PROVIDER, "qn__provider_open: %s does not fit this library: %s",
+                    FILE_NAME, r.error.message[0] ? r.error.message : qn_status_text(status));
 }
 
 qn_status qn__provider_open(const char *path, qn_provider_function *out, qn_error *err)
@@ -69,7 +70,8 @@ qn_status qn__provider_open(const char *path, qn_provider_function *out, qn_erro
     qn_text tried = {0};
     void *library = open_any(path, &tried);
     if (!library) {
-        qn__fail(err, QN_ERR_PROVIDER, "qn__provider_open: code generator not loaded, set QUERN_PROVIDER; tried: %s",
+        qn__fail(err, QN_ERR_PROVIDER,
+                 "qn__provider_open: code generator not loaded, set QUERN_PROVIDER; tried: %s",
                  tried.data ? tried.data : "nothing");
         qn__text_release(&tried);
         return QN_ERR_PROVIDER;
@@ -77,8 +79,8 @@ qn_status qn__provider_open(const char *path, qn_provider_function *out, qn_erro
     qn__text_release(&tried);
     void *symbol = dlsym(library, QN_PROVIDER_SYMBOL);
     if (!symbol)
-        return qn__fail(err, QN_ERR_PROVIDER, "qn__provider_open: %s has no function %s", path ? path : FILE_NAME,
-                        QN_PROVIDER_SYMBOL);
+        return qn__fail(err, QN_ERR_PROVIDER, "qn__provider_open: %s has no function %s",
+                        path ? path : FILE_NAME, QN_PROVIDER_SYMBOL);
     qn_provider_function provider;
     memcpy(&provider, &symbol, sizeof provider); /* ISO C has no cast between the two */
     qn_status status = start(provider, err);

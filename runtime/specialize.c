@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * specialize.c: code for checked arguments. Facts and policy give a key; the cache or the code generator gives the
- * function. Two threads that want the same key build it once. Where code cannot be had, AUTO goes on with the
- * interpreter and the history says why; an engine that was asked for by name fails.
+ * specialize.c: code for checked arguments. Facts and policy give a key; the cache or the code
+ * generator gives the function. Two threads that want the same key build it once. Where code cannot
+ * be had, AUTO goes on with the interpreter and the history says why; an engine that was asked for
+ * by name fails.
  */
 #include "runtime/launch.h"
 
@@ -17,10 +18,12 @@ static qn_status install(qn_context *c, qn_function *f, qn_compiled *code, qn_er
     if (f->loader == QN_LOADER_ORC) {
         f->entry = code->orc_entry;
         f->orc_handle = code->orc_handle;
-        return f->entry ? QN_OK : qn__fail(err, QN_ERR_INTERNAL, "the code generator gave no entry");
+        return f->entry ? QN_OK
+                        : qn__fail(err, QN_ERR_INTERNAL, "the code generator gave no entry");
     }
     if (code->info.entry >= code->code.n || code->info.align > 4096)
-        return qn__fail(err, QN_ERR_INTERNAL, "the code generator gave %zu bytes of code with entry %u, alignment %u",
+        return qn__fail(err, QN_ERR_INTERNAL,
+                        "the code generator gave %zu bytes of code with entry %u, alignment %u",
                         code->code.n, code->info.entry, code->info.align);
     qn_status status = qn__arena_add(&c->arena, code->code.data, code->code.n, &f->blob, err);
     if (status)
@@ -42,7 +45,8 @@ static void keep_texts(qn_function *f, qn_compiled *code)
 }
 
 /** Why a version is made, and what it is; notes that it was made. The lock is held. */
-static void note_compile(const qn_launch_state *l, bool is_dynamic, double milliseconds, qn_text *reason)
+static void note_compile(const qn_launch_state *l, bool is_dynamic, double milliseconds,
+                         qn_text *reason)
 {
     qn_context *c = l->context;
     qn_known_kernel *known = qn__cache_learn(&c->cache, l->kernel, &l->domain);
@@ -53,8 +57,8 @@ static void note_compile(const qn_launch_state *l, bool is_dynamic, double milli
     if (l->is_ordered)
         qn__text_add(reason, "; %s", l->overlap.message);
     qn__text_add(reason, is_dynamic ? "; dynamic extents" : "; exact");
-    qn__history_add(&c->history, l->kernel->name, reason->data && !reason->failed ? reason->data : "compiled",
-                    milliseconds);
+    qn__history_add(&c->history, l->kernel->name,
+                    reason->data && !reason->failed ? reason->data : "compiled", milliseconds);
     c->counters.compiles++;
     c->counters.dynamic_compiles += is_dynamic;
     c->counters.compile_us += (int64_t)(milliseconds * 1e3);
@@ -110,17 +114,19 @@ static qn_status build(qn_launch_state *l, qn_function *f, bool is_dynamic, qn_e
 /* ---------------------------------------------------------------- finding */
 
 /** Facts and key under a policy. */
-static qn_status make_key(qn_launch_state *l, const qn_policy *policy, qn_facts *facts, qn_text *key, qn_error *err)
+static qn_status make_key(qn_launch_state *l, const qn_policy *policy, qn_facts *facts,
+                          qn_text *key, qn_error *err)
 {
     const qn_kernel *k = l->kernel;
     qn_arg_value value[QN_MAX_PARAMS];
     for (int i = 0; i < l->n; i++)
-        value[i] = (qn_arg_value){.layout = l->args[i].view ? &l->args[i].view->layout : NULL, .bits = l->args[i].bits};
+        value[i] = (qn_arg_value){.layout = l->args[i].view ? &l->args[i].view->layout : NULL,
+                                  .bits = l->args[i].bits};
     uint8_t *proved = qn__zalloc((size_t)k->n_accesses + 1, 1);
     bool is_proved = proved && qn__prove_bounds(k, value, &l->domain, proved);
     int isa = l->options.isa ? l->options.isa : l->context->isa ? l->context->isa : QN_ISA_V3;
-    qn_status status = is_proved ? qn__facts_collect(k, l->args, &l->domain, proved, &l->options, policy, isa,
-                                                     l->is_ordered, facts, err)
+    qn_status status = is_proved ? qn__facts_collect(k, l->args, &l->domain, proved, &l->options,
+                                                     policy, isa, l->is_ordered, facts, err)
                                  : qn__fail(err, QN_ERR_MEMORY, "no memory to prove bounds");
     qn__free(proved);
     if (status)
@@ -146,9 +152,10 @@ static qn_status wait_until_built(qn_context *c, qn_function *f, qn_error *err)
     return qn__fail(err, (qn_status)f->error.status, "%s", f->error.message);
 }
 
-/** Finds a function by key; on a miss makes one to be built (*is_new), or leaves *out NULL if `may_build` is false. */
-static qn_status find_or_add(qn_launch_state *l, qn_text *key, qn_facts *facts, bool may_build, bool *is_new,
-                             qn_function **out, qn_error *err)
+/** Finds a function by key; on a miss makes one to be built (*is_new), or leaves *out NULL if
+ * `may_build` is false. */
+static qn_status find_or_add(qn_launch_state *l, qn_text *key, qn_facts *facts, bool may_build,
+                             bool *is_new, qn_function **out, qn_error *err)
 {
     qn_context *c = l->context;
     qn_status status = QN_OK;
@@ -176,8 +183,8 @@ static qn_status find_or_add(qn_launch_state *l, qn_text *key, qn_facts *facts, 
 }
 
 /** A function under one policy; see find_or_add. */
-static qn_status find_or_build(qn_launch_state *l, const qn_policy *policy, bool may_build, qn_function **out,
-                               qn_error *err)
+static qn_status find_or_build(qn_launch_state *l, const qn_policy *policy, bool may_build,
+                               qn_function **out, qn_error *err)
 {
     qn_facts facts = {0};
     qn_text key = {0};
@@ -199,7 +206,8 @@ static qn_status find_or_build(qn_launch_state *l, const qn_policy *policy, bool
     return QN_OK;
 }
 
-/** Whether the policy of the context asks for dynamic extents; copies the masks, as the record may go at any time. */
+/** Whether the policy of the context asks for dynamic extents; copies the masks, as the record may
+ * go at any time. */
 static bool wants_dynamic(qn_launch_state *l, qn_policy *policy, uint32_t *masks)
 {
     qn_context *c = l->context;
@@ -243,8 +251,8 @@ static qn_status check_target(const qn_launch_state *l, qn_error *err)
     if (l->context->isa == 0)
         return qn__fail(err, QN_ERR_TARGET, "the processor is below x86-64-v3");
     if (l->options.isa > l->context->isa)
-        return qn__fail(err, QN_ERR_TARGET, "x86-64-v%d was asked for, the processor is x86-64-v%d", l->options.isa,
-                        l->context->isa);
+        return qn__fail(err, QN_ERR_TARGET, "x86-64-v%d was asked for, the processor is x86-64-v%d",
+                        l->options.isa, l->context->isa);
     return QN_OK;
 }
 
@@ -275,7 +283,8 @@ qn_status qn__specialize(qn_launch_state *l, qn_function **out, qn_error *err)
             status = find_version(l, &f, &error);
         bool may_fall_back = l->options.engine == QN_ENGINE_AUTO && status != QN_ERR_MEMORY;
         if (status != QN_OK && !may_fall_back)
-            return qn__fail(err, status, "%s: kernel \"%.60s\": %s", l->who, l->kernel->name, error.message);
+            return qn__fail(err, status, "%s: kernel \"%.60s\": %s", l->who, l->kernel->name,
+                            error.message);
         if (status != QN_OK)
             note_fallback(l, &error);
     }
@@ -290,11 +299,13 @@ qn_status qn__specialize_nothing(qn_launch_state *l, qn_function **out, qn_error
     qn_text key = {0};
     qn_error error = {0};
     qn_status status = make_key(l, &exact, &facts, &key, &error);
-    qn_function *f = status ? NULL : qn__function_new(l->context, l->kernel, &key, &facts, QN_LOADER_ARENA);
+    qn_function *f =
+        status ? NULL : qn__function_new(l->context, l->kernel, &key, &facts, QN_LOADER_ARENA);
     qn__text_release(&key);
     qn__facts_release(&facts);
     if (!f)
-        return qn__fail(err, QN_ERR_MEMORY, "%s: kernel \"%.60s\": no memory", l->who, l->kernel->name);
+        return qn__fail(err, QN_ERR_MEMORY, "%s: kernel \"%.60s\": no memory", l->who,
+                        l->kernel->name);
     f->state = QN_READY;
     *out = f;
     return QN_OK;

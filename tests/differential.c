@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_SHOWN = 10, DEFAULT_SECONDS = 20 };
+enum { MAX_SHOWN = 10, HANG_SECONDS = 120, DEFAULT_SECONDS = 20 };
 
 typedef struct settings {
     uint64_t seed, first, only;
@@ -40,7 +40,7 @@ static void on_crash(int number)
 
 static void watch_crashes(void)
 {
-    static const int numbers[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+    static const int numbers[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGALRM};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         signal(numbers[i], on_crash);
 }
@@ -108,8 +108,9 @@ static bool do_case(runner *r, const settings *s, uint64_t number, bool is_shown
     way first;
     qn_error error = {0};
     snprintf(crash_text, sizeof crash_text,
-             "# crashed; to repeat: differential --seed %" PRIu64 " --case %" PRIu64 "\n", s->seed,
-             number);
+             "# crashed or hung; to repeat: differential --seed %" PRIu64 " --case %" PRIu64 "\n",
+             s->seed, number);
+    (void)alarm(HANG_SECONDS);
     if (s->is_verbose)
         tap_note("case %" PRIu64, number);
     bool is_good = make_case(&t, s->seed, number, &error);

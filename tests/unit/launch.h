@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * launch.h: what the tests of the runtime share: a few kernels, contexts, small views, and the question whether
- * generated code can be had here.
+ * launch.h: what the tests of the runtime share: a few kernels, contexts, small views, and the
+ * question whether generated code can be had here.
  */
 #ifndef QN_TESTS_UNIT_LAUNCH_H
 #define QN_TESTS_UNIT_LAUNCH_H
@@ -11,40 +11,43 @@
 
 #include <stdlib.h>
 
-#define SAXPY_TEXT                                                                                  \
-    "kernel \"saxpy\" contract {\n view x: f32[1]; view y: f32[1]; scalar a: f32;\n"                \
-    " %0: i64 = lower y, 0; %1: i64 = extent y, 0; %2: i64 = add %0, %1;\n"                         \
-    " %3: i64 = parallel %0, %2; %4: f32 = param a;\n"                                              \
-    " %5: f32 = load x[%3]; %6: f32 = load y[%3];\n"                                                \
+#define SAXPY_TEXT                                                                                 \
+    "kernel \"saxpy\" contract {\n view x: f32[1]; view y: f32[1]; scalar a: f32;\n"               \
+    " %0: i64 = lower y, 0; %1: i64 = extent y, 0; %2: i64 = add %0, %1;\n"                        \
+    " %3: i64 = parallel %0, %2; %4: f32 = param a;\n"                                             \
+    " %5: f32 = load x[%3]; %6: f32 = load y[%3];\n"                                               \
     " %7: f32 = fma %4, %5, %6; store y[%3], %7;\n}\n"
 /** y[i] = x[i] */
-#define COPY_TEXT                                                                                   \
-    "kernel \"copy\" {\n view x: f32[1]; view y: f32[1];\n %1: i64 = extent y, 0; %0: i64 = const 0;\n" \
+#define COPY_TEXT                                                                                  \
+    "kernel \"copy\" {\n view x: f32[1]; view y: f32[1];\n %1: i64 = extent y, 0; %0: i64 = "      \
+    "const 0;\n"                                                                                   \
     " %3: i64 = parallel %0, %1; %5: f32 = load x[%3]; store y[%3], %5;\n}\n"
 /** y[i] = x[i + 1] over [0, extent y - 1) */
-#define SHIFT_TEXT                                                                                  \
-    "kernel \"shift\" {\n view x: f32[1]; view y: f32[1];\n %0: i64 = const 0; %1: i64 = extent y, 0;\n" \
-    " %2: i64 = const 1; %3: i64 = sub %1, %2; %4: i64 = parallel %0, %3; %5: i64 = add %4, %2;\n"  \
+#define SHIFT_TEXT                                                                                 \
+    "kernel \"shift\" {\n view x: f32[1]; view y: f32[1];\n %0: i64 = const 0; %1: i64 = extent "  \
+    "y, 0;\n"                                                                                      \
+    " %2: i64 = const 1; %3: i64 = sub %1, %2; %4: i64 = parallel %0, %3; %5: i64 = add %4, %2;\n" \
     " %6: f32 = load x[%5]; store y[%4], %6;\n}\n"
 /** y[i] = x[index[i]] */
-#define GATHER_TEXT                                                                                 \
-    "kernel \"gather\" {\n view x: f64[1]; view index: i64[1]; view y: f64[1];\n"                   \
-    " %0: i64 = const 0; %1: i64 = extent y, 0; %2: i64 = parallel %0, %1;\n"                       \
+#define GATHER_TEXT                                                                                \
+    "kernel \"gather\" {\n view x: f64[1]; view index: i64[1]; view y: f64[1];\n"                  \
+    " %0: i64 = const 0; %1: i64 = extent y, 0; %2: i64 = parallel %0, %1;\n"                      \
     " %3: i64 = load index[%2]; %4: f64 = load x[%3]; store y[%2], %4;\n}\n"
 /** b[i,j] = a[i,j] * s */
-#define SCALE_TEXT                                                                                  \
-    "kernel \"scale\" {\n view a: f64[2]; view b: f64[2]; scalar s: f64;\n %0: i64 = const 0;\n"    \
-    " %1: i64 = extent b, 0; %2: i64 = extent b, 1; %3: i64 = parallel %0, %1;\n"                   \
-    " %4: i64 = parallel %0, %2; %5: f64 = param s; %6: f64 = load a[%3, %4];\n"                    \
+#define SCALE_TEXT                                                                                 \
+    "kernel \"scale\" {\n view a: f64[2]; view b: f64[2]; scalar s: f64;\n %0: i64 = const 0;\n"   \
+    " %1: i64 = extent b, 0; %2: i64 = extent b, 1; %3: i64 = parallel %0, %1;\n"                  \
+    " %4: i64 = parallel %0, %2; %5: f64 = param s; %6: f64 = load a[%3, %4];\n"                   \
     " %7: f64 = mul %6, %5; store b[%3, %4], %7;\n}\n"
 /** y[0..n) = 1 */
-#define FILL_TEXT                                                                                   \
-    "kernel \"fill\" {\n view y: f32[1]; scalar n: i64;\n %0: i64 = const 0; %1: i64 = param n;\n"  \
+#define FILL_TEXT                                                                                  \
+    "kernel \"fill\" {\n view y: f32[1]; scalar n: i64;\n %0: i64 = const 0; %1: i64 = param n;\n" \
     " %2: i64 = parallel %0, %1; %3: f32 = const 0x1p+0; store y[%2], %3;\n}\n"
 /** u[i] = u[i] + t, for t in [0, steps) one after the other */
-#define STEPS_TEXT                                                                                  \
-    "kernel \"steps\" {\n view u: f64[1]; scalar steps: i64;\n %0: i64 = const 0; %1: i64 = param steps;\n" \
-    " %2: i64 = extent u, 0; %3: i64 = sequential %0, %1; %4: i64 = parallel %0, %2;\n"             \
+#define STEPS_TEXT                                                                                 \
+    "kernel \"steps\" {\n view u: f64[1]; scalar steps: i64;\n %0: i64 = const 0; %1: i64 = "      \
+    "param steps;\n"                                                                               \
+    " %2: i64 = extent u, 0; %3: i64 = sequential %0, %1; %4: i64 = parallel %0, %2;\n"            \
     " %5: f64 = load u[%4]; %6: f64 = cast %3; %7: f64 = add %5, %6; store u[%4], %7;\n}\n"
 
 static inline qn_kernel *kernel_of(const char *text)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_cache.c: versions of kernels: keys that are equal share code, the bound in bytes, what the policy does after many
- * shapes, the history's reasons, and the ladder of engines when no code can be had.
+ * test_cache.c: versions of kernels: keys that are equal share code, the bound in bytes, what the
+ * policy does after many shapes, the history's reasons, and the ladder of engines when no code can
+ * be had.
  */
 #define _GNU_SOURCE
 #include "tests/unit/launch.h"
@@ -14,8 +15,8 @@ typedef struct job {
 } job;
 
 /** Scales a matrix of these extents (row stride 0: dense) and checks the result. */
-static qn_status scale(const job *j, int64_t rows, int64_t columns, int64_t row_stride, const qn_options *o,
-                       qn_error *err)
+static qn_status scale(const job *j, int64_t rows, int64_t columns, int64_t row_stride,
+                       const qn_options *o, qn_error *err)
 {
     const int64_t extents[] = {rows, columns}, strides[] = {row_stride ? row_stride : columns, 1};
     qn_layout l;
@@ -56,7 +57,8 @@ static void test_policy(void)
     int n_failed = 0;
     for (int64_t i = 0; i < 8; i++)
         n_failed += scale(&j, 5, 100 + i, 0, NULL, &err) != QN_OK;
-    tap_ok(n_failed == 0 && counters_of(j.c).compiles == 8 && counters_of(j.c).dynamic_compiles == 0,
+    tap_ok(n_failed == 0 && counters_of(j.c).compiles == 8 &&
+               counters_of(j.c).dynamic_compiles == 0,
            "eight shapes, eight exact versions");
     tap_ok(history_has(j.c, "scale: first version; exact"), "the first has no other reason");
     tap_ok(history_has(j.c, "extent 1 of view a: 107, was 106; exact"),
@@ -65,16 +67,20 @@ static void test_policy(void)
         n_failed += scale(&j, 5, 100 + i, 0, NULL, &err) != QN_OK;
     qn_counters n = counters_of(j.c);
     tap_ok(n_failed == 0, "192 further shapes run: %s", err.message);
-    tap_ok(n.dynamic_compiles >= 1 && n.dynamic_compiles <= 12 && n.compiles - n.dynamic_compiles == 8,
+    tap_ok(n.dynamic_compiles >= 1 && n.dynamic_compiles <= 12 &&
+               n.compiles - n.dynamic_compiles == 8,
            "with a few dynamic versions");
     tap_note("%" PRId64 " dynamic versions", n.dynamic_compiles);
     tap_ok(history_has(j.c, "dynamic extents"), "the history says so");
     int64_t before = n.compiles;
-    tap_ok(scale(&j, 5, 103, 0, NULL, &err) == QN_OK && counters_of(j.c).compiles == before, "exact versions stay in use");
-    tap_ok(scale(&j, 9, 333, 0, NULL, &err) == QN_OK, "another extent varies: a version for that: %s", err.message);
+    tap_ok(scale(&j, 5, 103, 0, NULL, &err) == QN_OK && counters_of(j.c).compiles == before,
+           "exact versions stay in use");
+    tap_ok(scale(&j, 9, 333, 0, NULL, &err) == QN_OK,
+           "another extent varies: a version for that: %s", err.message);
     for (int64_t i = 1; i < 40; i++)
         n_failed += scale(&j, 9, 100, 100 + i, NULL, &err) != QN_OK;
-    tap_ok(n_failed == 0 && counters_of(j.c).compiles < before + 24, "varying strides become dynamic as well");
+    tap_ok(n_failed == 0 && counters_of(j.c).compiles < before + 24,
+           "varying strides become dynamic as well");
     tap_note("%" PRId64 " compiles", counters_of(j.c).compiles);
     const qn_options exact = {.bytes = sizeof exact, .specialize = QN_SPECIALIZE_EXACT};
     before = counters_of(j.c).compiles;
@@ -91,7 +97,8 @@ static void test_dynamic(void)
     int n_failed = 0;
     for (int64_t i = 0; i < 40; i++)
         n_failed += scale(&j, 3 + i % 7, 64 * (1 + i), 0, &o, &err) != QN_OK;
-    tap_ok(n_failed == 0 && counters_of(j.c).compiles == 1, "one dynamic version serves all shapes of one alignment");
+    tap_ok(n_failed == 0 && counters_of(j.c).compiles == 1,
+           "one dynamic version serves all shapes of one alignment");
     tap_is_int(counters_of(j.c).dynamic_compiles, 1, "and is counted as such");
     close_job(&j);
 }
@@ -101,7 +108,8 @@ static void test_equal_kernels_share(void)
     job j = open_job(NULL);
     job other = {j.c, kernel_of(SCALE_TEXT)};
     qn_error err = {0};
-    tap_ok(scale(&j, 4, 4, 0, NULL, &err) == QN_OK && scale(&other, 4, 4, 0, NULL, &err) == QN_OK, "two equal kernels");
+    tap_ok(scale(&j, 4, 4, 0, NULL, &err) == QN_OK && scale(&other, 4, 4, 0, NULL, &err) == QN_OK,
+           "two equal kernels");
     tap_is_int(counters_of(j.c).compiles, 1, "share code");
     qn_kernel_release(other.k);
     close_job(&j);
@@ -132,7 +140,8 @@ static void test_eviction(void)
 {
     const qn_context_options small = {.bytes = sizeof small, .cache_bytes = 64 << 10};
     job j = open_job(&small);
-    const qn_options exact = {.bytes = sizeof exact, .specialize = QN_SPECIALIZE_EXACT, .engine = QN_ENGINE_X86};
+    const qn_options exact = {
+        .bytes = sizeof exact, .specialize = QN_SPECIALIZE_EXACT, .engine = QN_ENGINE_X86};
     qn_error err = {0};
     qn_function *kept = NULL;
     double a[16] = {0}, b[16] = {0};
@@ -157,14 +166,16 @@ static void test_eviction(void)
     tap_ok(n.code_bytes <= 64 << 10, "the bound holds");
     tap_ok(qn_run(call, &err) == QN_OK && b[5] == 8, "code that is held is still there");
     int64_t compiles = n.compiles;
-    tap_ok(scale(&j, 3, 79, 0, &exact, &err) == QN_OK && counters_of(j.c).compiles == compiles, "the newest is kept");
+    tap_ok(scale(&j, 3, 79, 0, &exact, &err) == QN_OK && counters_of(j.c).compiles == compiles,
+           "the newest is kept");
     tap_ok(scale(&j, 3, 20, 0, &exact, &err) == QN_OK && counters_of(j.c).compiles == compiles + 1,
            "the oldest is made anew");
     const qn_context_options tiny = {.bytes = sizeof tiny, .cache_bytes = 1};
     job t = open_job(&tiny);
     for (int64_t i = 0; i < 4; i++)
         n_failed += scale(&t, 3, 20 + i / 2, 0, &exact, &err) != QN_OK;
-    tap_ok(n_failed == 0 && counters_of(t.c).live_functions == 1, "a cache of one byte keeps one function");
+    tap_ok(n_failed == 0 && counters_of(t.c).live_functions == 1,
+           "a cache of one byte keeps one function");
     close_job(&t);
     close_job(&j);
     qn_call_release(call);
@@ -181,7 +192,8 @@ static void test_missing_provider(const char *path, const char *part)
     tap_ok(scale(&j, 4, 5, 0, NULL, &err) == QN_OK && scale(&j, 4, 6, 0, NULL, &err) == QN_OK,
            "without a code generator AUTO interprets: %s", err.message);
     tap_is_int(counters_of(j.c).interpreted, 2, "which is counted");
-    tap_ok(history_has(j.c, "interpreted: QN_ERR_PROVIDER") && history_has(j.c, part), "the history says why");
+    tap_ok(history_has(j.c, "interpreted: QN_ERR_PROVIDER") && history_has(j.c, part),
+           "the history says why");
     tap_ok(scale(&j, 4, 5, 0, &x86, &err) == QN_ERR_PROVIDER, "x86 by name fails");
     tap_contains(err.message, part, "the message has the path");
     tap_contains(err.message, "kernel \"scale\"", "and the kernel");
@@ -192,10 +204,12 @@ static void test_missing_provider(const char *path, const char *part)
 static void test_target(void)
 {
     job j = open_job(NULL);
-    const qn_options v4 = {.bytes = sizeof v4, .engine = QN_ENGINE_X86, .isa = QN_ISA_V4, .plan = {.width = 8}};
+    const qn_options v4 = {
+        .bytes = sizeof v4, .engine = QN_ENGINE_X86, .isa = QN_ISA_V4, .plan = {.width = 8}};
     qn_error err = {0};
     qn_status status = scale(&j, 4, 5, 0, &v4, &err);
-    tap_ok(status == QN_OK || status == QN_ERR_TARGET, "an instruction set runs or is refused: %s", err.message);
+    tap_ok(status == QN_OK || status == QN_ERR_TARGET, "an instruction set runs or is refused: %s",
+           err.message);
     close_job(&j);
 }
 

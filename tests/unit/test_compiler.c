@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_compiler.c: the compile threads with a code generator of the test's own, which hangs, dies, fails or gives
- * nonsense; and the arena by itself.
+ * test_compiler.c: the compile threads with a code generator of the test's own, which hangs, dies,
+ * fails or gives nonsense; and the arena by itself.
  */
 #define _GNU_SOURCE
 #include "runtime/context.h"
@@ -36,7 +36,8 @@ static int fake_provider(qn_request *r)
     }
     if (what != GIVE_NOTHING)
         r->sink(r->sink_arg, QN_SINK_CODE, code, sizeof code);
-    r->info = (qn_blob_info){.split_dim = -1, .granule = 1, .entry = what == GIVE_NONSENSE ? 17 : 0, .align = 16};
+    r->info = (qn_blob_info){
+        .split_dim = -1, .granule = 1, .entry = what == GIVE_NONSENSE ? 17 : 0, .align = 16};
     atomic_fetch_sub(&n_inside, 1);
     return QN_OK;
 }
@@ -77,13 +78,16 @@ static void test_failures(const qn_kernel *k)
     for (int i = 0; i < 3; i++) {
         qn_context *c = fake_context(cases[i].what);
         qn_error err = {0};
-        tap_is_int((int)copy(c, k, 8, QN_ENGINE_X86, &err), cases[i].status, "a failed compile is reported");
+        tap_is_int((int)copy(c, k, 8, QN_ENGINE_X86, &err), cases[i].status,
+                   "a failed compile is reported");
         tap_contains(err.message, cases[i].part, "with its reason");
         tap_contains(err.message, "qn_launch: kernel \"copy\"", "and where");
-        tap_ok(copy(c, k, 8, QN_ENGINE_AUTO, &err) == QN_OK && counters_of(c).interpreted == 1, "AUTO interprets");
+        tap_ok(copy(c, k, 8, QN_ENGINE_AUTO, &err) == QN_OK && counters_of(c).interpreted == 1,
+               "AUTO interprets");
         tap_ok(history_has(c, cases[i].part), "the history says why");
         atomic_store(&behaviour, GIVE_RETURN);
-        tap_ok(copy(c, k, 9, QN_ENGINE_X86, &err) == QN_OK, "the next compile works: %s", err.message);
+        tap_ok(copy(c, k, 9, QN_ENGINE_X86, &err) == QN_OK, "the next compile works: %s",
+               err.message);
         qn_context_release(c);
     }
 }
@@ -95,7 +99,8 @@ static void test_unusable(const qn_kernel *k, int what, qn_status status, const 
     tap_ok(copy(c, k, 8, QN_ENGINE_X86, &err) == QN_OK, "a first version: %s", err.message);
     atomic_store(&behaviour, what);
     double start = qn__now_ms();
-    tap_ok(copy(c, k, 9, QN_ENGINE_X86, &err) == status, "%s is reported", qn_status_name((int)status));
+    tap_ok(copy(c, k, 9, QN_ENGINE_X86, &err) == status, "%s is reported",
+           qn_status_name((int)status));
     tap_contains(err.message, part, "with its reason");
     tap_ok(qn__now_ms() - start < 450, "in time");
     atomic_store(&behaviour, GIVE_RETURN);
@@ -110,7 +115,8 @@ static void test_timeout_queue(const qn_kernel *k)
     qn_context *c = fake_context(HANG);
     c->options.compile_ms = 2000;
     qn_error err = {0};
-    tap_ok(copy(c, k, 9, QN_ENGINE_X86, &err) == QN_OK, "a slow compile within the limit is waited for: %s", err.message);
+    tap_ok(copy(c, k, 9, QN_ENGINE_X86, &err) == QN_OK,
+           "a slow compile within the limit is waited for: %s", err.message);
     qn_context_release(c);
 }
 
@@ -145,7 +151,8 @@ static void test_arena(void)
     memset(&blob[0], 0, sizeof blob[0]);
     size_t large = (size_t)3 << 20;
     unsigned char *big = calloc(1, large);
-    tap_ok(big && qn__arena_add(&arena, big, large, &blob[0], &err) == QN_OK, "a blob larger than a slab");
+    tap_ok(big && qn__arena_add(&arena, big, large, &blob[0], &err) == QN_OK,
+           "a blob larger than a slab");
     qn__arena_drop(&arena, &blob[0]);
     free(big);
     qn__arena_release(&arena);

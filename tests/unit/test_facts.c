@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_facts.c: facts under each policy and their slots; keys: round trip, that every field counts, that malformed keys
- * are refused and cut or flipped ones never crash.
+ * test_facts.c: facts under each policy and their slots; keys: round trip, that every field counts,
+ * that malformed keys are refused and cut or flipped ones never crash.
  */
 #include "jit/jit.h"
 #include "tests/unit/launch.h"
@@ -17,7 +17,8 @@ typedef struct setup {
 static qn_status collect(const setup *s, const qn_policy *policy, qn_facts *out)
 {
     const qn_options o = {.bytes = sizeof o, .plan = {.width = 8, .unroll = 2}};
-    return qn__facts_collect(s->k, s->args, &s->domain, s->proved, &o, policy, QN_ISA_V3, false, out, NULL);
+    return qn__facts_collect(s->k, s->args, &s->domain, s->proved, &o, policy, QN_ISA_V3, false,
+                             out, NULL);
 }
 
 /** scale over two matrices of 6 x 10, the first with rows of 12. */
@@ -46,7 +47,8 @@ static void test_exact(const setup *s)
     const qn_policy exact = {0};
     tap_ok(collect(s, &exact, &f) == QN_OK, "exact facts are collected");
     tap_is_int(f.n_slots, 3, "two data pointers and a scalar have slots");
-    tap_ok(f.param[0].slot == 0 && f.param[1].slot == 1 && f.param[2].slot == 2, "in the order of the parameters");
+    tap_ok(f.param[0].slot == 0 && f.param[1].slot == 1 && f.param[2].slot == 2,
+           "in the order of the parameters");
     tap_is_int(f.digit[0].stride.value, 12, "an exact stride");
     tap_is_int(f.digit[0].extent.value, 0, "the extent of a last digit is not a fact");
     tap_ok(f.end[1].kind == QN_FACT_EXACT && f.end[1].value == 10, "the domain is exact");
@@ -54,7 +56,8 @@ static void test_exact(const setup *s)
     tap_is_int(f.param[1].align, 4, "... 80 bytes");
     int64_t slots[3] = {0};
     qn__facts_fill(&f, s->k, s->args, slots);
-    tap_ok(slots[0] == (int64_t)(intptr_t)s->a.data && (uint64_t)slots[2] == s->args[2].bits, "the block is filled");
+    tap_ok(slots[0] == (int64_t)(intptr_t)s->a.data && (uint64_t)slots[2] == s->args[2].bits,
+           "the block is filled");
     qn__facts_release(&f);
 }
 
@@ -64,21 +67,26 @@ static void test_dynamic(const setup *s)
     const qn_policy dynamic = {.all_dynamic = true};
     tap_ok(collect(s, &dynamic, &f) == QN_OK, "dynamic facts are collected");
     tap_is_int(f.n_slots, 9, "per view: data, two extents and one stride; the scalar");
-    tap_ok(f.digit[1].stride.kind == QN_FACT_EXACT && f.digit[1].stride.value == 1, "the unit stride stays exact");
+    tap_ok(f.digit[1].stride.kind == QN_FACT_EXACT && f.digit[1].stride.value == 1,
+           "the unit stride stays exact");
     tap_ok(f.param[0].dim[0].lower.kind == QN_FACT_EXACT, "a lower bound of 0 stays exact");
-    tap_ok(f.end[0].kind == QN_FACT_DYNAMIC && f.end[0].slot == -1, "the end of the domain is computed");
+    tap_ok(f.end[0].kind == QN_FACT_DYNAMIC && f.end[0].slot == -1,
+           "the end of the domain is computed");
     tap_ok(f.begin[0].kind == QN_FACT_EXACT, "its begin is a constant");
     int64_t slots[9];
-    const int64_t expected[] = {(int64_t)(intptr_t)s->a.data, 6, 12, 10, (int64_t)(intptr_t)s->b.data, 6, 10, 10,
+    const int64_t expected[] = {(int64_t)(intptr_t)s->a.data, 6, 12, 10,
+                                (int64_t)(intptr_t)s->b.data, 6, 10, 10,
                                 (int64_t)s->args[2].bits};
     qn__facts_fill(&f, s->k, s->args, slots);
-    tap_ok(memcmp(slots, expected, sizeof slots) == 0, "slots: data, then extent and stride of each dimension");
+    tap_ok(memcmp(slots, expected, sizeof slots) == 0,
+           "slots: data, then extent and stride of each dimension");
     qn__facts_release(&f);
 
     const uint32_t masks[] = {2, 0, 0};
     const qn_policy some = {.dynamic_extents = masks, .constant_scalars = true};
     tap_ok(collect(s, &some, &f) == QN_OK, "some extents dynamic");
-    tap_ok(f.param[0].dim[1].extent.kind == QN_FACT_DYNAMIC && f.param[0].dim[0].extent.kind == QN_FACT_EXACT,
+    tap_ok(f.param[0].dim[1].extent.kind == QN_FACT_DYNAMIC &&
+               f.param[0].dim[0].extent.kind == QN_FACT_EXACT,
            "only those of the mask");
     tap_ok(f.digit[0].stride.kind == QN_FACT_DYNAMIC && f.digit[2].stride.kind == QN_FACT_EXACT,
            "strides of that view follow, those of others do not");
@@ -150,28 +158,28 @@ static void test_round_trip(const setup *s, const qn_policy *policy, const char 
 }
 
 /* Each line changes one fact; the key must change with it. */
-#define MUTATIONS(X)                                                                                \
-    X(f.isa = QN_ISA_V4)                                                                            \
-    X(f.checks = QN_CHECKS_CLAMP)                                                                   \
-    X(f.is_ordered = 1)                                                                             \
-    X(f.cache_class++)                                                                              \
-    X(f.plan.lane_dim = 1)                                                                          \
-    X(f.plan.width = 4)                                                                             \
-    X(f.plan.unroll = 1)                                                                            \
-    X(f.plan.jam_dim = 1)                                                                           \
-    X(f.plan.jam = 2)                                                                               \
-    X(f.plan.order[1] = 1)                                                                          \
-    X(f.begin[0].value = 1)                                                                         \
-    X(f.end[1].value = 11)                                                                          \
-    X(f.end[1].kind = QN_FACT_DYNAMIC)                                                              \
-    X(f.param[0].align = 3)                                                                         \
-    X(f.param[0].dim[0].lower.value = 1)                                                            \
-    X(f.param[0].dim[1].extent.value = 11)                                                          \
-    X(f.digit[0].stride.value = 13)                                                                 \
-    X(f.digit[0].stride.kind = QN_FACT_DYNAMIC)                                                     \
-    X((f.param[2].is_constant = 1, f.param[2].bits = 5))                                            \
-    X(f.proved[0] = 0)                                                                              \
-    X(f.proved[1] = 1)                                                                              \
+#define MUTATIONS(X)                                                                               \
+    X(f.isa = QN_ISA_V4)                                                                           \
+    X(f.checks = QN_CHECKS_CLAMP)                                                                  \
+    X(f.is_ordered = 1)                                                                            \
+    X(f.cache_class++)                                                                             \
+    X(f.plan.lane_dim = 1)                                                                         \
+    X(f.plan.width = 4)                                                                            \
+    X(f.plan.unroll = 1)                                                                           \
+    X(f.plan.jam_dim = 1)                                                                          \
+    X(f.plan.jam = 2)                                                                              \
+    X(f.plan.order[1] = 1)                                                                         \
+    X(f.begin[0].value = 1)                                                                        \
+    X(f.end[1].value = 11)                                                                         \
+    X(f.end[1].kind = QN_FACT_DYNAMIC)                                                             \
+    X(f.param[0].align = 3)                                                                        \
+    X(f.param[0].dim[0].lower.value = 1)                                                           \
+    X(f.param[0].dim[1].extent.value = 11)                                                         \
+    X(f.digit[0].stride.value = 13)                                                                \
+    X(f.digit[0].stride.kind = QN_FACT_DYNAMIC)                                                    \
+    X((f.param[2].is_constant = 1, f.param[2].bits = 5))                                           \
+    X(f.proved[0] = 0)                                                                             \
+    X(f.proved[1] = 1)                                                                             \
     X(f.n_accesses = 1)
 
 static void test_every_field_counts(const setup *s)
@@ -182,10 +190,10 @@ static void test_every_field_counts(const setup *s)
     collect(s, &exact, &f);
     qn__key_encode(&f, &key);
     qn__facts_release(&f);
-#define X(mutation)                                                                                 \
-    collect(s, &exact, &f);                                                                         \
-    mutation;                                                                                       \
-    tap_ok(!is_same_key(&f, &key), "%s changes the key", #mutation);                                \
+#define X(mutation)                                                                                \
+    collect(s, &exact, &f);                                                                        \
+    mutation;                                                                                      \
+    tap_ok(!is_same_key(&f, &key), "%s changes the key", #mutation);                               \
     qn__facts_release(&f);
     MUTATIONS(X)
 #undef X
@@ -220,7 +228,8 @@ static void test_malformed(const setup *s)
     }
     tap_is_int(n_changed, 0, "a flipped bit is refused, or is another key in canonical form");
     qn__text_bytes(&key, "", 1);
-    tap_ok(qn__key_decode(key.data, key.n, &back, &err) == QN_ERR_INTERNAL, "a byte too many is refused");
+    tap_ok(qn__key_decode(key.data, key.n, &back, &err) == QN_ERR_INTERNAL,
+           "a byte too many is refused");
     tap_contains(err.message, "malformed key", "with a message");
     tap_ok(qn__key_decode(NULL, 3, &back, NULL) == QN_ERR_ARGUMENT, "NULL is refused");
     qn__text_release(&key);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_launch_errors.c: every error of a launch, with the parts of its message, the same from qn_prepare and
- * qn_specialize, on the first launch and on one whose good arguments are known; outputs stay as they are.
+ * test_launch_errors.c: every error of a launch, with the parts of its message, the same from
+ * qn_prepare and qn_specialize, on the first launch and on one whose good arguments are known;
+ * outputs stay as they are.
  */
 #include "tests/unit/launch.h"
 
@@ -22,17 +23,20 @@ static bool is_untouched(const qn_view *v)
 }
 
 /** One misuse: the status and two parts of the message, through all three entries. */
-static void refuse(const setup *s, const qn_kernel *k, int n, const qn_arg *args, const qn_options *o, qn_status status,
-                   const char *what, const char *part, const char *other)
+static void refuse(const setup *s, const qn_kernel *k, int n, const qn_arg *args,
+                   const qn_options *o, qn_status status, const char *what, const char *part,
+                   const char *other)
 {
     qn_error err = {0};
     qn_status found = qn_launch(s->c, k, n, args, o, &err);
-    tap_ok(found == status && err.status == (int32_t)status, "%s: %s", what, qn_status_name(status));
+    tap_ok(found == status && err.status == (int32_t)status, "%s: %s", what,
+           qn_status_name((int)status));
     if (found != status)
-        tap_note("found %s: %s", qn_status_name(found), err.message);
+        tap_note("found %s: %s", qn_status_name((int)found), err.message);
     tap_contains(err.message, part, what);
     tap_contains(err.message, other, what);
-    tap_ok(strncmp(err.message, "qn_launch: ", 11) == 0, "%s: the message starts with the function", what);
+    tap_ok(strncmp(err.message, "qn_launch: ", 11) == 0, "%s: the message starts with the function",
+           what);
     qn_call *call = NULL;
     qn_function *f = NULL;
     tap_ok(qn_prepare(s->c, k, n, args, o, &call, &err) == status && !call, "%s: qn_prepare", what);
@@ -42,17 +46,26 @@ static void refuse(const setup *s, const qn_kernel *k, int n, const qn_arg *args
 
 static void test_arguments(const setup *s)
 {
-    qn_view d = vector_of(s->c, "d", QN_F64, N), none = {.dtype = QN_F32, .layout = s->x.layout, .label = "none"};
+    qn_view d = vector_of(s->c, "d", QN_F64, N),
+            none = {.dtype = QN_F32, .layout = s->x.layout, .label = "none"};
     const qn_arg x = qn_arg_view(&s->x), y = qn_arg_view(&s->y), a = qn_arg_f32(2);
-    const qn_arg few[] = {x, y}, kind[] = {x, y, y}, kind2[] = {a, y, a}, dtype[] = {x, y, qn_arg_f64(2)};
-    const qn_arg wide[] = {qn_arg_view(&d), y, a}, null[] = {qn_arg_view(&none), y, a}, missing[] = {{0}, y, a};
-    refuse(s, s->k, 2, few, NULL, QN_ERR_ARGUMENT, "too few", "kernel \"saxpy\"", "2 arguments for 3 parameters");
+    const qn_arg few[] = {x, y}, kind[] = {x, y, y}, kind2[] = {a, y, a},
+                 dtype[] = {x, y, qn_arg_f64(2)};
+    const qn_arg wide[] = {qn_arg_view(&d), y, a}, null[] = {qn_arg_view(&none), y, a},
+                 missing[] = {{0}, y, a};
+    refuse(s, s->k, 2, few, NULL, QN_ERR_ARGUMENT, "too few", "kernel \"saxpy\"",
+           "2 arguments for 3 parameters");
     refuse(s, s->k, 3, NULL, NULL, QN_ERR_ARGUMENT, "no array", "kernel \"saxpy\"", "args is NULL");
-    refuse(s, s->k, 3, kind, NULL, QN_ERR_ARGUMENT, "view for scalar", "argument 2 (", "expected a scalar of f32");
-    refuse(s, s->k, 3, kind2, NULL, QN_ERR_ARGUMENT, "scalar for view", "argument 0 (x)", "expected a view of f32");
-    refuse(s, s->k, 3, dtype, NULL, QN_ERR_DTYPE, "scalar dtype", "argument 2 (", "scalar of f64, expected f32");
-    refuse(s, s->k, 3, wide, NULL, QN_ERR_DTYPE, "view dtype", "view \"d\"", "dtype f64, expected f32");
-    refuse(s, s->k, 3, null, NULL, QN_ERR_NULL_DATA, "null data", "argument 0 (x)", "view \"none\"");
+    refuse(s, s->k, 3, kind, NULL, QN_ERR_ARGUMENT, "view for scalar", "argument 2 (",
+           "expected a scalar of f32");
+    refuse(s, s->k, 3, kind2, NULL, QN_ERR_ARGUMENT, "scalar for view", "argument 0 (x)",
+           "expected a view of f32");
+    refuse(s, s->k, 3, dtype, NULL, QN_ERR_DTYPE, "scalar dtype", "argument 2 (",
+           "scalar of f64, expected f32");
+    refuse(s, s->k, 3, wide, NULL, QN_ERR_DTYPE, "view dtype", "view \"d\"",
+           "dtype f64, expected f32");
+    refuse(s, s->k, 3, null, NULL, QN_ERR_NULL_DATA, "null data", "argument 0 (x)",
+           "view \"none\"");
     refuse(s, s->k, 3, missing, NULL, QN_ERR_ARGUMENT, "null view", "argument 0 (x)", "NULL");
     qn_view_release(&d);
 }
@@ -76,7 +89,8 @@ static void test_views(const setup *s)
     refuse(s, s->k, 3, rank, NULL, QN_ERR_RANK, "rank", "view \"x\"", "rank 2, expected 1");
     refuse(s, s->k, 3, ranks, NULL, QN_ERR_RANK, "huge rank", "argument 0 (x)", "1000");
     refuse(s, s->k, 3, extent, NULL, QN_ERR_EXTENT, "negative extent", "dimension 0", "-3");
-    refuse(s, s->k, 3, align, NULL, QN_ERR_ALIGNMENT, "alignment", "view \"x\"", "not aligned to the 4 bytes");
+    refuse(s, s->k, 3, align, NULL, QN_ERR_ALIGNMENT, "alignment", "view \"x\"",
+           "not aligned to the 4 bytes");
     refuse(s, s->k, 3, space, NULL, QN_ERR_SPACE, "space", "view \"x\"", "cuda");
     refuse(s, s->k, 3, range, NULL, QN_ERR_OVERFLOW, "offsets", "argument 0 (x)", "dimension 0");
 }
@@ -106,7 +120,8 @@ static void test_traits(const setup *s)
     refuse(s, s->k, 3, args3, NULL, QN_ERR_UNSUPPORTED, "atomic", "view \"x\"", "atomic");
     refuse(s, s->k, 3, args4, NULL, QN_ERR_OVERLAP, "restrict", "(alone)", "restrict");
     refuse(s, s->k, 3, args5, NULL, QN_ERR_OVERLAP, "random access", "argument 1", "random_access");
-    refuse(s, s->k, 3, args6, NULL, QN_ERR_NOT_INJECTIVE, "not injective", "view \"y\"", "(64):(0)");
+    refuse(s, s->k, 3, args6, NULL, QN_ERR_NOT_INJECTIVE, "not injective", "view \"y\"",
+           "(64):(0)");
 }
 
 static void test_strict(const setup *s)
@@ -154,7 +169,8 @@ static void test_domain(const setup *s)
     refuse(s, fill, 2, reversed, NULL, QN_ERR_RANGE, "reversed range", "kernel \"fill\"", "-5");
     const qn_arg long_way[] = {qn_arg_view(&s->y), qn_arg_int(QN_I64, 0)};
     qn_error err = {0};
-    tap_ok(qn_launch(s->c, fill, 2, long_way, NULL, &err) == QN_OK, "an empty domain is fine: %s", err.message);
+    tap_ok(qn_launch(s->c, fill, 2, long_way, NULL, &err) == QN_OK, "an empty domain is fine: %s",
+           err.message);
     tap_ok(is_untouched(&s->y), "and writes nothing");
     qn_kernel_release(fill);
 }
@@ -169,11 +185,16 @@ static void test_null(const setup *s)
     tap_contains(err.message, "context is NULL", "says so");
     tap_ok(qn_launch(s->c, NULL, 3, args, NULL, &err) == QN_ERR_ARGUMENT, "launch without kernel");
     tap_contains(err.message, "kernel is NULL", "says so");
-    tap_ok(qn_launch(s->c, NULL, 3, args, NULL, NULL) == QN_ERR_ARGUMENT, "launch without error struct");
-    tap_ok(qn_prepare(s->c, s->k, 3, args, NULL, NULL, &err) == QN_ERR_ARGUMENT, "prepare without out");
-    tap_ok(qn_prepare(NULL, s->k, 3, args, NULL, &call, &err) == QN_ERR_ARGUMENT, "prepare without context");
-    tap_ok(qn_specialize(s->c, s->k, 3, args, NULL, NULL, &err) == QN_ERR_ARGUMENT, "specialize without out");
-    tap_ok(qn_specialize(NULL, s->k, 3, args, NULL, &f, &err) == QN_ERR_ARGUMENT, "specialize without context");
+    tap_ok(qn_launch(s->c, NULL, 3, args, NULL, NULL) == QN_ERR_ARGUMENT,
+           "launch without error struct");
+    tap_ok(qn_prepare(s->c, s->k, 3, args, NULL, NULL, &err) == QN_ERR_ARGUMENT,
+           "prepare without out");
+    tap_ok(qn_prepare(NULL, s->k, 3, args, NULL, &call, &err) == QN_ERR_ARGUMENT,
+           "prepare without context");
+    tap_ok(qn_specialize(s->c, s->k, 3, args, NULL, NULL, &err) == QN_ERR_ARGUMENT,
+           "specialize without out");
+    tap_ok(qn_specialize(NULL, s->k, 3, args, NULL, &f, &err) == QN_ERR_ARGUMENT,
+           "specialize without context");
     tap_ok(qn_run(NULL, &err) == QN_ERR_ARGUMENT, "run without call");
     tap_ok(qn_call_set_scalar(NULL, 0, 0, &err) == QN_ERR_ARGUMENT, "set a scalar without call");
     tap_ok(qn_function_text(NULL, QN_DUMP_KEY, NULL, 0) == 0, "text without function");
@@ -201,7 +222,8 @@ static void test_context_options(void)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         qn_context *c = NULL;
         qn_error err = {0};
-        tap_ok(qn_context_new(&bad[i].o, &c, &err) == QN_ERR_ARGUMENT && !c, "context option is refused");
+        tap_ok(qn_context_new(&bad[i].o, &c, &err) == QN_ERR_ARGUMENT && !c,
+               "context option is refused");
         tap_contains(err.message, bad[i].part, "by name and value");
     }
 }
@@ -220,7 +242,8 @@ int main(void)
         test_strict(&s);
         test_options(&s);
         test_domain(&s);
-        tap_ok(qn_launch(s.c, s.k, 3, good, NULL, NULL) == QN_OK, "good arguments run, and are known from now on");
+        tap_ok(qn_launch(s.c, s.k, 3, good, NULL, NULL) == QN_OK,
+               "good arguments run, and are known from now on");
     }
     test_null(&s);
     test_context_options();

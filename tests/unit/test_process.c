@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_process.c: the library inside somebody else's process: forks while threads work, small stacks, systems that refuse
- * executable memory, many kernels. What changes the process is done in children.
+ * test_process.c: the library inside somebody else's process: forks while threads work, small
+ * stacks, systems that refuse executable memory, many kernels. What changes the process is done in
+ * children.
  */
 #define _GNU_SOURCE
 #include "tests/unit/launch.h"
@@ -20,15 +21,25 @@
 
 enum { N = 1 << 18 };
 
+/** ThreadSanitizer ends a child that starts threads unless it is told that this is wanted. */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+    return "die_after_fork=0";
+}
+
 /** Copies n elements and compares. */
 static bool copies(qn_context *c, const qn_kernel *k, int64_t n, int engine, int executor)
 {
     qn_view x = vector_of(c, "x", QN_F32, n), y = vector_of(c, "y", QN_F32, n);
     fill_f32(&x, 3, 1);
     const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
-    const qn_options o = {.bytes = sizeof o, .engine = engine, .executor = executor,
+    const qn_options o = {.bytes = sizeof o,
+                          .engine = engine,
+                          .executor = executor,
                           .specialize = QN_SPECIALIZE_EXACT};
-    bool is_fine = qn_launch(c, k, 2, args, &o, NULL) == QN_OK && memcmp(x.data, y.data, (size_t)n * sizeof(float)) == 0;
+    bool is_fine = qn_launch(c, k, 2, args, &o, NULL) == QN_OK &&
+                   memcmp(x.data, y.data, (size_t)n * sizeof(float)) == 0;
     qn_view_release(&x);
     qn_view_release(&y);
     return is_fine;
@@ -86,7 +97,8 @@ static void test_fork(void)
     atomic_store(&w.stop, true);
     for (int i = 0; i < 2; i++)
         pthread_join(thread[i], NULL);
-    tap_ok(n_bad == 0, "30 children forked at work run known and new kernels, on threads of their own");
+    tap_ok(n_bad == 0,
+           "30 children forked at work run known and new kernels, on threads of their own");
     if (n_bad)
         tap_note("%d bad, the last ended with %d", n_bad, last);
     tap_is_int(atomic_load(&w.n_failed), 0, "the parent goes on");
@@ -113,7 +125,8 @@ static void test_small_stack(void)
     bool is_set = pthread_attr_setstacksize(&attr, 64 << 10) == 0;
     if (is_set && pthread_create(&thread, &attr, on_small_stack, &w) == 0) {
         pthread_join(thread, NULL);
-        tap_is_int(atomic_load(&w.n_failed), 0, "compile and run from a thread with 64 KiB of stack");
+        tap_is_int(atomic_load(&w.n_failed), 0,
+                   "compile and run from a thread with 64 KiB of stack");
         tap_is_int(counters_of(w.c).compiles, 1, "with generated code");
     } else {
         tap_skip("no thread with so small a stack here");
@@ -137,7 +150,8 @@ static int count_writable_code(void)
     return n;
 }
 
-/** In a child that may not make memory executable: codes 0 fine, 77 not to be tested here, else what failed. */
+/** In a child that may not make memory executable: codes 0 fine, 77 not to be tested here, else
+ * what failed. */
 static int run_under_mdwe(void)
 {
     qn_context *c = context_with(NULL);
@@ -151,7 +165,10 @@ static int run_under_mdwe(void)
         return 2;
     pid_t child = fork();
     if (child == 0) /* the memory file is shared with the parent: both go on */
-        _exit(copies(c, k, 100, QN_ENGINE_X86, QN_SERIAL) && copies(c, k, 200, QN_ENGINE_X86, QN_SERIAL) ? 0 : 1);
+        _exit(copies(c, k, 100, QN_ENGINE_X86, QN_SERIAL) &&
+                      copies(c, k, 200, QN_ENGINE_X86, QN_SERIAL)
+                  ? 0
+                  : 1);
     bool is_fine = copies(c, k, 300, QN_ENGINE_X86, QN_SERIAL);
     if (wait_for_child(child) != 0 || !is_fine)
         return 3;
@@ -175,7 +192,8 @@ static void test_mdwe(void)
     if (code == 77)
         tap_skip("the kernel has no PR_SET_MDWE");
     else
-        tap_is_int(code, 0, "a process that may not make memory executable runs code from a memory file");
+        tap_is_int(code, 0,
+                   "a process that may not make memory executable runs code from a memory file");
 }
 
 /* ---------------------------------------------------------------- many kernels */
@@ -201,7 +219,8 @@ static void test_many_kernels(void)
     for (int64_t n = 11; n < 311; n++)
         is_fine &= copies(c, k, n, QN_ENGINE_X86, QN_SERIAL);
     tap_ok(is_fine, "300 versions");
-    tap_ok(count_maps() < before + 100, "take no mapping each (%d before, %d after)", before, count_maps());
+    tap_ok(count_maps() < before + 100, "take no mapping each (%d before, %d after)", before,
+           count_maps());
     tap_is_int(count_writable_code(), 0, "no page is writable and executable");
     qn_kernel_release(k);
     qn_context_release(c);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_runtime.c: what a launch does besides its result: known arguments, prepared calls, overlap, empty domains, the
- * floating-point environment, faults, events, texts and dumps, and life of the handles. Engine by engine.
+ * test_runtime.c: what a launch does besides its result: known arguments, prepared calls, overlap,
+ * empty domains, the floating-point environment, faults, events, texts and dumps, and life of the
+ * handles. Engine by engine.
  */
 #define _GNU_SOURCE
 #include "tests/unit/launch.h"
@@ -17,7 +18,8 @@ static void test_known_arguments(int engine, const char *name)
 {
     qn_context *c = context_with(NULL);
     qn_kernel *k = kernel_of(SAXPY_TEXT);
-    qn_view x = vector_of(c, "x", QN_F32, N), y = vector_of(c, "y", QN_F32, N), z = vector_of(c, "z", QN_F32, N);
+    qn_view x = vector_of(c, "x", QN_F32, N), y = vector_of(c, "y", QN_F32, N),
+            z = vector_of(c, "z", QN_F32, N);
     const qn_options o = {.bytes = sizeof o, .engine = engine};
     fill_f32(&x, 0, 1);
     qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y), qn_arg_f32(2)};
@@ -26,7 +28,8 @@ static void test_known_arguments(int engine, const char *name)
         if (qn_launch(c, k, 3, args, &o, &err) != QN_OK)
             tap_ok(false, "%s: launch: %s", name, err.message);
     qn_counters n = counters_of(c);
-    tap_ok(n.launches == 5 && n.hits == 4 && n.misses == 1, "%s: four of five launches are known", name);
+    tap_ok(n.launches == 5 && n.hits == 4 && n.misses == 1, "%s: four of five launches are known",
+           name);
     tap_ok(((float *)y.data)[N - 1] == 10 * (N - 1), "%s: results add up", name);
     args[1] = qn_arg_view(&z);
     args[2] = qn_arg_f32(3);
@@ -41,7 +44,8 @@ static void test_known_arguments(int engine, const char *name)
     qn_context_release(c);
 }
 
-/** The hit path may not confuse arguments that differ in anything: each launch is compared with the interpreter. */
+/** The hit path may not confuse arguments that differ in anything: each launch is compared with the
+ * interpreter. */
 static void test_descriptions_differ(int engine, const char *name)
 {
     qn_context *c = context_with(NULL);
@@ -86,24 +90,31 @@ static void test_prepared(int engine, const char *name)
     const qn_arg fill_args[] = {qn_arg_view(&y), qn_arg_int(QN_I64, 3)};
     qn_call *call = NULL, *other = NULL;
     qn_error err = {0};
-    tap_ok(qn_prepare(c, k, 3, args, &o, &call, &err) == QN_OK, "%s: prepare: %s", name, err.message);
-    tap_ok(qn_prepare(c, fill, 2, fill_args, &o, &other, &err) == QN_OK, "%s: prepare: %s", name, err.message);
+    tap_ok(qn_prepare(c, k, 3, args, &o, &call, &err) == QN_OK, "%s: prepare: %s", name,
+           err.message);
+    tap_ok(qn_prepare(c, fill, 2, fill_args, &o, &other, &err) == QN_OK, "%s: prepare: %s", name,
+           err.message);
     qn_view_release(&x);
-    tap_ok(qn_run(call, &err) == QN_OK && qn_run(call, &err) == QN_OK, "%s: run twice, the view released", name);
+    tap_ok(qn_run(call, &err) == QN_OK && qn_run(call, &err) == QN_OK,
+           "%s: run twice, the view released", name);
     tap_ok(((float *)y.data)[N - 1] == 4, "%s: result", name);
     float four = 4;
     uint32_t bits;
     memcpy(&bits, &four, sizeof bits);
-    tap_ok(qn_call_set_scalar(call, 2, bits, &err) == QN_OK && qn_run(call, &err) == QN_OK, "%s: another scalar", name);
+    tap_ok(qn_call_set_scalar(call, 2, bits, &err) == QN_OK && qn_run(call, &err) == QN_OK,
+           "%s: another scalar", name);
     tap_ok(((float *)y.data)[0] == 8, "%s: result", name);
-    tap_ok(qn_call_set_scalar(other, 1, 4, &err) == QN_ERR_ARGUMENT, "%s: a scalar of the domain stays", name);
+    tap_ok(qn_call_set_scalar(other, 1, 4, &err) == QN_ERR_ARGUMENT,
+           "%s: a scalar of the domain stays", name);
     tap_contains(err.message, "decides the domain", "and the message says why");
-    tap_ok(qn_call_set_scalar(call, 0, 4, &err) == QN_ERR_ARGUMENT, "%s: a view is no scalar", name);
+    tap_ok(qn_call_set_scalar(call, 0, 4, &err) == QN_ERR_ARGUMENT, "%s: a view is no scalar",
+           name);
     tap_ok(qn_call_set_scalar(call, 3, 4, &err) == QN_ERR_ARGUMENT, "%s: no such argument", name);
     tap_is_int(counters_of(c).launches, 3, "runs are counted");
     qn_call_release(other);
     qn_context_release(c);
-    tap_ok(qn_run(call, &err) == QN_OK && ((float *)y.data)[0] == 12, "%s: a call outlives its context", name);
+    tap_ok(qn_run(call, &err) == QN_OK && ((float *)y.data)[0] == 12,
+           "%s: a call outlives its context", name);
     qn_kernel_release(k);
     qn_kernel_release(fill);
     tap_ok(qn_run(call, &err) == QN_OK && ((float *)y.data)[0] == 16, "%s: and its kernel", name);
@@ -131,7 +142,8 @@ static void test_overlap(int engine, const char *name)
         const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
         for (int again = 0; again < 2; again++) {
             qn_error err = {0};
-            if (qn_launch(c, copy, 2, args, &o, &err) != QN_OK || qn_launch(c, shift, 2, args, &o, &err) != QN_OK)
+            if (qn_launch(c, copy, 2, args, &o, &err) != QN_OK ||
+                qn_launch(c, shift, 2, args, &o, &err) != QN_OK)
                 tap_ok(false, "%s: overlap of %d: %s", name, gap, err.message);
             for (int i = 0; i < N; i++)
                 expected[to + i] = expected[from + i];
@@ -145,7 +157,8 @@ static void test_overlap(int engine, const char *name)
     /* 32 gaps of copy and 33 of shift, twice; copy onto itself is harmless */
     tap_is_int(counters.ordered, 130, "and are counted");
     tap_ok(counters.hits >= 66, "%s: also with overlap the arguments are known", name);
-    tap_ok(history_has(c, "in iteration order: view x overlaps view y"), "%s: the history says so", name);
+    tap_ok(history_has(c, "in iteration order: view x overlaps view y"), "%s: the history says so",
+           name);
     qn_kernel_release(copy);
     qn_kernel_release(shift);
     qn_context_release(c);
@@ -166,7 +179,8 @@ static void test_empty(int engine, const char *name)
     for (int i = 0; i < 2; i++)
         tap_ok(qn_launch(c, k, 3, args, &o, NULL) == QN_OK, "%s: extents of zero, null data", name);
     qn_call *call = NULL;
-    tap_ok(qn_prepare(c, k, 3, args, &o, &call, NULL) == QN_OK && qn_run(call, NULL) == QN_OK, "%s: prepared", name);
+    tap_ok(qn_prepare(c, k, 3, args, &o, &call, NULL) == QN_OK && qn_run(call, NULL) == QN_OK,
+           "%s: prepared", name);
     tap_is_int(counters_of(c).compiles, 0, "nothing is compiled for it");
     qn_call_release(call);
     qn_kernel_release(k);
@@ -183,7 +197,8 @@ static void test_float_environment(int engine, const char *name)
     const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y), qn_arg_f32(1)};
     qn_call *call = NULL;
     qn_prepare(c, k, 3, args, &o, &call, NULL);
-    const uint32_t modes[] = {0x1f80, 0x9fc0, 0x7f80}; /* default; flush to zero, both ways; round to zero */
+    const uint32_t modes[] = {0x1f80, 0x9fc0,
+                              0x7f80}; /* default; flush to zero, both ways; round to zero */
     for (int i = 0; i < 3; i++) {
         fill_f32(&y, 0x1p-141f, 0);
         uint32_t before = _mm_getcsr();
@@ -206,20 +221,24 @@ static void test_fault(int engine, const char *name)
 {
     qn_context *c = context_with(NULL);
     qn_kernel *k = kernel_of(GATHER_TEXT);
-    qn_view x = vector_of(c, "x", QN_F64, 10), index = vector_of(c, "index", QN_I64, 100), y = vector_of(c, "y", QN_F64, 100);
+    qn_view x = vector_of(c, "x", QN_F64, 10), index = vector_of(c, "index", QN_I64, 100),
+            y = vector_of(c, "y", QN_F64, 100);
     const qn_options o = {.bytes = sizeof o, .engine = engine};
     ((int64_t *)index.data)[77] = -1;
     ((int64_t *)index.data)[42] = 10;
     const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&index), qn_arg_view(&y)};
     for (int i = 0; i < 2; i++) {
         qn_error err = {0};
-        tap_ok(qn_launch(c, k, 3, args, &o, &err) == QN_ERR_BOUNDS, "%s: an index out of bounds is reported", name);
-        tap_contains(err.message, "view \"x\", argument 0, dimension 0: index 10 not in [0,10)", "the first one");
+        tap_ok(qn_launch(c, k, 3, args, &o, &err) == QN_ERR_BOUNDS,
+               "%s: an index out of bounds is reported", name);
+        tap_contains(err.message, "view \"x\", argument 0, dimension 0: index 10 not in [0,10)",
+                     "the first one");
         tap_contains(err.message, "iteration (42)", "with its iteration");
     }
     tap_is_int(counters_of(c).faults, 2, "faults are counted");
     ((int64_t *)index.data)[77] = ((int64_t *)index.data)[42] = 3;
-    tap_ok(qn_launch(c, k, 3, args, &o, NULL) == QN_OK, "%s: and forgotten by the next launch", name);
+    tap_ok(qn_launch(c, k, 3, args, &o, NULL) == QN_OK, "%s: and forgotten by the next launch",
+           name);
     qn_view_release(&x);
     qn_view_release(&index);
     qn_view_release(&y);
@@ -242,7 +261,8 @@ static void on_event(void *arg, const qn_event *e)
 static void test_events(int engine, const char *name)
 {
     events seen = {0};
-    const qn_context_options options = {.bytes = sizeof options, .event_hook = on_event, .event_arg = &seen};
+    const qn_context_options options = {
+        .bytes = sizeof options, .event_hook = on_event, .event_arg = &seen};
     qn_context *c = context_with(&options);
     qn_kernel *k = kernel_of(COPY_TEXT);
     qn_view x = vector_of(c, "x", QN_F32, 8), y = vector_of(c, "y", QN_F32, 8);
@@ -264,7 +284,8 @@ static bool text_has(const qn_function *f, int stage, const char *part)
 {
     static char text[65536];
     size_t n = qn_function_text(f, stage, text, sizeof text);
-    return n > 0 && n == strlen(text) && strstr(text, part) && qn_function_text(f, stage, NULL, 0) == n;
+    return n > 0 && n == strlen(text) && strstr(text, part) &&
+           qn_function_text(f, stage, NULL, 0) == n;
 }
 
 static void test_texts(void)
@@ -276,17 +297,20 @@ static void test_texts(void)
     qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86};
     qn_function *f = NULL, *g = NULL, *i = NULL;
     tap_ok(qn_specialize(c, k, 3, args, &o, &f, NULL) == QN_OK, "specialize");
-    tap_ok(qn_specialize(c, k, 3, args, &o, &g, NULL) == QN_OK && f == g, "the same facts give the same function");
+    tap_ok(qn_specialize(c, k, 3, args, &o, &g, NULL) == QN_OK && f == g,
+           "the same facts give the same function");
     o.engine = QN_ENGINE_INTERP;
     tap_ok(qn_specialize(c, k, 3, args, &o, &i, NULL) == QN_OK, "a function for the interpreter");
     qn_context_release(c);
     tap_ok(text_has(f, QN_DUMP_KERNEL, "kernel \"saxpy\""), "text of the kernel");
     tap_ok(text_has(f, QN_DUMP_KEY, "extent 8, stride 1"), "text of the key");
     tap_ok(text_has(f, QN_DUMP_PLAN, "width"), "text of the plan");
-    tap_ok(text_has(f, QN_DUMP_LLVM, "define"), "LLVM text, made on demand after the context is gone");
+    tap_ok(text_has(f, QN_DUMP_LLVM, "define"),
+           "LLVM text, made on demand after the context is gone");
     tap_ok(text_has(f, QN_DUMP_ASM, "vfmadd"), "assembly");
     tap_is_int((int64_t)qn_function_text(f, QN_DUMP_PTX, NULL, 0), 0, "no PTX");
-    tap_ok(text_has(i, QN_DUMP_KEY, "extent 8, stride 1") && qn_function_text(i, QN_DUMP_ASM, NULL, 0) == 0,
+    tap_ok(text_has(i, QN_DUMP_KEY, "extent 8, stride 1") &&
+               qn_function_text(i, QN_DUMP_ASM, NULL, 0) == 0,
            "the interpreter's function has a key and no assembly");
     qn_function_release(f);
     qn_function_release(g);
@@ -320,16 +344,20 @@ static void test_dumps(void)
         tap_skip("no temporary folder");
         return;
     }
-    const qn_context_options good = {.bytes = sizeof good, .dump_dir = folder,
-                                     .dump = QN_DUMP_KERNEL | QN_DUMP_KEY | QN_DUMP_PLAN | QN_DUMP_LLVM | QN_DUMP_ASM};
-    const qn_context_options bad = {.bytes = sizeof bad, .dump_dir = "/nonexistent/folder", .dump = QN_DUMP_KEY};
+    const qn_context_options good = {.bytes = sizeof good,
+                                     .dump_dir = folder,
+                                     .dump = QN_DUMP_KERNEL | QN_DUMP_KEY | QN_DUMP_PLAN |
+                                             QN_DUMP_LLVM | QN_DUMP_ASM};
+    const qn_context_options bad = {
+        .bytes = sizeof bad, .dump_dir = "/nonexistent/folder", .dump = QN_DUMP_KEY};
     qn_context *c = context_with(&good), *d = context_with(&bad);
     qn_kernel *k = kernel_of(COPY_TEXT);
     qn_view x = vector_of(c, "x", QN_F32, 8), y = vector_of(c, "y", QN_F32, 8);
     const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
     tap_ok(qn_launch(c, k, 2, args, NULL, NULL) == QN_OK, "launch with dumps");
     tap_is_int(count_files(folder, true), 5, "one file a stage");
-    tap_ok(qn_launch(d, k, 2, args, NULL, NULL) == QN_OK, "a folder that does not exist is no failure");
+    tap_ok(qn_launch(d, k, 2, args, NULL, NULL) == QN_OK,
+           "a folder that does not exist is no failure");
     tap_ok(history_has(d, "dump to /nonexistent/folder/copy-"), "but stands in the history");
     rmdir(folder);
     qn_view_release(&x);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_threads.c: the threads executor against the serial one, sequential dimensions, faults that do not depend on the
- * number of threads, the host's own parallel_for, and contexts, functions and calls used from several threads at once.
+ * test_threads.c: the threads executor against the serial one, sequential dimensions, faults that
+ * do not depend on the number of threads, the host's own parallel_for, and contexts, functions and
+ * calls used from several threads at once.
  */
 #define _GNU_SOURCE
 #include "tests/unit/launch.h"
@@ -20,21 +21,27 @@ static void test_same_result(int engine, const char *name)
     const int64_t sizes[] = {1, 100, 32768, 65536, 65537, 1000003};
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
         int64_t n = engine == QN_ENGINE_INTERP && sizes[s] > 70000 ? 70000 : sizes[s];
-        qn_view x = vector_of(c, "x", QN_F32, n), y = vector_of(c, "y", QN_F32, n), z = vector_of(c, "z", QN_F32, n);
+        qn_view x = vector_of(c, "x", QN_F32, n), y = vector_of(c, "y", QN_F32, n),
+                z = vector_of(c, "z", QN_F32, n);
         fill_f32(&x, 0.1f, 0.3f);
         const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y), qn_arg_f32(1.7f)};
         const qn_arg serial_args[] = {qn_arg_view(&x), qn_arg_view(&z), qn_arg_f32(1.7f)};
-        const qn_options threads = {.bytes = sizeof threads, .engine = engine, .executor = QN_THREADS};
-        const qn_options two = {.bytes = sizeof two, .engine = engine, .executor = QN_THREADS, .max_threads = 2};
+        const qn_options threads = {
+            .bytes = sizeof threads, .engine = engine, .executor = QN_THREADS};
+        const qn_options two = {
+            .bytes = sizeof two, .engine = engine, .executor = QN_THREADS, .max_threads = 2};
         const qn_options serial = {.bytes = sizeof serial, .engine = engine, .executor = QN_SERIAL};
         qn_error err = {0};
         qn_call *call = NULL;
-        bool is_fine = qn_launch(c, k, 3, args, &threads, &err) == QN_OK && qn_launch(c, k, 3, args, &two, &err) == QN_OK &&
-                       qn_prepare(c, k, 3, args, &threads, &call, &err) == QN_OK && qn_run(call, &err) == QN_OK;
+        bool is_fine = qn_launch(c, k, 3, args, &threads, &err) == QN_OK &&
+                       qn_launch(c, k, 3, args, &two, &err) == QN_OK &&
+                       qn_prepare(c, k, 3, args, &threads, &call, &err) == QN_OK &&
+                       qn_run(call, &err) == QN_OK;
         for (int i = 0; i < 3; i++)
             is_fine &= qn_launch(c, k, 3, serial_args, &serial, &err) == QN_OK;
         tap_ok(is_fine && memcmp(y.data, z.data, (size_t)n * sizeof(float)) == 0,
-               "%s: %" PRId64 " elements, threads give the serial result: %s", name, n, err.message);
+               "%s: %" PRId64 " elements, threads give the serial result: %s", name, n,
+               err.message);
         qn_call_release(call);
         qn_view_release(&x);
         qn_view_release(&y);
@@ -71,14 +78,16 @@ static void test_fault(int engine, const char *name)
         const qn_context_options options = {.bytes = sizeof options, .n_threads = threads};
         qn_context *c = context_with(&options);
         int64_t n = 300000;
-        qn_view x = vector_of(c, "x", QN_F64, 10), index = vector_of(c, "index", QN_I64, n), y = vector_of(c, "y", QN_F64, n);
+        qn_view x = vector_of(c, "x", QN_F64, 10), index = vector_of(c, "index", QN_I64, n),
+                y = vector_of(c, "y", QN_F64, n);
         ((int64_t *)index.data)[290001] = -7;
         ((int64_t *)index.data)[150002] = 11;
         ((int64_t *)index.data)[150003] = 12;
         const qn_options o = {.bytes = sizeof o, .engine = engine, .executor = QN_THREADS};
         const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&index), qn_arg_view(&y)};
         qn_error err = {0};
-        tap_ok(qn_launch(c, k, 3, args, &o, &err) == QN_ERR_BOUNDS, "%s: a fault with %d threads", name, threads);
+        tap_ok(qn_launch(c, k, 3, args, &o, &err) == QN_ERR_BOUNDS, "%s: a fault with %d threads",
+               name, threads);
         tap_contains(err.message, "index 11 not in [0,10)", "is the first in iteration order");
         if (threads == 1)
             snprintf(first, sizeof first, "%s", err.message);
@@ -97,7 +106,8 @@ typedef struct host_pool {
 } host_pool;
 
 /** Runs the chunks backwards, one after the other. */
-static void host_for(void *pool, int64_t n_chunks, int max_threads, void (*fn)(void *arg, int64_t chunk), void *arg)
+static void host_for(void *pool, int64_t n_chunks, int max_threads,
+                     void (*fn)(void *arg, int64_t chunk), void *arg)
 {
     host_pool *p = pool;
     p->n_calls++;
@@ -110,8 +120,11 @@ static void host_for(void *pool, int64_t n_chunks, int max_threads, void (*fn)(v
 static void test_host_pool(void)
 {
     host_pool pool = {0};
-    const qn_context_options options = {.bytes = sizeof options, .n_threads = 4, .parallel_for = host_for,
-                                        .parallel_pool = &pool, .default_executor = QN_THREADS};
+    const qn_context_options options = {.bytes = sizeof options,
+                                        .n_threads = 4,
+                                        .parallel_for = host_for,
+                                        .parallel_pool = &pool,
+                                        .default_executor = QN_THREADS};
     qn_context *c = context_with(&options);
     qn_kernel *k = kernel_of(COPY_TEXT);
     qn_view x = vector_of(c, "x", QN_F32, MANY), y = vector_of(c, "y", QN_F32, MANY);
@@ -119,12 +132,15 @@ static void test_host_pool(void)
     const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
     const qn_options o = {.bytes = sizeof o, .max_threads = 3};
     qn_call *call = NULL;
-    tap_ok(qn_launch(c, k, 2, args, &o, NULL) == QN_OK && memcmp(x.data, y.data, MANY * sizeof(float)) == 0,
+    tap_ok(qn_launch(c, k, 2, args, &o, NULL) == QN_OK &&
+               memcmp(x.data, y.data, MANY * sizeof(float)) == 0,
            "the host's parallel_for runs the chunks in its own order");
-    tap_ok(pool.n_calls == 1 && pool.n_chunks > 1 && pool.max_threads == 3, "it is called once, with the hint");
+    tap_ok(pool.n_calls == 1 && pool.n_chunks > 1 && pool.max_threads == 3,
+           "it is called once, with the hint");
     qn_prepare(c, k, 2, args, &o, &call, NULL);
     qn_context_release(c);
-    tap_ok(qn_run(call, NULL) == QN_OK && pool.n_calls == 1, "and not after the context is released");
+    tap_ok(qn_run(call, NULL) == QN_OK && pool.n_calls == 1,
+           "and not after the context is released");
     qn_call_release(call);
     qn_view_release(&x);
     qn_view_release(&y);
@@ -167,8 +183,11 @@ static void *hammer(void *arg)
 
 static void test_shared_context(int engine, const char *name, int64_t cache_bytes)
 {
-    const qn_context_options options = {.bytes = sizeof options, .n_threads = 2, .cache_bytes = cache_bytes};
-    shared base = {.c = context_with(&options), .kernel = {kernel_of(SAXPY_TEXT), kernel_of(COPY_TEXT)}, .engine = engine};
+    const qn_context_options options = {
+        .bytes = sizeof options, .n_threads = 2, .cache_bytes = cache_bytes};
+    shared base = {.c = context_with(&options),
+                   .kernel = {kernel_of(SAXPY_TEXT), kernel_of(COPY_TEXT)},
+                   .engine = engine};
     shared each[4];
     pthread_t thread[4];
     int n_failed = 0;
@@ -206,7 +225,8 @@ static void *launch_once(void *arg)
 
 static void test_compile_once(void)
 {
-    shared base = {.c = context_with(NULL), .kernel = {NULL, kernel_of(COPY_TEXT)}, .engine = QN_ENGINE_X86};
+    shared base = {
+        .c = context_with(NULL), .kernel = {NULL, kernel_of(COPY_TEXT)}, .engine = QN_ENGINE_X86};
     shared each[8];
     pthread_t thread[8];
     int n_failed = 0;
@@ -218,7 +238,8 @@ static void test_compile_once(void)
         pthread_join(thread[i], NULL);
         n_failed += each[i].n_failed;
     }
-    tap_ok(n_failed == 0 && counters_of(base.c).compiles == 1, "eight threads that miss one key compile it once");
+    tap_ok(n_failed == 0 && counters_of(base.c).compiles == 1,
+           "eight threads that miss one key compile it once");
     qn_kernel_release(base.kernel[1]);
     qn_context_release(base.c);
 }
@@ -237,7 +258,8 @@ static void on_signal(int number)
 
 static void test_signals(void)
 {
-    const qn_context_options options = {.bytes = sizeof options, .n_threads = 3, .default_executor = QN_THREADS};
+    const qn_context_options options = {
+        .bytes = sizeof options, .n_threads = 3, .default_executor = QN_THREADS};
     qn_context *c = context_with(&options);
     qn_kernel *k = kernel_of(COPY_TEXT);
     qn_view x = vector_of(c, "x", QN_F32, MANY), y = vector_of(c, "y", QN_F32, MANY);
@@ -250,7 +272,8 @@ static void test_signals(void)
         n_failed += qn_launch(c, k, 2, args, NULL, NULL) != QN_OK;
     }
     signal(SIGUSR1, SIG_DFL);
-    tap_ok(n_failed == 0 && n_signals > 0 && n_strayed == 0, "signals stay with the host's threads");
+    tap_ok(n_failed == 0 && n_signals > 0 && n_strayed == 0,
+           "signals stay with the host's threads");
     qn_view_release(&x);
     qn_view_release(&y);
     qn_kernel_release(k);
