@@ -252,6 +252,15 @@ static int natural_unroll(const qn_kernel *k)
     return size <= 16 ? 4 : size <= 48 ? 2 : 1;
 }
 
+/** Gathers, scatters and atomics take so long lane by lane that unrolling only adds code. */
+static bool has_gather(const planner *s)
+{
+    for (uint32_t n = 0; n < s->k->n_accesses; n++)
+        if (access_cost(s, s->k->access[n].inst, s->p->lane_dim) >= COST_GATHER)
+            return true;
+    return false;
+}
+
 static void choose_width(const planner *s)
 {
     qn_plan *p = s->p;
@@ -266,7 +275,7 @@ static void choose_width(const planner *s)
     }
     while (t >= 0 && p->width > 2 && p->width / 2 >= t)
         p->width /= 2;
-    p->unroll = natural_unroll(s->k);
+    p->unroll = has_gather(s) ? 1 : natural_unroll(s->k);
     while (t >= 0 && p->unroll > 1 && (int64_t)p->unroll * p->width > t)
         p->unroll /= 2;
 }
