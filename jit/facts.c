@@ -57,6 +57,11 @@ static bool is_stride_dynamic(choice c, int64_t stride)
     return !is_small && (c.all_dynamic || c.extents != 0);
 }
 
+static uint64_t magnitude(int64_t n)
+{
+    return n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
+}
+
 static uint64_t divisor(uint64_t a, uint64_t b)
 {
     while (b) {
@@ -108,6 +113,20 @@ static void collect_dim(qn_facts *f, qn_dim_fact *out, const qn_view *v, int d, 
     }
 }
 
+/** The order of dynamic strides stays a fact: it decides the order of the loops. */
+static void collect_reach(const qn_facts *f, qn_param_fact *out, const qn_layout *l)
+{
+    for (int d = 0; d < l->rank; d++) {
+        qn_dim_fact *dim = &out->dim[d];
+        dim->reach = 0;
+        if (dim->n_digits != 1 || f->digit[dim->first_digit].stride.kind == QN_FACT_EXACT)
+            continue;
+        dim->reach = 1;
+        for (int other = 0; other < l->rank; other++)
+            dim->reach += magnitude(l->dim[other].stride) < magnitude(l->dim[d].stride);
+    }
+}
+
 static void collect_view(qn_facts *f, qn_param_fact *out, const qn_view *v, choice c)
 {
     uint64_t common = (uint64_t)(uintptr_t)v->data;
@@ -115,6 +134,7 @@ static void collect_view(qn_facts *f, qn_param_fact *out, const qn_view *v, choi
     out->slot = f->n_slots++;
     for (int d = 0; d < v->layout.rank; d++)
         collect_dim(f, &out->dim[d], v, d, c, &common);
+    collect_reach(f, out, &v->layout);
     out->align = alignment_class(common);
 }
 

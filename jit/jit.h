@@ -32,6 +32,7 @@ typedef struct qn_digit_fact {
 typedef struct qn_dim_fact {
     qn_fact lower, extent;
     int32_t first_digit, n_digits; /* in qn_facts.digit; 0 digits: projected */
+    int32_t reach; /* of a dynamic stride: 1 + how many dimensions of the view have a smaller one; else 0 */
 } qn_dim_fact;
 
 typedef struct qn_param_fact {

@@ -131,6 +131,7 @@ static void code_plan(codec *c, qn_plan_options *plan)
 static void code_digits(codec *c, qn_facts *f, qn_dim_fact *dim)
 {
     code_i32(c, &dim->n_digits, 0, QN_MAX_DIGITS, "n_digits");
+    code_i32(c, &dim->reach, 0, QN_MAX_RANK, "reach");
     if (!c->out) {
         dim->first_digit = dim->n_digits ? c->next_digit : 0;
         if (dim->n_digits > f->n_digits - c->next_digit) {
@@ -158,7 +159,7 @@ static int32_t count_dims(const qn_param_fact *param)
     int32_t n = QN_MAX_RANK;
     for (; n > 0; n--) {
         const qn_dim_fact *dim = &param->dim[n - 1];
-        if (dim->n_digits || dim->lower.kind || dim->lower.value || dim->extent.kind ||
+        if (dim->n_digits || dim->reach || dim->lower.kind || dim->lower.value || dim->extent.kind ||
             dim->extent.value)
             break;
     }
@@ -300,6 +301,8 @@ static void print_dim(qn_text *out, const qn_facts *f, const qn_dim_fact *dim, i
         qn__text_add(out, ", stride ");
         print_fact(out, &digit->stride);
     }
+    if (dim->reach)
+        qn__text_add(out, ", reach %" PRId32, dim->reach);
     qn__text_add(out, "\n");
 }
 

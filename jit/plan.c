@@ -177,16 +177,28 @@ static int best_lane_dim(const planner *s)
 
 /* ---------------------------------------------------------------- order of the other dimensions */
 
-/** How far accesses move along d: the larger, the further out. Unknown strides count as far. */
+/** Elements an access moves along d, about: of dynamic strides only the order is known. */
+static double distance(const planner *s, uint32_t i, int d)
+{
+    int64_t stride;
+    double far = 0;
+    if (qn__access_stride(s->k, s->f, &s->a, i, d, &stride))
+        return stride < 0 ? -(double)stride : (double)stride;
+    for (int r = 0; r < qn__n_indices(s->k, i); r++) {
+        int32_t reach = s->f->param[s->k->inst[i].imm].dim[r].reach;
+        if ((s->a.value[qn__args(s->k, i)[r]].deps >> d & 1) && reach)
+            far += (double)(UINT64_C(1) << (3 * reach));
+    }
+    return far;
+}
+
+/** How far accesses move along d: the larger, the further out. */
 static double reach(const planner *s, int d)
 {
     double sum = 0;
     for (uint32_t n = 0; n < s->k->n_accesses; n++) {
-        int64_t stride;
-        if (!qn__access_stride(s->k, s->f, &s->a, s->k->access[n].inst, d, &stride))
-            continue;
-        double far = stride < 0 ? -(double)stride : (double)stride;
-        sum += s->k->inst[s->k->access[n].inst].op == QN_I_LOAD ? far : 2 * far;
+        uint32_t i = s->k->access[n].inst;
+        sum += (s->k->inst[i].op == QN_I_LOAD ? 1 : 2) * distance(s, i, d);
     }
     return sum;
 }
