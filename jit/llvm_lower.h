@@ -21,7 +21,7 @@
 
 #include <llvm-c/Core.h>
 
-enum { MOST_PARTS = 40, MOST_LEVELS = 200 };
+enum { MOST_PARTS = 40, MOST_LEVELS = 200, MOST_SCRATCH = 160 };
 
 /** An emitted value: one LLVM value per canonical part. */
 typedef struct emitted {
@@ -81,6 +81,8 @@ typedef struct lower {
     int32_t n_memos, memo_capacity, memo_head[MEMO_HEADS];
     uint32_t *site; /* access site of each instruction */
     qn_error *err;
+    LLVMValueRef scratch[MOST_SCRATCH]; /* arrays of partials on the stack, reused by reduces that are not nested */
+    int n_scratch, scratch_used;
     bool failed; /* out of memory or too deep: emission goes on, the result is dropped */
 } lower;
 

@@ -94,13 +94,23 @@ void qn__report(lower *g, uint32_t i, int p, const check *c)
     qn__note_fault(g, i, p, bad, QN_ERR_BOUNDS);
 }
 
-/** Lanes for which a vector access is performed: NULL for all. Proved accesses ignore the masks of branches: their
- *  addresses are right for every iteration of the domain (loads only). */
+/** Whether an instruction stands in a loop of the body: there, lanes that have left compute indices beyond the loop's
+ *  range, for which nothing is proved. */
+static bool is_in_loop(const qn_kernel *k, uint32_t i)
+{
+    for (i = k->inst[i].parent; i; i = k->inst[i].parent)
+        if (k->inst[i].op == QN_I_FOR || k->inst[i].op == QN_I_WHILE)
+            return true;
+    return false;
+}
+
+/** Lanes for which a vector access is performed: NULL for all. Proved loads ignore the masks of branches: their addresses
+ *  are right for every iteration of the domain. */
 LLVMValueRef qn__access_mask(lower *g, uint32_t i, int p, const check *c)
 {
     bool is_load = g->k->inst[i].op == QN_I_LOAD;
     LLVMValueRef mask = g->mask[p];
-    if (is_load && g->f->proved[g->site[i]])
+    if (is_load && g->f->proved[g->site[i]] && !is_in_loop(g->k, i))
         mask = g->tail_mask[p];
     if (c->is_needed)
         mask = qn__mask_and(g, mask, c->is_vector ? c->ok : qn__splat(g, c->ok, g->depth));

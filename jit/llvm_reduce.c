@@ -443,6 +443,7 @@ void qn__lower_reduce(lower *g, uint32_t i)
     bool is_float = qn__dtype_class(r.type) == QN_CLASS_F;
     uint64_t order = g->k->inst[i].imm;
     LLVMValueRef acc[MOST_PARTS];
+    int scratch_used = g->scratch_used;
     set_identity(g, &r, acc);
     bool over_lanes = g->p->lane_dim >= 0 && r.dim[r.n_dims - 1] == g->p->lane_dim;
     if (r.points == 0)
@@ -457,6 +458,7 @@ void qn__lower_reduce(lower *g, uint32_t i)
         fold_indexed(g, &r, acc);
     else
         fold(g, &r, 0, acc);
+    g->scratch_used = scratch_used;
     for (int n = 0; n < r.n; n++)
         qn__set(g, i, r.part[n], or_empty(g, &r, acc[n]), g->depth);
 }

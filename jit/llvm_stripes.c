@@ -11,7 +11,8 @@ static LLVMValueRef element(lower *g, const stripes *s, LLVMValueRef array, LLVM
     return LLVMBuildGEP2(g->b, s->t, array, &n, 1, "");
 }
 
-static LLVMValueRef entry_array(lower *g, LLVMTypeRef t)
+/** An array of 64 of the widest elements of this kernel, in the function's frame. */
+static LLVMValueRef new_scratch(lower *g)
 {
     LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b), entry = LLVMGetEntryBasicBlock(g->function);
     LLVMValueRef first = LLVMGetFirstInstruction(entry);
@@ -19,10 +20,22 @@ static LLVMValueRef entry_array(lower *g, LLVMTypeRef t)
         LLVMPositionBuilderBefore(g->b, first);
     else
         LLVMPositionBuilderAtEnd(g->b, entry);
-    LLVMValueRef array = LLVMBuildAlloca(g->b, LLVMArrayType2(t, PARTIALS), "");
+    unsigned bytes = g->width == 1 ? 8 : 8 * (unsigned)g->width; /* 64-bit elements at most */
+    LLVMValueRef array = LLVMBuildAlloca(g->b, LLVMArrayType2(g->i8, (uint64_t)PARTIALS * bytes), "");
     LLVMSetAlignment(array, 64);
     LLVMPositionBuilderAtEnd(g->b, here);
     return array;
+}
+
+static LLVMValueRef take_scratch(lower *g)
+{
+    if (g->scratch_used == MOST_SCRATCH) {
+        g->failed = true;
+        return g->scratch[0];
+    }
+    if (g->scratch_used == g->n_scratch)
+        g->scratch[g->n_scratch++] = new_scratch(g);
+    return g->scratch[g->scratch_used++];
 }
 
 static void fill_identity(lower *g, const reduction *r, const stripes *s, int depth)
@@ -39,7 +52,7 @@ void qn__stripes_open(lower *g, const reduction *r, stripes *s, int first, LLVMT
     s->t = t;
     for (int v = first; v <= r->n_levels; v++) {
         for (int n = 0; n < r->n; n++)
-            s->array[v][n] = entry_array(g, t);
+            s->array[v][n] = take_scratch(g);
         fill_identity(g, r, s, v);
     }
 }

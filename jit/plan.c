@@ -112,8 +112,27 @@ static bool reduction_is_applicable(const planner *s, int d)
     return is_used;
 }
 
+/** How deep floating-point reduces in the striped order are nested. Their partials are in memory, unless they are lanes. */
+static int stripe_depth(const qn_kernel *k)
+{
+    int most = 0;
+    for (uint32_t i = k->body; i < k->n_insts; i++) {
+        int depth = 0;
+        for (uint32_t r = i; r; r = k->inst[r].parent)
+            depth += k->inst[r].op == QN_I_REDUCE && k->inst[r].imm == QN_STRIPED &&
+                     qn__dtype_class(k->inst[r].type) == QN_CLASS_F;
+        most = depth > most ? depth : most;
+    }
+    return most;
+}
+
+/** Deeper nests of partials of whole vectors would take too much stack: they stay scalar. */
+enum { MOST_STRIPE_DEPTH = 2 };
+
 static bool is_applicable(const planner *s, int d)
 {
+    if (stripe_depth(s->k) > MOST_STRIPE_DEPTH)
+        return false;
     if (s->f->is_ordered || (s->f->isa < QN_ISA_V4 && needs_narrow_masks(s)))
         return false;
     if (kind_of(s->k, d) == QN_DIM_SEQUENTIAL || trips(s->f, d) == 1)
@@ -352,6 +371,11 @@ static void apply_overrides(const planner *s)
         p->jam = o->jam > 16 ? 16 : o->jam;
         while (p->jam * p->unroll > MOST_PARTS)
             p->jam /= 2;
+    }
+    if (p->lane_dim >= 0 && !is_reduction && stripe_depth(s->k) > 0) { /* one set of partials */
+        p->unroll = 1;
+        p->jam = 1;
+        p->jam_dim = -1;
     }
     if (p->lane_dim < 0) {
         p->width = 1;
