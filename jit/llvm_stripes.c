@@ -11,7 +11,17 @@ static LLVMValueRef element(lower *g, const stripes *s, LLVMValueRef array, LLVM
     return LLVMBuildGEP2(g->b, s->t, array, &n, 1, "");
 }
 
-/** An array of 64 of the widest elements of this kernel, in the function's frame. */
+/** Bytes of the widest floating-point type that is reduced. */
+static unsigned widest_bytes(const qn_kernel *k)
+{
+    unsigned most = 4;
+    for (uint32_t i = k->body; i < k->n_insts; i++)
+        if (k->inst[i].op == QN_I_REDUCE && k->inst[i].type == QN_F64)
+            most = 8;
+    return most;
+}
+
+/** An array of 64 of the widest elements that are reduced, in the function's frame. */
 static LLVMValueRef new_scratch(lower *g)
 {
     LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b), entry = LLVMGetEntryBasicBlock(g->function);
@@ -20,8 +30,9 @@ static LLVMValueRef new_scratch(lower *g)
         LLVMPositionBuilderBefore(g->b, first);
     else
         LLVMPositionBuilderAtEnd(g->b, entry);
-    unsigned bytes = g->width == 1 ? 8 : 8 * (unsigned)g->width; /* 64-bit elements at most */
-    LLVMValueRef array = LLVMBuildAlloca(g->b, LLVMArrayType2(g->i8, (uint64_t)PARTIALS * bytes), "");
+    bool over_reduction = g->p->lane_dim >= 0 && g->k->inst[g->k->dim[g->p->lane_dim]].sub == QN_DIM_REDUCTION;
+    uint64_t bytes = (uint64_t)widest_bytes(g->k) * (over_reduction ? 1 : (uint64_t)g->p->width) * PARTIALS;
+    LLVMValueRef array = LLVMBuildAlloca(g->b, LLVMArrayType2(g->i8, bytes), "");
     LLVMSetAlignment(array, 64);
     LLVMPositionBuilderAtEnd(g->b, here);
     return array;

@@ -126,8 +126,8 @@ static int stripe_depth(const qn_kernel *k)
     return most;
 }
 
-/** Deeper nests of partials of whole vectors would take too much stack: they stay scalar. */
-enum { MOST_STRIPE_DEPTH = 2 };
+/** Partials of whole vectors take 4 x 4 KiB of the caller's stack. Nests of them stay scalar. */
+enum { MOST_STRIPE_DEPTH = 1 };
 
 static bool is_applicable(const planner *s, int d)
 {
