@@ -212,6 +212,7 @@ typedef struct qn_slice {
     int64_t end;   /**< one past the last index of the range */
     int64_t step;  /**< >= 1, 0 means 1; range only */
 } qn_slice;
+/** Kinds of a slice: the whole dimension, one index, a range. */
 enum { QN_ALL = 0, QN_AT = 1, QN_RANGE = 2 };
 
 /**
@@ -286,6 +287,7 @@ enum {
 
 /** Counted storage behind views. Opaque. */
 typedef struct qn_buffer qn_buffer;
+/** Cache, pool of threads, counters and history; several can exist. Opaque. */
 typedef struct qn_context qn_context;
 
 /**
@@ -340,7 +342,9 @@ QN_API qn_status qn_view_at(const qn_view *v, int n, const int64_t *index, void 
 
 /* ------------------------------------------------------------------------------------------------ builder */
 
+/** A kernel under construction. Opaque. */
 typedef struct qn_builder qn_builder;
+/** A finished kernel: verified, immutable, counted. Opaque. */
 typedef struct qn_kernel qn_kernel;
 
 /** A value of a kernel under construction. {0} is the inert value. */
@@ -381,7 +385,8 @@ enum {
     X(EXCHANGE, 7, "exchange", 0, 1)                                                               \
     X(COMPARE_EXCHANGE, 8, "compare_exchange", 0, 1)
 
-/** How values are combined. AND, OR, XOR take integers and bool; sum, prod take numbers; min, max take both. */
+/** How values are combined. In a reduction AND, OR, XOR take integers and bool, the others numbers; atomics take
+ *  numbers, AND, OR, XOR integers. */
 typedef enum qn_combine {
 #define QN_X(name, number, text, is_reduction, is_atomic) QN_COMBINE_##name = number,
     QN_COMBINE_LIST(QN_X)
@@ -526,7 +531,9 @@ typedef struct qn_param_info {
     int32_t is_read;    /**< the kernel loads from it */
     int32_t is_written; /**< the kernel stores to it, atomics included */
 } qn_param_info;
+/** Number of parameters, views and scalars; 0 for NULL. */
 QN_API int qn_kernel_n_params(const qn_kernel *k);
+/** Describes parameter i, 0 <= i < qn_kernel_n_params(k). */
 QN_API qn_status qn_kernel_param(const qn_kernel *k, int i, qn_param_info *out, qn_error *err);
 
 /* ------------------------------------------------------------------------------------------------ context */
@@ -543,12 +550,13 @@ typedef struct qn_event {
     const char *text;    /**< reason or specialization; may be NULL */
     double milliseconds; /**< duration, where known */
 } qn_event;
+/** Kinds of events. */
 enum {
-    QN_EVENT_COMPILE = 1,
-    QN_EVENT_HIT = 2,
-    QN_EVENT_LAUNCH = 3,
-    QN_EVENT_FALLBACK = 4,
-    QN_EVENT_EVICT = 5
+    QN_EVENT_COMPILE = 1,  /**< a specialization was compiled */
+    QN_EVENT_HIT = 2,      /**< a launch found its code */
+    QN_EVENT_LAUNCH = 3,   /**< a launch has ended */
+    QN_EVENT_FALLBACK = 4, /**< the interpreter runs instead of code */
+    QN_EVENT_EVICT = 5     /**< a specialization was dropped from the cache */
 };
 
 /** Options of a context. All-zero with `bytes` set is the default; environment variables fill only zero fields. */
@@ -576,6 +584,7 @@ typedef struct qn_context_options {
     X(LLVM, 3, "llvm")                                                                             \
     X(ASM, 4, "asm")                                                                               \
     X(PTX, 5, "ptx")
+/** QN_DUMP_KERNEL, ...: the stages as bits. */
 enum {
 #define QN_X(name, bit, text) QN_DUMP_##name = 1 << bit,
     QN_DUMP_LIST(QN_X)
@@ -603,11 +612,13 @@ QN_API void qn_context_release(qn_context *c);
     X(code_bytes, "bytes of their code")                                                           \
     X(compile_us, "time spent compiling, microseconds")                                            \
     X(provider_us, "time to load the code generator, microseconds")
+/** The counters, by the names of the list; all since the context was made, but live_functions and code_bytes now. */
 typedef struct qn_counters {
 #define QN_X(name, text) int64_t name;
     QN_COUNTER_LIST(QN_X)
 #undef QN_X
 } qn_counters;
+/** Reads the counters. NULL arguments are ignored. */
 QN_API void qn_context_counters(const qn_context *c, qn_counters *out);
 /** Copies lines of the history, newest last, one a compile or step down: kernel, reason, milliseconds. Returns the bytes
  *  needed without the zero. */
@@ -665,8 +676,11 @@ typedef struct qn_arg {
     uint32_t reserved;
     uint64_t bits; /**< of the scalar, low end first */
 } qn_arg;
+/** A view as an argument; the view is borrowed. */
 QN_API qn_arg qn_arg_view(const qn_view *v);
+/** A scalar of any dtype from an integer: cut to the width, or converted for f32 and f64. */
 QN_API qn_arg qn_arg_int(int dtype, int64_t value);
+/** Scalars of f32 and f64. */
 QN_API qn_arg qn_arg_f32(float value);
 QN_API qn_arg qn_arg_f64(double value);
 
@@ -684,6 +698,7 @@ typedef struct qn_function qn_function;
 /** Specializes without running; *out holds one reference. */
 QN_API qn_status qn_specialize(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
                                const qn_options *o, qn_function **out, qn_error *err);
+/** Drops a reference. NULL is ignored. */
 QN_API void qn_function_release(qn_function *f);
 /** Text of one stage (QN_DUMP_...): copies up to buffer_bytes and returns the bytes needed without the zero; 0 if the
  *  stage does not exist. LLVM and ASM texts are generated on demand by compiling again. */
@@ -698,6 +713,7 @@ QN_API qn_status qn_prepare(qn_context *c, const qn_kernel *k, int n, const qn_a
 QN_API qn_status qn_run(qn_call *call, qn_error *err);
 /** Replaces scalar argument i (dtype as prepared) of a call whose bounds do not depend on it. */
 QN_API qn_status qn_call_set_scalar(qn_call *call, int i, uint64_t bits, qn_error *err);
+/** Frees the call and drops its references. NULL is ignored. */
 QN_API void qn_call_release(qn_call *call);
 
 #ifdef __cplusplus

@@ -72,6 +72,9 @@ qn_status qn__view_check(const qn_view *v, const char *who, qn_error *err)
         return qn__fail(err, QN_ERR_SPACE,
                         "%s: view \"%s\": space %d (%s) is not available in this build", who,
                         label_of(v), (int)v->space, qn_space_name(v->space));
+    if (v->reserved != 0)
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": reserved is %u, not 0", who, label_of(v),
+                        (unsigned)v->reserved);
     if (v->traits & ~(uint32_t)ALL_TRAITS)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": unknown traits 0x%x", who,
                         label_of(v), (unsigned)v->traits);

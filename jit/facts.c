@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-enum { DEFAULT_CACHE_CLASS = 25, MAX_ALIGN = 6 };
+enum { DEFAULT_CACHE_CLASS = 25 };
 
 /* ---------------------------------------------------------------- one fact */
 
@@ -62,30 +62,8 @@ static uint64_t magnitude(int64_t n)
     return n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
 }
 
-static uint64_t divisor(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
-static int alignment_class(uint64_t bytes)
-{
-    if (bytes == 0)
-        return MAX_ALIGN;
-    int n = 0;
-    while (n < MAX_ALIGN && (bytes >> n & 1) == 0)
-        n++;
-    return n;
-}
-
-/** Collects dimension d; *common is the common divisor in bytes of the data address and of the
- * strides so far. */
-static void collect_dim(qn_facts *f, qn_dim_fact *out, const qn_view *v, int d, choice c,
-                        uint64_t *common)
+/** Collects dimension d. */
+static void collect_dim(qn_facts *f, qn_dim_fact *out, const qn_view *v, int d, choice c)
 {
     const qn_dim *dim = &v->layout.dim[d];
     bool is_extent_dynamic = (c.extents >> d & 1) != 0;
@@ -108,8 +86,6 @@ static void collect_dim(qn_facts *f, qn_dim_fact *out, const qn_view *v, int d, 
         qn_digit_fact *fact = &f->digit[f->n_digits++];
         fact->extent = exact(is_last ? 0 : digit[i].extent);
         fact->stride = fact_of(f, stride, is_stride_dynamic(c, stride));
-        if (stride != 1)
-            *common = divisor(*common, (uint64_t)stride * (uint64_t)qn_dtype_bytes(v->dtype));
     }
 }
 
@@ -129,13 +105,11 @@ static void collect_reach(const qn_facts *f, qn_param_fact *out, const qn_layout
 
 static void collect_view(qn_facts *f, qn_param_fact *out, const qn_view *v, choice c)
 {
-    uint64_t common = (uint64_t)(uintptr_t)v->data;
     out->is_view = 1;
     out->slot = f->n_slots++;
     for (int d = 0; d < v->layout.rank; d++)
-        collect_dim(f, &out->dim[d], v, d, c, &common);
+        collect_dim(f, &out->dim[d], v, d, c);
     collect_reach(f, out, &v->layout);
-    out->align = alignment_class(common);
 }
 
 static void collect_scalar(qn_facts *f, qn_param_fact *out, int dtype, uint64_t bits,

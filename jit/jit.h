@@ -39,7 +39,6 @@ typedef struct qn_param_fact {
     int32_t slot;      /* of the data pointer, or of the scalar's bits if it is not constant */
     int32_t is_view;
     int32_t is_constant; /* scalar: `bits` is exact */
-    int32_t align;     /* view: log2 of the alignment of data and all strides together, at most 6 */
     uint64_t bits;
     qn_dim_fact dim[QN_MAX_RANK];
 } qn_param_fact;

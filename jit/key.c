@@ -169,7 +169,6 @@ static int32_t count_dims(const qn_param_fact *param)
 static void code_view(codec *c, qn_facts *f, qn_param_fact *param)
 {
     int32_t n_dims = c->out ? count_dims(param) : 0;
-    code_i32(c, &param->align, 0, 6, "align");
     code_i32(c, &n_dims, 0, QN_MAX_RANK, "number of dimensions");
     if (!c->out)
         param->slot = c->next_slot++;
@@ -317,8 +316,7 @@ static void print_param(qn_text *out, const qn_facts *f, int p, const char *name
             qn__text_add(out, "slot %" PRId32 "\n", param->slot);
         return;
     }
-    qn__text_add(out, "view %s: data slot %" PRId32 ", aligned to %d\n", name, param->slot,
-                 1 << param->align);
+    qn__text_add(out, "view %s: data slot %" PRId32 "\n", name, param->slot);
     for (int d = 0; d < rank; d++)
         print_dim(out, f, &param->dim[d], d);
 }

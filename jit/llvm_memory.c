@@ -343,6 +343,21 @@ static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
     return to_register(g, dtype, v);
 }
 
+/** Lanes active in any of the parts that share part p of a load: its value is loaded once for all of them. */
+static LLVMValueRef shared_mask(lower *g, uint32_t i, int p, LLVMValueRef *masks)
+{
+    LLVMValueRef any = masks[p];
+    FOR_PARTS(g, q)
+    {
+        if (q == p || qn__canonical_part(g, i, q) != p || any == masks[q])
+            continue;
+        any = any && masks[q] ? LLVMBuildOr(g->b, any, masks[q], "") : NULL;
+        if (!any)
+            return NULL;
+    }
+    return any;
+}
+
 void qn__lower_load(lower *g, uint32_t i)
 {
     bool is_vector = g->width > 1 && g->a.value[i].shape != QN_UNIFORM;
@@ -351,9 +366,16 @@ void qn__lower_load(lower *g, uint32_t i)
         if (qn__canonical_part(g, i, p) != p)
             continue;
         check c = qn__make_check(g, i, p);
-        qn__report(g, i, p, &c);
+        FOR_PARTS(g, q)
+            if (qn__canonical_part(g, i, q) == p)
+                qn__report(g, i, q, &c);
         int at = g->depth;
+        LLVMValueRef mask = g->mask[p], tail_mask = g->tail_mask[p];
+        g->mask[p] = shared_mask(g, i, p, g->mask);
+        g->tail_mask[p] = shared_mask(g, i, p, g->tail_mask);
         LLVMValueRef v = is_vector ? load_vector(g, i, p, &c) : load_scalar(g, i, p, &c, &at);
+        g->mask[p] = mask;
+        g->tail_mask[p] = tail_mask;
         qn__set(g, i, p, v, at);
     }
 }

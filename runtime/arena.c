@@ -120,7 +120,8 @@ static uint32_t find_pages(const struct qn_slab *s, uint32_t n)
     return s->n_pages;
 }
 
-/** Writes the code and makes it executable. On failure the pages stay free. */
+/** Writes the code and makes it executable. On failure the pages stay free, but nobody knows how
+ * far mprotect came. */
 static bool place(struct qn_slab *s, uint32_t first, uint32_t n, const void *code, size_t n_bytes)
 {
     char *at = s->writable + (size_t)first * PAGE_BYTES;
@@ -130,8 +131,10 @@ static bool place(struct qn_slab *s, uint32_t first, uint32_t n, const void *cod
         return false;
     memcpy(at, code, n_bytes);
     memset(at + n_bytes, FILLER, bytes - n_bytes);
-    if (!s->is_dual && mprotect(at, bytes, PROT_READ | PROT_EXEC) != 0)
+    if (!s->is_dual && mprotect(at, bytes, PROT_READ | PROT_EXEC) != 0) {
+        memset(s->page + first, PAGE_OLD, n);
         return false;
+    }
     memset(s->page + first, PAGE_USED, n);
     s->n_used += n;
     return true;
@@ -210,15 +213,37 @@ void qn__arena_release(qn_arena *a)
     }
 }
 
+/** Moves a mapping over another of the same size. */
+static bool move_over(char *from, char *to, size_t bytes)
+{
+    return mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED;
+}
+
+/** Gives a slab a memory file of its own, with the same contents at the same addresses. */
+static bool separate(struct qn_slab *s)
+{
+    size_t bytes = (size_t)s->n_pages * PAGE_BYTES;
+    struct qn_slab own = {.n_pages = s->n_pages, .is_dual = true};
+    if (!map_dual(&own))
+        return false;
+    memcpy(own.writable, s->writable, bytes);
+    if (!move_over(own.writable, s->writable, bytes)) {
+        unmap(&own);
+        return false;
+    }
+    if (move_over(own.executable, s->executable, bytes))
+        return true;
+    munmap(own.executable, bytes);
+    return false;
+}
+
 void qn__arena_forked(qn_arena *a)
 {
     for (struct qn_slab *s = a->first; s; s = s->next) {
-        size_t bytes = (size_t)s->n_pages * PAGE_BYTES;
-        struct qn_slab own = {.n_pages = s->n_pages};
-        if (!s->is_dual || !map_dual(&own))
+        if (!s->is_dual || separate(s))
             continue;
-        memcpy(own.writable, s->writable, bytes);
-        mremap(own.writable, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, s->writable);
-        mremap(own.executable, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, s->executable);
+        /* Still the parent's, in part: what is there runs, and nothing more is written to it. */
+        for (uint32_t i = 0; i < s->n_pages; i++)
+            s->page[i] = s->page[i] == PAGE_FRESH ? PAGE_OLD : s->page[i];
     }
 }

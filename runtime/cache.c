@@ -20,7 +20,19 @@ static uint64_t hash_pointer(const void *p)
     return ((uint64_t)(uintptr_t)p >> 4) * 0x9e3779b97f4a7c15u;
 }
 
+static void count_known(qn_cache *c, int64_t bytes)
+{
+    c->bytes += bytes;
+    c->known_bytes += bytes;
+}
+
 /* ---------------------------------------------------------------- kernels */
+
+/** Of the record of a kernel, without its entries. */
+static int64_t kernel_bytes(const qn_kernel *k)
+{
+    return (int64_t)(sizeof(qn_known_kernel) + ((size_t)k->n_params + 1) * sizeof(qn_layout));
+}
 
 qn_known_kernel *qn__cache_kernel(qn_cache *c, const qn_kernel *k)
 {
@@ -47,7 +59,7 @@ qn_known_kernel *qn__cache_learn(qn_cache *c, const qn_kernel *k, const qn_domai
     qn_kernel_retain(known->kernel);
     memcpy(known->scalars, domain->scalars, sizeof known->scalars);
     known->last_use = ++c->clock;
-    c->bytes += (int64_t)(sizeof *known + ((size_t)k->n_params + 1) * sizeof *last);
+    count_known(c, kernel_bytes(k));
     qn_known_kernel **bucket = &c->kernels[bucket_of(hash_pointer(k), QN_KERNEL_BUCKETS)];
     known->next = *bucket;
     *bucket = known;
@@ -73,7 +85,8 @@ static void unlink_args(qn_cache *c, qn_known_args *a)
     while (*link != a)
         link = &(*link)->next;
     *link = a->next;
-    c->bytes -= a->bytes;
+    count_known(c, -a->bytes);
+    c->arg_bytes -= a->bytes;
     c->n_args--;
 }
 
@@ -95,8 +108,7 @@ static void forget_kernel(qn_cache *c, qn_known_kernel *known)
     while (*link != known)
         link = &(*link)->next;
     *link = known->next;
-    c->bytes -=
-        (int64_t)(sizeof *known + ((size_t)known->kernel->n_params + 1) * sizeof *known->last);
+    count_known(c, -kernel_bytes(known->kernel));
     qn_kernel_release(known->kernel);
     qn__free(known->last);
     qn__free(known);
@@ -113,13 +125,38 @@ static qn_known_kernel *oldest_kernel(qn_cache *c, const qn_known_kernel *keep)
     return oldest;
 }
 
+/** Forgets entries, all of a kernel at a time, until no more than so many bytes and entries are
+ * left.
+ */
+static void bound_args(qn_cache *c, int64_t bytes, int64_t n)
+{
+    while (c->arg_bytes > bytes || c->n_args > n) {
+        qn_known_kernel *oldest = NULL;
+        for (int b = 0; b < QN_KERNEL_BUCKETS; b++)
+            for (qn_known_kernel *k = c->kernels[b]; k; k = k->next)
+                if (k->args && (!oldest || k->last_use < oldest->last_use))
+                    oldest = k;
+        if (!oldest)
+            return;
+        forget_args(c, oldest);
+    }
+}
+
+/** Forgets kernels until *bytes, which counts them too, is within the bound. The only one stays. */
+static void bound_kernels(qn_cache *c, const int64_t *bytes, int64_t bound)
+{
+    while (*bytes > bound) {
+        qn_known_kernel *known = oldest_kernel(c, NULL);
+        if (!known || !oldest_kernel(c, known))
+            return;
+        forget_kernel(c, known);
+    }
+}
+
 qn_known_args *qn__cache_add_args(qn_cache *c, qn_known_kernel *known, const qn_description *d,
                                   uint32_t n_pairs)
 {
-    if (c->n_args >= MOST_ARGS) {
-        qn_known_kernel *oldest = oldest_kernel(c, known);
-        forget_args(c, oldest && oldest->args ? oldest : known);
-    }
+    bound_args(c, INT64_MAX, MOST_ARGS - 1);
     size_t n_params = (size_t)known->kernel->n_params, n_words = d->n;
     size_t bytes = sizeof(qn_known_args) + n_words * sizeof(uint64_t) + n_params * sizeof(qn_span) +
                    n_pairs * sizeof(qn_pair);
@@ -140,7 +177,8 @@ qn_known_args *qn__cache_add_args(qn_cache *c, qn_known_kernel *known, const qn_
     qn_known_args **bucket = &c->args[bucket_of(a->hash, QN_ARG_BUCKETS)];
     a->next = *bucket;
     *bucket = a;
-    c->bytes += a->bytes;
+    count_known(c, a->bytes);
+    c->arg_bytes += a->bytes;
     c->n_args++;
     return a;
 }
@@ -224,6 +262,9 @@ static qn_function *oldest_function(const qn_cache *c, const qn_function *keep)
 int qn__cache_evict(qn_cache *c, int64_t bound, const qn_function *keep)
 {
     int n = 0;
+    /* What is known is soon found out again, code takes longer: it has one half for itself. */
+    bound_args(c, bound / 2, MOST_ARGS);
+    bound_kernels(c, &c->known_bytes, bound / 2);
     while (c->bytes > bound) {
         qn_function *f = oldest_function(c, keep);
         if (!f)
@@ -231,12 +272,7 @@ int qn__cache_evict(qn_cache *c, int64_t bound, const qn_function *keep)
         qn__cache_remove(c, f);
         n++;
     }
-    while (c->bytes > bound) {
-        qn_known_kernel *known = oldest_kernel(c, NULL);
-        if (!known || !oldest_kernel(c, known)) /* the only one stays */
-            break;
-        forget_kernel(c, known);
-    }
+    bound_kernels(c, &c->bytes, bound);
     return n;
 }
 

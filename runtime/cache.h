@@ -104,7 +104,9 @@ typedef struct qn_cache {
     qn_function *functions[QN_FUNCTION_BUCKETS];
     qn_function *dropped; /* removed, their references to be given up without the lock */
     uint64_t clock;
-    int64_t n_functions, n_args, bytes, code_bytes; /* bytes: of everything */
+    int64_t n_functions, n_args;
+    int64_t bytes, known_bytes, arg_bytes, code_bytes; /* of everything, of kernels with entries, of
+                                                          entries, of code */
 } qn_cache;
 
 /** The record of a kernel, or NULL if there is none. */

@@ -35,6 +35,7 @@ static qn_status check_options(const qn_launch_state *l, qn_error *err)
         {"strict", o->strict, 0, 1},
         {"max_threads", o->max_threads, 0, INT32_MAX},
         {"constant_scalars", o->constant_scalars, 0, 1},
+        {"reserved", o->reserved, 0, 0},
         {"plan.lane_dim", o->plan.lane_dim, -1, l->kernel->n_dims},
         {"plan.width", o->plan.width, 0, 64},
         {"plan.unroll", o->plan.unroll, 0, 8},

@@ -101,6 +101,7 @@ static void give_up(qn_context *c, qn_job *job, const qn_error *error)
     if (*link)
         *link = w->next;
     c->compiler.n_workers--;
+    c->compiler.n_strays++;
     w->is_given_up = true;
     qn__context_retain(c);
     pthread_detach(w->thread);
@@ -256,6 +257,9 @@ static void *worker_main(void *arg)
     qn__unlock(c);
     end_thread_state(w, provider);
     if (is_given_up) {
+        qn__lock(c);
+        compiler->n_strays--;
+        qn__unlock(c);
         qn__free(w);
         qn__context_drop(c);
     }
@@ -396,6 +400,7 @@ void qn__compile_free(qn_context *c, void *orc_handle)
 {
     qn__lock(c);
     qn_provider_function provider = c->compiler.error.status ? NULL : c->compiler.function;
+    c->compiler.n_strays += provider != NULL;
     qn__unlock(c);
     if (!provider)
         return;
@@ -404,6 +409,9 @@ void qn__compile_free(qn_context *c, void *orc_handle)
                     .kind = QN_REQUEST_FREE,
                     .orc_handle = orc_handle};
     provider(&r);
+    qn__lock(c);
+    c->compiler.n_strays--;
+    qn__unlock(c);
 }
 
 /* ---------------------------------------------------------------- life */
@@ -443,12 +451,24 @@ void qn__compiler_release(qn_context *c)
     pthread_cond_destroy(&c->compiler.progress);
 }
 
+bool qn__compiler_is_inside(const qn_context *c)
+{
+    bool is_inside = c->compiler.provider == QN_PROVIDER_LOADING || c->compiler.n_strays > 0;
+    for (const qn_worker *w = c->compiler.workers; w; w = w->next)
+        is_inside |= w->job != NULL;
+    return is_inside;
+}
+
+void qn__compiler_lose(qn_context *c)
+{
+    if (c->compiler.error.status == QN_OK)
+        qn__fail(&c->compiler.error, QN_ERR_FORKED,
+                 "qn__compile: the process was forked while code was generated; no more code here");
+}
+
 void qn__compiler_forked(qn_context *c)
 {
     qn_compiler *compiler = &c->compiler;
-    bool was_inside = compiler->provider == QN_PROVIDER_LOADING;
-    for (qn_worker *w = compiler->workers; w; w = w->next)
-        was_inside |= w->job != NULL;
     /* Threads, jobs and their memory stay behind: nothing may be freed that a lost thread was
      * using. */
     compiler->workers = NULL;
@@ -457,7 +477,4 @@ void qn__compiler_forked(qn_context *c)
     compiler->n_workers = compiler->n_idle = 0;
     compiler->stop = false;
     init_conditions(compiler);
-    if (was_inside && compiler->error.status == QN_OK)
-        qn__fail(&compiler->error, QN_ERR_FORKED,
-                 "qn__compile: the process was forked while code was generated; no more code here");
 }

@@ -24,6 +24,8 @@ typedef struct qn_compiler {
     struct qn_job *first, **last; /* queue */
     struct qn_worker *workers;
     int n_workers, n_idle;
+    int n_strays; /* threads inside the code generator that are not listed: given up, or the host's
+                   */
     bool stop;
     int provider; /* QN_PROVIDER_... */
     qn_provider_function function;
@@ -43,9 +45,13 @@ void qn__compiled_release(qn_compiled *c);
 bool qn__compiler_init(qn_compiler *c);
 /** Ends and joins the threads. Nobody else uses the context. */
 void qn__compiler_release(qn_context *c);
-/** After fork, in the child, with the lock held: the threads are gone. If one was inside the code
- * generator, the engine is unusable here. */
+/** Whether a thread is inside the code generator for this context. The lock is held. */
+bool qn__compiler_is_inside(const qn_context *c);
+/** After fork, in the child, with the lock held: the threads are gone. */
 void qn__compiler_forked(qn_context *c);
+/** The engine is unusable here: a thread that a fork left behind was inside the code generator,
+ * whose locks it may hold for ever. */
+void qn__compiler_lose(qn_context *c);
 
 /** Loads the code generator in the background. */
 void qn__compile_start(qn_context *c);

@@ -3,7 +3,7 @@
  * context.c: the life of a context, its options, counters, events and history, and what a fork does
  * to it.
  *
- * The only mutable state of the process is the list of contexts, which the handlers of fork need:
+ * The only mutable state of the process is what the handlers of fork need, above all the contexts:
  * before a fork every lock is taken, so that the child sees whole structures; in the child the
  * threads are gone, which the pool and the compile threads are told.
  */
@@ -20,7 +20,8 @@ static struct {
     pthread_mutex_t lock;
     pthread_once_t once;
     qn_context *first;
-} process = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_ONCE_INIT, NULL};
+    bool is_engine_lost; /* in a child: the fork met the code generator at work */
+} process = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_ONCE_INIT, NULL, false};
 
 /* ---------------------------------------------------------------- fork */
 
@@ -42,11 +43,17 @@ static void after_fork_parent(void)
     pthread_mutex_unlock(&process.lock);
 }
 
+/** The code generator has locks for the whole process, so what happened in one context concerns
+ * all, and those to come. */
 static void after_fork_child(void)
 {
+    for (const qn_context *c = process.first; c; c = c->next)
+        process.is_engine_lost |= qn__compiler_is_inside(c);
     for (qn_context *c = process.first; c; c = c->next) {
         qn__pool_forked(&c->pool);
         qn__compiler_forked(c);
+        if (process.is_engine_lost)
+            qn__compiler_lose(c);
         qn__arena_forked(&c->arena);
         qn__cache_forked(&c->cache);
         pthread_mutex_unlock(&c->lock);
@@ -68,6 +75,8 @@ static void list_context(qn_context *c)
     if (c->next)
         c->next->link = &c->next;
     process.first = c;
+    if (process.is_engine_lost)
+        qn__compiler_lose(c);
     pthread_mutex_unlock(&process.lock);
 }
 
@@ -205,6 +214,7 @@ void qn__context_drop(qn_context *c)
         return;
     unlist_context(c);
     qn__compiler_release(c);
+    qn__cache_clear(&c->cache); /* functions hold references; what launches learned does not */
     qn__pool_release(&c->pool);
     qn__arena_release(&c->arena);
     qn__history_release(&c->history);

@@ -36,6 +36,8 @@ struct qn_context {
     struct qn_context *next, **link; /* list of the process, for fork */
 };
 
+/** Adds a reference of the guts: a launch holds one while it compiles, interprets or calls the
+ * host, who may release the handle meanwhile. */
 void qn__context_retain(qn_context *c);
 /** Drops a reference of the guts. */
 void qn__context_drop(qn_context *c);

@@ -13,7 +13,11 @@
 
 #include <string.h>
 
-enum { OPTION_WORDS = (sizeof(qn_options) - offsetof(qn_options, engine) + 7) / 8 };
+enum {
+    CHOICE_BYTES = offsetof(qn_options, plan) - offsetof(qn_options, engine),
+    CHOICE_WORDS = (CHOICE_BYTES + 7) / 8,
+    PLAN_WORDS = (sizeof(qn_plan_options) + 7) / 8
+};
 
 /** Number and alignment class of a data address in one word. */
 static inline uint64_t address_class(const void *data)
@@ -22,14 +26,29 @@ static inline uint64_t address_class(const void *data)
     return address == 0 ? 8 : (uint64_t)__builtin_ctzll((unsigned long long)address | 64);
 }
 
+/** Whether a caller left the plan to the planner, as nearly all do. */
+static inline bool is_plan_free(const qn_plan_options *p)
+{
+    int32_t any = p->lane_dim | p->width | p->unroll | p->jam_dim | p->jam;
+    for (int d = 0; d < QN_MAX_RANK; d++)
+        any |= p->order[d];
+    return any == 0;
+}
+
+/** The first word says what follows: the options, and the plan if a field of it is fixed. */
 static void describe_options(const qn_options *o, qn_description *out)
 {
-    uint64_t *word = out->word + out->n;
-    memset(word, 0, OPTION_WORDS * sizeof *word);
-    memcpy(word, &o->engine, offsetof(qn_options, plan) - offsetof(qn_options, engine));
-    memcpy((char *)word + offsetof(qn_options, plan) - offsetof(qn_options, engine), &o->plan,
-           sizeof o->plan);
-    out->n += OPTION_WORDS;
+    uint64_t *word = out->word + 1;
+    bool is_free = is_plan_free(&o->plan);
+    word[CHOICE_WORDS - 1] = 0;
+    memcpy(word, &o->engine, CHOICE_BYTES);
+    out->word[0] = is_free ? 1 : 2;
+    out->n = 1 + CHOICE_WORDS;
+    if (is_free)
+        return;
+    word[CHOICE_WORDS + PLAN_WORDS - 1] = 0;
+    memcpy(word + CHOICE_WORDS, &o->plan, sizeof o->plan);
+    out->n += PLAN_WORDS;
 }
 
 static bool describe_digits(const qn_digits *digits, int rank, qn_description *out)
@@ -66,18 +85,25 @@ static bool describe_view(const qn_view *v, int rank, qn_description *out)
     return !l->digits || describe_digits(l->digits, rank, out);
 }
 
-/** A hash of the words; two independent chains hide the latency of the multiplications. */
+/** A hash of the words; four independent chains hide the latency of the multiplications. */
 static uint64_t hash_words(const uint64_t *word, uint32_t n)
 {
-    uint64_t a = 0x9e3779b97f4a7c15u ^ n, b = 0xc2b2ae3d27d4eb4fu;
+    const uint64_t k = 0x9fb21c651e98df25u;
+    uint64_t a = 0x9e3779b97f4a7c15u ^ n, b = 0xc2b2ae3d27d4eb4fu, c = 0xd6e8feb86659fd93u,
+             d = 0xa0761d6478bd642fu;
     uint32_t i = 0;
-    for (; i + 1 < n; i += 2) {
-        a = (a ^ word[i]) * 0x9fb21c651e98df25u;
-        b = (b ^ word[i + 1]) * 0xd6e8feb86659fd93u;
+    for (; i + 3 < n; i += 4) {
+        a = (a ^ word[i]) * k;
+        b = (b ^ word[i + 1]) * k;
+        c = (c ^ word[i + 2]) * k;
+        d = (d ^ word[i + 3]) * k;
     }
-    if (i < n)
-        a = (a ^ word[i]) * 0x9fb21c651e98df25u;
-    a = (a ^ (b << 1 | b >> 63)) * 0x9e3779b97f4a7c15u;
+    for (; i < n; i++)
+        a = (a ^ word[i]) * k;
+    a ^= b << 13 | b >> 51;
+    c ^= d << 29 | d >> 35;
+    a = (a ^ a >> 32) * k + (c ^ c >> 32);
+    a *= 0x9e3779b97f4a7c15u;
     return a ^ a >> 32;
 }
 
@@ -87,7 +113,7 @@ bool qn__describe(const qn_kernel *k, int n, const qn_arg *args, const qn_option
     if (n != k->n_params || (!args && n > 0) || (o && o->bytes != sizeof *o))
         return false;
     out->n = 1;
-    out->word[0] = o != NULL;
+    out->word[0] = 0;
     if (o)
         describe_options(o, out);
     for (int i = 0; i < n; i++) {

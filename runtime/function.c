@@ -53,16 +53,18 @@ void qn_function_release(qn_function *f)
 
 void qn__cache_sweep(qn_context *c)
 {
-    qn__lock(c);
-    qn_function *f = c->cache.dropped;
-    c->cache.dropped = NULL;
-    qn__unlock(c);
-    while (f) {
-        qn_function *next = f->next;
-        if (f->state == QN_READY)
+    for (;;) {
+        qn__lock(c);
+        qn_function *f = c->cache.dropped;
+        bool was_ready = f && f->state == QN_READY; /* one that is being built may change still */
+        if (f)
+            c->cache.dropped = f->next;
+        qn__unlock(c);
+        if (!f)
+            return;
+        if (was_ready)
             qn__event(c, QN_EVENT_EVICT, f->kernel->name, NULL, 0);
         qn_function_release(f);
-        f = next;
     }
 }
 
@@ -89,7 +91,10 @@ static size_t text_on_demand(qn_function *f, int stage, char *buffer, size_t buf
         qn__unlock(c);
     }
     qn__compiled_release(&code);
-    return qn__text_out(text, buffer, buffer_bytes);
+    qn__lock(c);
+    size_t n = qn__text_out(text, buffer, buffer_bytes);
+    qn__unlock(c);
+    return n;
 }
 
 size_t qn_function_text(const qn_function *f, int stage, char *buffer, size_t buffer_bytes)

@@ -129,8 +129,13 @@ static qn_status run_hit(qn_context *c, const qn_kernel *k, int n, const qn_arg 
         .max_threads = o ? o->max_threads : 0,
         .checks = o ? o->checks : QN_CHECKS_REPORT,
     };
+    if (!what->function) /* a function holds the context */
+        qn__context_retain(c);
     qn__event(c, QN_EVENT_HIT, k->name, NULL, 0);
-    return run_found(&t, what, err);
+    qn_status status = run_found(&t, what, err);
+    if (!what->function)
+        qn__context_drop(c);
+    return status;
 }
 
 /* ---------------------------------------------------------------- the long way */
@@ -197,8 +202,8 @@ static void count_launch(const qn_launch_state *l, const qn_function *f)
     qn__unlock(c);
 }
 
-static qn_status launch_unknown(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
-                                const qn_options *o, qn_error *err)
+static qn_status launch_held(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
+                             const qn_options *o, qn_error *err)
 {
     qn_launch_state state = {.who = "qn_launch", .context = c, .kernel = k, .n = n, .args = args},
                     *l = &state;
@@ -226,6 +231,15 @@ static qn_status launch_unknown(qn_context *c, const qn_kernel *k, int n, const 
         .checks = l->options.checks,
     };
     return run_found(&t, &what, err);
+}
+
+static qn_status launch_unknown(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
+                                const qn_options *o, qn_error *err)
+{
+    qn__context_retain(c);
+    qn_status status = launch_held(c, k, n, args, o, err);
+    qn__context_drop(c);
+    return status;
 }
 
 /** Known arguments whose byte ranges meet: decides the overlap, then looks again. */
@@ -267,16 +281,19 @@ qn_status qn_specialize(qn_context *c, const qn_kernel *k, int n, const qn_arg *
     qn_launch_state l = {.who = "qn_specialize", .context = c, .kernel = k, .n = n, .args = args};
     if (!out)
         return qn__fail(err, QN_ERR_ARGUMENT, "qn_specialize: out is NULL");
-    qn_function *f = NULL;
     qn_status status = qn__launch_check(&l, o, err);
-    if (status == QN_OK)
-        status = qn__specialize(&l, &f, err);
-    if (status != QN_OK)
+    if (status)
         return status;
-    remember(&l, o, f);
-    if (!f)
-        status = qn__specialize_nothing(&l, &f, err);
+    qn_function *f = NULL;
+    qn__context_retain(c);
+    status = qn__specialize(&l, &f, err);
+    if (status == QN_OK) {
+        remember(&l, o, f);
+        if (!f)
+            status = qn__specialize_nothing(&l, &f, err);
+    }
     if (status == QN_OK)
         *out = f;
+    qn__context_drop(c);
     return status;
 }

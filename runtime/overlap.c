@@ -2,8 +2,8 @@
 /*
  * overlap.c: what it means that two arguments share elements. Nothing, if neither is written and
  * neither claims to be alone. Nothing either, if they are the same elements in the same order and
- * the kernel touches both at one index tuple only, so that no iteration sees what another writes.
- * Else the launch runs in iteration order, or is refused.
+ * the kernel touches both at one index tuple only and without atomics, so that no iteration sees
+ * what another writes. Else the launch runs in iteration order, or is refused.
  */
 #include "runtime/launch.h"
 
@@ -32,6 +32,12 @@ void qn__usage_collect(const qn_kernel *k, qn_usage *out)
         else if (out->tuple[p] != UINT32_MAX && !has_same_tuple(k, out->tuple[p], i))
             out->tuple[p] = UINT32_MAX;
     }
+}
+
+/** Whether iterations may meet in one element of a parameter, as atomics and atomic stores may. */
+static bool may_collide(const qn_kernel *k, int p)
+{
+    return k->param[p].has_atomics || (k->param[p].traits & QN_ATOMIC) != 0;
 }
 
 /** Whether all accesses of both parameters have one index tuple. */
@@ -89,7 +95,8 @@ static qn_status check_pair(qn_launch_state *l, const qn_usage *usage, int a, in
             "claim %s",
             l->who, l->kernel->name, a, label_of(l, a), how, b, label_of(l, b), claim);
     bool is_harmless = relation == QN_SAME && view_a->dtype == view_b->dtype &&
-                       l->kernel->is_in_place_safe && share_tuple(l->kernel, usage, a, b);
+                       l->kernel->is_in_place_safe && share_tuple(l->kernel, usage, a, b) &&
+                       !may_collide(l->kernel, a) && !may_collide(l->kernel, b);
     if (is_harmless)
         return QN_OK;
     if (l->options.strict)

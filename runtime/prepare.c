@@ -104,26 +104,37 @@ static void fill_call(qn_call *call, const qn_launch_state *l, qn_function *f)
     list_call(call);
 }
 
+/** A call for checked arguments. */
+static qn_status make_call(qn_launch_state *l, qn_call **out, qn_error *err)
+{
+    qn_function *f = NULL;
+    qn_status status = l->domain.is_empty ? QN_OK : qn__specialize(l, &f, err);
+    if (status)
+        return status;
+    qn_call *call = new_call(l, f ? f->facts.n_slots : 0);
+    if (!call) {
+        qn_function_release(f);
+        return qn__fail(err, QN_ERR_MEMORY, "qn_prepare: kernel \"%.60s\": no memory",
+                        l->kernel->name);
+    }
+    fill_call(call, l, f);
+    *out = call;
+    return QN_OK;
+}
+
 qn_status qn_prepare(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
                      const qn_options *o, qn_call **out, qn_error *err)
 {
     qn_launch_state l = {.who = "qn_prepare", .context = c, .kernel = k, .n = n, .args = args};
     if (!out)
         return qn__fail(err, QN_ERR_ARGUMENT, "qn_prepare: out is NULL");
-    qn_function *f = NULL;
     qn_status status = qn__launch_check(&l, o, err);
-    if (status == QN_OK && !l.domain.is_empty)
-        status = qn__specialize(&l, &f, err);
     if (status)
         return status;
-    qn_call *call = new_call(&l, f ? f->facts.n_slots : 0);
-    if (!call) {
-        qn_function_release(f);
-        return qn__fail(err, QN_ERR_MEMORY, "qn_prepare: kernel \"%.60s\": no memory", k->name);
-    }
-    fill_call(call, &l, f);
-    *out = call;
-    return QN_OK;
+    qn__context_retain(c);
+    status = make_call(&l, out, err);
+    qn__context_drop(c);
+    return status;
 }
 
 /* ---------------------------------------------------------------- running */

@@ -3,12 +3,14 @@
  * args.c: the words of the command line. The options are a table; help text and parsing both read
  * it.
  */
+#define _POSIX_C_SOURCE 200809L
 #include "tool.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 typedef struct choice {
     const char *text;
@@ -44,7 +46,7 @@ typedef struct option {
 static const option options[] = {
     {"--engine", "E", "auto, interp or x86", FIELD(launch.engine), engines, 0, 0},
     {"--executor", "E", "serial or threads", FIELD(launch.executor), executors, 0, 0},
-    {"--threads", "N", "size of the pool of threads", FIELD(context.n_threads), NULL, 1, 4096},
+    {"--threads", "N", "size of the pool of threads", FIELD(context.n_threads), NULL, 1, 256},
     {"--layout", "L", "right or left: order of created arrays", FIELD(is_left), layouts, 0, 0},
     {"--repeat", "N", "run N times", FIELD(repeat), NULL, 1, 1000000000},
     {"--checks", "C", "report, clamp or none: accesses out of bounds", FIELD(launch.checks), checks,
@@ -135,6 +137,18 @@ static int set_dump(const char *value, tool_line *line)
     return EXIT_OK;
 }
 
+/* A dump that cannot be written is only a line of the history; a wrong folder is found here. */
+static int set_dump_dir(const char *value, tool_line *line)
+{
+    struct stat info;
+    if (stat(value, &info) != 0)
+        return tool_fail(EXIT_ERROR, "--dump-dir %s: %s", value, strerror(errno));
+    if (!S_ISDIR(info.st_mode))
+        return tool_fail(EXIT_ERROR, "--dump-dir %s: not a folder", value);
+    line->context.dump_dir = value;
+    return EXIT_OK;
+}
+
 /* Cuts "name=text" at the first '='. */
 static int add_pair(char *word, tool_pair *pairs, int *n, const char *what)
 {
@@ -184,10 +198,8 @@ static int parse_option(int argc, char **argv, int *i, tool_line *line)
     if (is_dump)
         return set_dump(value, line);
     if (is_dir)
-        line->context.dump_dir = value;
-    else
-        return add_pair(value, line->out, &line->n_outs, "--out NAME=FILE.npy");
-    return EXIT_OK;
+        return set_dump_dir(value, line);
+    return add_pair(value, line->out, &line->n_outs, "--out NAME=FILE.npy");
 }
 
 int line_parse(int argc, char **argv, tool_line *line)

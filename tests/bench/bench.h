@@ -25,7 +25,8 @@ typedef struct bench {
     int n_filters;
     const char *assembly_of; /* --asm: print the code of this case instead of timing it; or NULL */
     int n_cases, n_short, n_wrong;
-    double log_sum[N_GROUPS]; /* of the ratios */
+    double log_sum[N_GROUPS];    /* of the ratios */
+    double capped_sum[N_GROUPS]; /* of the ratios, those above 1 taken as 1 */
     int n_ratios[N_GROUPS];
 } bench;
 

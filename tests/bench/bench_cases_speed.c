@@ -6,14 +6,17 @@
  * on the same arrays, in turns, and every case is first checked: against C bit for bit, and in
  * cache against the interpreter bit for bit too.
  */
+#define _DEFAULT_SOURCE
 #include "bench.h"
 #include "native.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { N_PAIRS = 21, MAX_TRIES = 5, MAX_VIEWS = 3, MAX_RANK = 3 };
+enum { PAGE_BYTES = 4096, HUGE_BYTES = 2 << 20, SHIFT_BYTES = 21 * 64 };
 #define SAMPLE_SECONDS 2.5e-3
 #define UNDISTURBED 0.98
 #define SCALE 0.37
@@ -110,6 +113,7 @@ typedef struct speed_case {
     int kernel, dtype, place, layout, specialize;
     native_loop native;
     size_t bytes;            /* of one array's memory, subviews with what surrounds them */
+    void *block;             /* the memory of all arrays */
     void *memory[MAX_VIEWS]; /* of each array */
     qn_view view[MAX_VIEWS];
     void *first[MAX_VIEWS]; /* the first element of each view */
@@ -181,11 +185,30 @@ static void fill(const speed_case *c, int i)
 
 static void release_case(speed_case *c)
 {
-    for (int i = 0; i < MAX_VIEWS; i++) {
+    for (int i = 0; i < MAX_VIEWS; i++)
         qn_view_release(&c->view[i]);
-        free(c->memory[i]);
-    }
+    free(c->block);
     qn_kernel_release(c->k);
+}
+
+/*
+ * One block of huge pages for all arrays of a case, so that every run has the same placement: array
+ * i starts i * SHIFT bytes behind a page, which keeps loads of one array from looking like stores
+ * to another (same low 12 bits of the address).
+ */
+static bool make_memory(speed_case *c)
+{
+    size_t step = (c->bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES + PAGE_BYTES;
+    size_t total = (MAX_VIEWS * step + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
+    c->block = aligned_alloc(HUGE_BYTES, total);
+    if (!c->block) {
+        bench_wrong(c->b, c->name, "out of memory");
+        return false;
+    }
+    (void)madvise(c->block, total, MADV_HUGEPAGE);
+    for (size_t i = 0; i < MAX_VIEWS; i++)
+        c->memory[i] = (char *)c->block + i * (step + SHIFT_BYTES);
+    return true;
 }
 
 static bool make_case(speed_case *c)
@@ -195,12 +218,9 @@ static bool make_case(speed_case *c)
     qn_status status = memory_layout(c, &whole, &error);
     c->bytes = (size_t)(qn_layout_size(&whole) * qn_dtype_bytes(c->dtype));
     int n_views = bench_n_views(c->kernel);
+    if (!status && !make_memory(c))
+        return false;
     for (int i = 0; !status && i < n_views; i++) {
-        c->memory[i] = aligned_alloc(64, (c->bytes + 63) / 64 * 64);
-        if (!c->memory[i]) {
-            bench_wrong(c->b, c->name, "out of memory");
-            return false;
-        }
         fill(c, i);
         status = make_view(c, i, &whole, &error);
         c->first[i] = c->view[i].data;

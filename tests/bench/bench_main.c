@@ -18,6 +18,8 @@
 #include <string.h>
 #include <time.h>
 
+#define EXACT_GOAL 0.95
+
 static double clock_seconds(clockid_t clock)
 {
     struct timespec t;
@@ -81,6 +83,7 @@ void bench_report(bench *b, const bench_line *line)
     b->n_short += is_short;
     b->n_ratios[line->group]++;
     b->log_sum[line->group] += log(line->ratio);
+    b->capped_sum[line->group] += log(line->ratio < 1 ? line->ratio : 1);
 }
 
 void bench_wrong(bench *b, const char *name, const char *format, ...)
@@ -197,19 +200,25 @@ static double mean_ratio(const bench *b, int first_group, int last_group)
     return n ? exp(sum / n) : 0;
 }
 
+/* The capped mean does not let a loop that the C compiler does badly make up for one that we do
+ * badly. */
+static void print_group(const bench *b, int group, const char *what, const char *verdict)
+{
+    int n = b->n_ratios[group];
+    if (n)
+        printf(
+            "# %s extents: %d cases, geometric mean %.3f, with ratios above 1 taken as 1 %.3f%s\n",
+            what, n, mean_ratio(b, group, group), exp(b->capped_sum[group] / n), verdict);
+}
+
 static void print_summary(const bench *b)
 {
-    int n_exact = b->n_ratios[GROUP_EXACT];
-    double exact = mean_ratio(b, GROUP_EXACT, GROUP_EXACT);
-    if (n_exact)
-        printf("# exact extents: %d cases, geometric mean %.3f, goal 0.95: %s\n", n_exact, exact,
-               exact >= 0.95 ? "ok" : "SHORT");
-    if (b->n_ratios[GROUP_DYNAMIC])
-        printf("# dynamic extents: %d cases, geometric mean %.3f\n", b->n_ratios[GROUP_DYNAMIC],
-               mean_ratio(b, GROUP_DYNAMIC, GROUP_DYNAMIC));
+    bool is_good = mean_ratio(b, GROUP_EXACT, GROUP_EXACT) >= EXACT_GOAL;
+    print_group(b, GROUP_EXACT, "exact", is_good ? "; goal 0.95: ok" : "; goal 0.95: SHORT");
+    print_group(b, GROUP_DYNAMIC, "dynamic", "");
     /* The mean is that of the cases against C; of the costs only where nothing else was asked for.
      */
-    bool is_cost = !n_exact && !b->n_ratios[GROUP_DYNAMIC];
+    bool is_cost = !b->n_ratios[GROUP_EXACT] && !b->n_ratios[GROUP_DYNAMIC];
     double mean =
         is_cost ? mean_ratio(b, GROUP_COST, GROUP_COST) : mean_ratio(b, GROUP_EXACT, GROUP_DYNAMIC);
     printf("bench: %d cases, %d short, geometric mean %.3f\n", b->n_cases, b->n_short, mean);

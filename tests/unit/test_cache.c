@@ -103,6 +103,29 @@ static void test_dynamic(void)
     close_job(&j);
 }
 
+/** What is known of many shapes does not push out the code that serves them all. */
+static void test_shapes_spare_code(void)
+{
+    const qn_context_options small = {.bytes = sizeof small, .cache_bytes = 100000};
+    job j = open_job(&small);
+    const qn_options o = {.bytes = sizeof o, .specialize = QN_SPECIALIZE_DYNAMIC};
+    qn_error err = {0};
+    int n_failed = 0;
+    for (int64_t i = 0; i < 400; i++) {
+        job other = {j.c, kernel_of(COPY_TEXT)};
+        qn_view x = vector_of(j.c, "x", QN_F32, 64), y = vector_of(j.c, "y", QN_F32, 64);
+        const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
+        n_failed += scale(&j, 3 + i % 7, 64 * (1 + i), 0, &o, &err) != QN_OK;
+        n_failed += qn_launch(other.c, other.k, 2, args, &o, &err) != QN_OK;
+        qn_view_release(&x);
+        qn_view_release(&y);
+        qn_kernel_release(other.k);
+    }
+    tap_is_int(n_failed, 0, "two kernels and 400 shapes in a small cache");
+    tap_is_int(counters_of(j.c).compiles, 2, "each is compiled once");
+    close_job(&j);
+}
+
 static void test_equal_kernels_share(void)
 {
     job j = open_job(NULL);
@@ -237,6 +260,7 @@ int main(void)
     }
     test_policy();
     test_dynamic();
+    test_shapes_spare_code();
     test_equal_kernels_share();
     test_options_make_versions();
     test_eviction();

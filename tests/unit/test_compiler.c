@@ -7,6 +7,8 @@
 #include "runtime/context.h"
 #include "tests/unit/launch.h"
 
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { GIVE_RETURN = 0, HANG, DIE, FAIL, GIVE_NONSENSE, GIVE_NOTHING };
@@ -120,6 +122,88 @@ static void test_timeout_queue(const qn_kernel *k)
     qn_context_release(c);
 }
 
+typedef struct compiling {
+    qn_context *c;
+    const qn_kernel *k;
+} compiling;
+
+static void *compile_slowly(void *arg)
+{
+    const compiling *job = arg;
+    copy(job->c, job->k, 9, QN_ENGINE_X86, NULL);
+    return NULL;
+}
+
+/** In a child: 0 if no context enters the code generator, old or new, and AUTO goes on. */
+static int run_in_child(qn_context *other, const qn_kernel *k)
+{
+    if (copy(other, k, 8, QN_ENGINE_X86, NULL) != QN_OK)
+        return 1;
+    if (copy(other, k, 9, QN_ENGINE_X86, NULL) != QN_ERR_FORKED)
+        return 2;
+    qn_context *c = fake_context(GIVE_RETURN);
+    if (copy(c, k, 9, QN_ENGINE_X86, NULL) != QN_ERR_FORKED)
+        return 3;
+    if (copy(c, k, 9, QN_ENGINE_AUTO, NULL) != QN_OK)
+        return 4;
+    qn_context_release(c);
+    return 0;
+}
+
+/** The code generator has locks for the whole process: a fork while one context is inside concerns
+ * all. */
+static void test_fork(const qn_kernel *k)
+{
+    qn_context *other = fake_context(GIVE_RETURN);
+    tap_ok(copy(other, k, 8, QN_ENGINE_X86, NULL) == QN_OK, "another context has code");
+    compiling job = {.c = fake_context(HANG), .k = k};
+    job.c->options.compile_ms = 5000;
+    pthread_t thread;
+    pthread_create(&thread, NULL, compile_slowly, &job);
+    while (atomic_load(&n_inside) == 0)
+        usleep(1000);
+    atomic_store(&behaviour, GIVE_RETURN);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(10);
+        _exit(run_in_child(other, k));
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    tap_is_int(status, 0, "a child forked while code is generated stays out of the code generator");
+    pthread_join(thread, NULL);
+    tap_ok(copy(other, k, 10, QN_ENGINE_X86, NULL) == QN_OK, "the parent does not");
+    qn_context_release(job.c);
+    qn_context_release(other);
+}
+
+/** A slab that could not be separated from the parent's is not written any more. */
+static void test_arena_fork(void)
+{
+    static const unsigned char code[] = {0xc3};
+    qn_arena arena = {.is_dual = true};
+    qn_blob first = {0}, second = {0};
+    bool is_added = qn__arena_add(&arena, code, 1, &first, NULL) == QN_OK;
+    qn__arena_forked(&arena);
+    tap_ok(is_added && *(const unsigned char *)first.code == 0xc3, "code stays where it was");
+    tap_ok(qn__arena_add(&arena, code, 1, &second, NULL) == QN_OK && second.slab == first.slab,
+           "and the slab is in use");
+    struct rlimit old, none = {0};
+    getrlimit(RLIMIT_NOFILE, &old);
+    none.rlim_max = old.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &none); /* no further memory file */
+    qn__arena_forked(&arena);
+    setrlimit(RLIMIT_NOFILE, &old);
+    qn_blob third = {0};
+    tap_ok(qn__arena_add(&arena, code, 1, &third, NULL) == QN_OK && third.slab != first.slab,
+           "a slab still shared with the parent is left alone");
+    qn__arena_drop(&arena, &first);
+    qn__arena_drop(&arena, &second);
+    qn__arena_drop(&arena, &third);
+    qn__arena_release(&arena);
+}
+
 static void test_arena(void)
 {
     qn_arena arena = {0};
@@ -162,6 +246,8 @@ int main(void)
 {
     qn_kernel *k = kernel_of(COPY_TEXT);
     test_arena();
+    test_arena_fork();
+    test_fork(k);
     test_failures(k);
     test_timeout_queue(k);
     test_unusable(k, HANG, QN_ERR_COMPILE_TIMEOUT, "no code after 200 ms");

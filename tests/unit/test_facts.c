@@ -52,8 +52,6 @@ static void test_exact(const setup *s)
     tap_is_int(f.digit[0].stride.value, 12, "an exact stride");
     tap_is_int(f.digit[0].extent.value, 0, "the extent of a last digit is not a fact");
     tap_ok(f.end[1].kind == QN_FACT_EXACT && f.end[1].value == 10, "the domain is exact");
-    tap_is_int(f.param[0].align, 5, "alignment is that of data and row stride: 96 bytes");
-    tap_is_int(f.param[1].align, 4, "... 80 bytes");
     int64_t slots[3] = {0};
     qn__facts_fill(&f, s->k, s->args, slots);
     tap_ok(slots[0] == (int64_t)(intptr_t)s->a.data && (uint64_t)slots[2] == s->args[2].bits,
@@ -172,7 +170,6 @@ static void test_round_trip(const setup *s, const qn_policy *policy, const char 
     X(f.begin[0].value = 1)                                                                        \
     X(f.end[1].value = 11)                                                                         \
     X(f.end[1].kind = QN_FACT_DYNAMIC)                                                             \
-    X(f.param[0].align = 3)                                                                        \
     X(f.param[0].dim[0].lower.value = 1)                                                           \
     X(f.param[0].dim[1].extent.value = 11)                                                         \
     X(f.digit[0].stride.value = 13)                                                                \

@@ -22,7 +22,7 @@
 enum { N = 1 << 18 };
 
 /** ThreadSanitizer ends a child that starts threads unless it is told that this is wanted. */
-const char *__tsan_default_options(void);
+__attribute__((visibility("default"))) const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {
     return "die_after_fork=0";

@@ -164,6 +164,30 @@ static void test_overlap(int engine, const char *name)
     qn_context_release(c);
 }
 
+/** All iterations read one element and add to one element. */
+static void test_atomic_overlap(int engine, const char *name)
+{
+    qn_context *c = context_with(NULL);
+    qn_kernel *k =
+        kernel_of("kernel \"meet\" {\n view x: i64[1]; view y: i64[1] atomic; scalar n: i64;\n"
+                  " %0: i64 = const 0; %1: i64 = param n; %2: i64 = parallel %0, %1;\n"
+                  " %3: i64 = load x[%0]; %4: i64 = atomic sum y[%0], %3;\n}\n");
+    qn_view x = vector_of(c, "x", QN_I64, 1), y = vector_of(c, "y", QN_I64, 1);
+    const qn_options o = {.bytes = sizeof o, .engine = engine};
+    const qn_arg apart[] = {qn_arg_view(&x), qn_arg_view(&y), qn_arg_int(QN_I64, 20)};
+    const qn_arg same[] = {qn_arg_view(&x), qn_arg_view(&x), qn_arg_int(QN_I64, 20)};
+    *(int64_t *)x.data = 1;
+    tap_ok(qn_launch(c, k, 3, apart, &o, NULL) == QN_OK && *(int64_t *)y.data == 20,
+           "%s: iterations meet in one element by atomics", name);
+    tap_ok(qn_launch(c, k, 3, same, &o, NULL) == QN_OK && *(int64_t *)x.data == 1 << 20,
+           "%s: and run in order if they also read it", name);
+    tap_is_int(counters_of(c).ordered, 1, "which is counted");
+    qn_view_release(&x);
+    qn_view_release(&y);
+    qn_kernel_release(k);
+    qn_context_release(c);
+}
+
 static void test_empty(int engine, const char *name)
 {
     qn_context *c = context_with(NULL);
@@ -280,6 +304,61 @@ static void test_events(int engine, const char *name)
     qn_context_release(c);
 }
 
+/** Releases the context that it belongs to at the first event of a kind. */
+typedef struct quitter {
+    qn_context *c;
+    int kind;
+} quitter;
+
+static void quit(void *arg, const qn_event *e)
+{
+    quitter *q = arg;
+    if (e->kind != q->kind || !q->c)
+        return;
+    qn_context_release(q->c);
+    q->c = NULL;
+}
+
+/** `how`: 0 launch, 1 specialize, 2 prepare and run. */
+static qn_status use_context(qn_context *c, const qn_kernel *k, int engine, int how)
+{
+    qn_view x = vector_of(c, "x", QN_F32, 8), y = vector_of(c, "y", QN_F32, 8);
+    const qn_options o = {.bytes = sizeof o, .engine = engine};
+    const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
+    qn_function *f = NULL;
+    qn_call *call = NULL;
+    qn_status status = how == 0   ? qn_launch(c, k, 2, args, &o, NULL)
+                       : how == 1 ? qn_specialize(c, k, 2, args, &o, &f, NULL)
+                                  : qn_prepare(c, k, 2, args, &o, &call, NULL);
+    if (call && status == QN_OK)
+        status = qn_run(call, NULL);
+    qn_call_release(call);
+    qn_function_release(f);
+    qn_view_release(&x);
+    qn_view_release(&y);
+    return status;
+}
+
+static void test_release_by_hook(int engine, const char *name)
+{
+    qn_kernel *k = kernel_of(COPY_TEXT);
+    const int kinds[] = {QN_EVENT_COMPILE, QN_EVENT_LAUNCH, QN_EVENT_HIT};
+    int n_wrong = 0;
+    for (int i = 0; i < 9; i++) {
+        quitter q = {.c = NULL, .kind = kinds[i / 3]};
+        const qn_context_options options = {
+            .bytes = sizeof options, .event_hook = quit, .event_arg = &q};
+        qn_context *c = context_with(&options);
+        if (q.kind == QN_EVENT_HIT)
+            n_wrong += use_context(c, k, engine, 0) != QN_OK;
+        q.c = c;
+        n_wrong += use_context(c, k, engine, i % 3) != QN_OK;
+        qn_context_release(q.c); /* if there was no such event */
+    }
+    tap_is_int(n_wrong, 0, name);
+    qn_kernel_release(k);
+}
+
 static bool text_has(const qn_function *f, int stage, const char *part)
 {
     static char text[65536];
@@ -373,10 +452,12 @@ static void test_engine(int engine, const char *name)
     test_descriptions_differ(engine, name);
     test_prepared(engine, name);
     test_overlap(engine, name);
+    test_atomic_overlap(engine, name);
     test_empty(engine, name);
     test_float_environment(engine, name);
     test_fault(engine, name);
     test_events(engine, name);
+    test_release_by_hook(engine, "the hook may release the context");
 }
 
 int main(void)
