@@ -193,6 +193,44 @@ QN_API qn_status qn_layout_ordered(int rank, const int64_t *extents, const int *
  */
 QN_API qn_status qn_layout_tiled(int rank, const int64_t *extents, const int64_t *tile,
                                  const int *inner, const int *outer, qn_layout *out, qn_error *err);
+/**
+ * Right with the stride next to the unit-stride dimension padded to 64 bytes: with A = 64 / element_bytes, if that
+ * divides, and the last extent N > A, that stride is N rounded up to a multiple of A. Rank > 1 only; else Right.
+ */
+QN_API qn_status qn_layout_right_padded(int rank, const int64_t *extents, int64_t element_bytes,
+                                        qn_layout *out, qn_error *err);
+/** Left padded likewise: N is the first extent, the padded stride that of dimension 1. */
+QN_API qn_status qn_layout_left_padded(int rank, const int64_t *extents, int64_t element_bytes,
+                                       qn_layout *out, qn_error *err);
+/** Dense strides in the given order of dimensions, longest stride first (the reverse of qn_layout_ordered). */
+QN_API qn_status qn_layout_permuted(int rank, const int64_t *extents, const int *longest_first,
+                                    qn_layout *out, qn_error *err);
+/** Right over the dimensions of extent > 0; those of extent 0 are projected: any index, contributing nothing. */
+QN_API qn_status qn_layout_projected(int rank, const int64_t *extents, qn_layout *out, qn_error *err);
+/**
+ * Dense, dimension d with the indices begin[d] <= i < end[d]. `order` as in qn_layout_ordered, NULL is Right.
+ * Errors: end < begin (QN_ERR_RANGE), an extent or a product of extents that does not fit.
+ */
+QN_API qn_status qn_layout_bounds(int rank, const int64_t *begin, const int64_t *end,
+                                  const int *order, qn_layout *out, qn_error *err);
+/** Left with the indices lower[d] <= i <= upper[d], both included; `lower` NULL is 1. Errors: upper < lower. */
+QN_API qn_status qn_layout_fortran(int rank, const int64_t *lower, const int64_t *upper,
+                                   qn_layout *out, qn_error *err);
+/**
+ * Morton order: the bits of the offset are those of the indices in turn, lowest first, dimensions in the order
+ * `order` (fastest first, NULL is Right). Extents are padded to powers of two; a dimension whose bits are used up is
+ * left out. Errors: more than 63 bits, more than QN_MAX_DIGITS digits. Allocates a digit table.
+ */
+QN_API qn_status qn_layout_morton(int rank, const int64_t *extents, const int *order,
+                                  qn_layout *out, qn_error *err);
+/**
+ * Any digits: n_digits[d] of them for dimension d, fastest first, those of dimension 0 at the start of `digits`.
+ * `extents` may be smaller than the products of the digits' extents (NULL: these products); a dimension without digits
+ * has stride 0 and extent 0 or 1. What qn_layout_digits writes gives the layout back. Kept in the shortest form.
+ * Errors: digit extents < 0, 0 below the last; extents beyond the digits; offsets beyond int64; QN_ERR_LIMIT.
+ */
+QN_API qn_status qn_layout_custom(int rank, const int64_t *extents, const int *n_digits,
+                                  const qn_digit *digits, qn_layout *out, qn_error *err);
 /** The same function with other lower bounds: index i of the result is i - lower + old lower of `l`. `out` may be `l`. */
 QN_API qn_status qn_layout_offset(const qn_layout *l, const int64_t *lower, qn_layout *out,
                                   qn_error *err);
@@ -204,6 +242,42 @@ QN_API qn_status qn_layout_broadcast(const qn_layout *l, int at, int64_t extent,
                                      qn_error *err);
 /** Reverses dimension d: index i of the result is index first + last - i of `l`. One-digit dimensions only. */
 QN_API qn_status qn_layout_reverse(const qn_layout *l, int d, qn_layout *out, qn_error *err);
+/** Adds amount[d] to the lower bounds: index i of the result is i - amount of `l`. */
+QN_API qn_status qn_layout_shift(const qn_layout *l, const int64_t *amount, qn_layout *out,
+                                 qn_error *err);
+/** Drops the dimensions of extent 1. Projected ones stay. */
+QN_API qn_status qn_layout_squeeze(const qn_layout *l, qn_layout *out, qn_error *err);
+/** Inserts a dimension of extent 1 before dimension `at` (0 <= at <= rank). */
+QN_API qn_status qn_layout_expand(const qn_layout *l, int at, qn_layout *out, qn_error *err);
+/** The same elements in C style: dimensions reversed, lower bounds 0. */
+QN_API qn_status qn_layout_to_c(const qn_layout *l, qn_layout *out, qn_error *err);
+/** The same elements in Fortran style: dimensions reversed, lower bounds lower[p] of dimension p of the result,
+ *  1 if `lower` is NULL. */
+QN_API qn_status qn_layout_to_fortran(const qn_layout *l, const int64_t *lower, qn_layout *out,
+                                      qn_error *err);
+/**
+ * Cuts dimension d into two: result(.., o, n, ..) = l(.., lower + o * inner + n, ..), n < inner, lower bounds 0.
+ * Errors: `inner` < 1 or no divisor of the extent (QN_ERR_EXTENT), digits that it would cut, a projected dimension
+ * (QN_ERR_UNSUPPORTED).
+ */
+QN_API qn_status qn_layout_split(const qn_layout *l, int d, int64_t inner, qn_layout *out,
+                                 qn_error *err);
+/**
+ * Makes dimensions d and d + 1 one, the second fastest: with E the extent of d + 1,
+ * result(.., o * E + n, ..) = l(.., lower + o, lower' + n, ..), lower bound 0. One digit if the strides continue one
+ * another, else several. QN_ERR_UNSUPPORTED if tiles of d + 1 are cut by its extent, or one of both is projected.
+ */
+QN_API qn_status qn_layout_merge(const qn_layout *l, int d, qn_layout *out, qn_error *err);
+/**
+ * The same offsets in index order, last dimension fastest, under other extents, lower bounds 0; projected dimensions
+ * of `l` count as extent 1. Never copies: QN_ERR_UNSUPPORTED, with the extent, if the digits do not allow it.
+ * QN_ERR_EXTENT if the sizes differ.
+ */
+QN_API qn_status qn_layout_reshape(const qn_layout *l, int rank, const int64_t *extents,
+                                   qn_layout *out, qn_error *err);
+/** The same offsets in index order with the fewest dimensions: those of extent 1 and projected ones left out,
+ *  neighbours joined where the stride of one continues that of the other. Lower bounds 0. */
+QN_API qn_status qn_layout_coalesce(const qn_layout *l, qn_layout *out, qn_error *err);
 
 /** One argument of a subview, per dimension, in the index space of the view. All-zero is "all". */
 typedef struct qn_slice {
@@ -218,10 +292,14 @@ enum { QN_ALL = 0, QN_AT = 1, QN_RANGE = 2 };
 /**
  * Cuts a layout: QN_AT drops the dimension, QN_ALL keeps it with its lower bound, QN_RANGE keeps ceil((end-begin)/step)
  * indices and resets the lower bound to 0. Errors: number of slices, reversed or out-of-range ranges (QN_ERR_RANGE),
- * a proper range of a dimension with several digits (QN_ERR_UNSUPPORTED). No allocation unless `l` has a digit table.
+ * a proper range of a dimension with several digits that is not aligned to them (QN_ERR_UNSUPPORTED): whole tiles, and
+ * parts of one tile, are. No allocation unless `l` has a digit table.
  */
 QN_API qn_status qn_layout_slice(const qn_layout *l, int n, const qn_slice *slices, qn_layout *out,
                                  qn_error *err);
+/** QN_RANGE of one dimension, all of the others: index i of dimension d of the result is begin + i * step of `l`. */
+QN_API qn_status qn_layout_section(const qn_layout *l, int d, int64_t begin, int64_t end,
+                                   int64_t step, qn_layout *out, qn_error *err);
 /** A copy that owns its own reference to the digit table. Never fails. */
 QN_API qn_layout qn_layout_copy(const qn_layout *l);
 /** Drops the digit table, if any, and makes the layout all-zero. NULL is ignored. */
@@ -246,6 +324,26 @@ QN_API bool qn_layout_is_unique(const qn_layout *l);
 QN_API bool qn_layout_is_contiguous(const qn_layout *l);
 /** Number of digits of dimension d (1 without a table, 0 for a bad d); writes them to `out` if not NULL. */
 QN_API int qn_layout_digits(const qn_layout *l, int d, qn_digit *out);
+/** Number of digits over all dimensions; 0 for a bad layout. */
+QN_API int qn_layout_n_digits(const qn_layout *l);
+/** Stride of a dimension with one digit. Errors: a bad d, several digits (QN_ERR_UNSUPPORTED). */
+QN_API qn_status qn_layout_stride(const qn_layout *l, int d, int64_t *stride, qn_error *err);
+/** Whether every dimension has one digit, so that strides describe the layout. */
+QN_API bool qn_layout_is_strided(const qn_layout *l);
+/** Another name of qn_layout_is_contiguous. */
+QN_API bool qn_layout_is_exhaustive(const qn_layout *l);
+/**
+ * Whether it is Right for the purpose of assignment: with one p >= e(n-1), s(n-1) = 1 and
+ * s(k) = p * e(k+1) * .. * e(n-2) for k <= n-2 (p > e(n-1): padded). Dimensions of extent 1 are skipped. Rank 0 and
+ * empty layouts are; several digits or projected dimensions are not. Lower bounds do not matter.
+ */
+QN_API bool qn_layout_is_right(const qn_layout *l);
+/** The mirror image: s(0) = 1, s(k) = p * e(1) * .. * e(k-1) for k >= 1 and one p >= e(0). */
+QN_API bool qn_layout_is_left(const qn_layout *l);
+/** Span x element_bytes: what the elements occupy. (qn_view_alloc reserves whole tiles where tiles are cut.) Errors:
+ *  element_bytes < 0, QN_ERR_OVERFLOW. */
+QN_API qn_status qn_layout_required_bytes(const qn_layout *l, int64_t element_bytes, int64_t *bytes,
+                                          qn_error *err);
 /** Prints as "shape:stride", (2,3):(3,1), digits in nested parentheses. Returns the length needed, as snprintf. */
 QN_API size_t qn_layout_print(const qn_layout *l, char *buffer, size_t buffer_bytes);
 
@@ -339,6 +437,178 @@ QN_API qn_status qn_view_with_layout(const qn_view *v, const qn_layout *l, qn_vi
 QN_API int64_t qn_view_use_count(const qn_view *v);
 /** Address of an element of a host view; QN_ERR_BOUNDS with label, dimension, indices and extents. */
 QN_API qn_status qn_view_at(const qn_view *v, int n, const int64_t *index, void **out, qn_error *err);
+/** A view of the same storage whose traits are those of `v` and `traits`. The claim QN_ALIGNED is checked. */
+QN_API qn_status qn_view_with_traits(const qn_view *v, uint32_t traits, qn_view *out, qn_error *err);
+/** A view of the same data without owner or label, which must not outlive it. Release it only for its digit table. */
+QN_API qn_status qn_view_unmanaged(const qn_view *v, qn_view *out, qn_error *err);
+/** Drops the reference and points the view at memory of the caller; dtype, traits and layout stay, the label goes.
+ *  `data` is the element at the lower bounds. Errors leave the view as it was. */
+QN_API qn_status qn_view_assign_data(qn_view *v, void *data, qn_error *err);
+/** Whether two views have the same dtype, space, rank, data pointer, extents and digits (strides). Contents, labels,
+ *  traits and lower bounds are not compared. */
+QN_API bool qn_view_equal(const qn_view *a, const qn_view *b);
+/** Whether the view has data; also true for allocated views of size 0. */
+QN_API bool qn_view_is_allocated(const qn_view *v);
+/** Number of index tuples, and elements from the lowest to the highest address; 0 for views without data.
+ *  The span is -1 if it does not fit. */
+QN_API int64_t qn_view_size(const qn_view *v);
+QN_API int64_t qn_view_span(const qn_view *v);
+/** Extent or lower bound of dimension d. Errors: QN_ERR_RANK if d is not in [0, rank). */
+QN_API qn_status qn_view_extent(const qn_view *v, int d, int64_t *out, qn_error *err);
+QN_API qn_status qn_view_lower(const qn_view *v, int d, int64_t *out, qn_error *err);
+/** Stride of dimension d. Errors also: QN_ERR_UNSUPPORTED if the dimension has several digits. */
+QN_API qn_status qn_view_stride(const qn_view *v, int d, int64_t *out, qn_error *err);
+/** Writes exactly rank extents or strides. `out` may be NULL for rank 0. */
+QN_API qn_status qn_view_extents(const qn_view *v, int64_t *out, qn_error *err);
+QN_API qn_status qn_view_strides(const qn_view *v, int64_t *out, qn_error *err);
+/** qn_view_at for n >= rank indices, of which those beyond the rank must be 0. */
+QN_API qn_status qn_view_access(const qn_view *v, int n, const int64_t *index, void **out,
+                                qn_error *err);
+/** Bytes from the lowest to the highest element: span x element size. Errors: QN_ERR_OVERFLOW. */
+QN_API qn_status qn_view_required_bytes(const qn_view *v, int64_t *out, qn_error *err);
+
+/** Execution spaces: X(NAME, number, text, available). OpenMP code runs as a parallel_for of the host. */
+#define QN_EXEC_LIST(X)                                                                            \
+    X(SERIAL, 0, "serial", 1)                                                                      \
+    X(OPENMP, 1, "openmp", 1)                                                                      \
+    X(THREADS, 2, "threads", 1)                                                                    \
+    X(CUDA, 3, "cuda", 0)                                                                          \
+    X(ROCM, 4, "rocm", 0)
+
+/** Where code runs, as far as access to memory is concerned. */
+typedef enum qn_exec {
+#define QN_X(name, number, text, available) QN_EXEC_##name = number,
+    QN_EXEC_LIST(QN_X)
+#undef QN_X
+    QN_N_EXECS = 5,
+    QN_EXEC_FORCE_INT = 0x7fffffff
+} qn_exec;
+
+/** "serial"; "?" for unknown numbers. Static. */
+QN_API const char *qn_exec_name(int exec);
+/** QN_OK, QN_ERR_NOT_AVAILABLE for spaces that this build lacks, QN_ERR_ARGUMENT for unknown numbers. */
+QN_API qn_status qn_space_check(int space, qn_error *err);
+QN_API qn_status qn_exec_check(int exec, qn_error *err);
+/** Whether code of an execution space may touch a memory space: the table, whether or not this build has them. */
+QN_API bool qn_exec_can_access(int exec, int space);
+/** Whether a view in `dst` may refer to memory of `src`; whether the execution space of `dst` may touch `src`; whether
+ *  memory can be copied from `src` to `dst`. False for unknown numbers. */
+QN_API bool qn_space_is_assignable(int dst, int src);
+QN_API bool qn_space_can_access(int dst, int src);
+QN_API bool qn_space_can_copy(int dst, int src);
+
+/** Layout families that a view type may ask for. A layout belongs to every family that its digits satisfy. */
+enum {
+    QN_FAMILY_ANY = 0,    /**< every layout */
+    QN_FAMILY_RIGHT = 1,  /**< C order, with one free leading stride */
+    QN_FAMILY_LEFT = 2,   /**< Fortran order, with one free leading stride */
+    QN_FAMILY_STRIDED = 3 /**< one stride for each dimension */
+};
+
+/** A view type: what a view must be to be assigned. A plain struct; make it with qn_view_type_init. */
+typedef struct qn_view_type {
+    int32_t dtype;
+    int32_t rank;         /**< -1: any rank, and no fixed extents */
+    int32_t read_only;    /**< 1: takes read-only views, and is one */
+    int32_t family;       /**< QN_FAMILY_... */
+    int32_t space;        /**< of the destination */
+    int32_t unmanaged;    /**< 1: the destination holds no reference */
+    uint32_t traits;      /**< of the destination; QN_READ_ONLY here is `read_only` too */
+    uint32_t reserved;    /**< 0 */
+    int64_t extent[QN_MAX_RANK]; /**< fixed extents, -1 where any will do */
+} qn_view_type;
+
+/** A writable, managed host type. `extents` has rank entries, -1 where any will do; NULL: all of them. */
+QN_API qn_status qn_view_type_init(int dtype, int rank, const int64_t *extents, int family,
+                                   qn_view_type *out, qn_error *err);
+/** Number of dimensions whose extent is not fixed; -1 for types of any rank. */
+QN_API int qn_view_type_rank_dynamic(const qn_view_type *type);
+/** The fixed extent of dimension d, 0 if it is not fixed. Errors: QN_ERR_RANK if d is not in [0, rank). */
+QN_API qn_status qn_view_type_static_extent(const qn_view_type *type, int d, int64_t *out,
+                                            qn_error *err);
+/**
+ * The dense layout of a type: Right, or Left if the type asks for it. n is the number of dimensions, or of those that
+ * are not fixed; fixed extents that are given must agree. No layout for types that are only QN_FAMILY_STRIDED.
+ */
+QN_API qn_status qn_view_type_layout(const qn_view_type *type, int n, const int64_t *extents,
+                                     qn_layout *out, qn_error *err);
+/** The view of a type without data: extents 0 where not fixed; size and span 0. */
+QN_API qn_status qn_view_default(const qn_view_type *type, qn_view *out, qn_error *err);
+/** True if and only if qn_view_assign would succeed. The message names dimension, expected and found. */
+QN_API bool qn_is_assignable(const qn_view_type *type, const qn_view *v, qn_error *err);
+/**
+ * Makes *dst a view of `src` that fits the type (NULL: every view fits, and keeps its traits): drops the reference that
+ * *dst held and takes one of its own. *dst is a view or all-zero, and may be `src`. Extents and strides are those of
+ * `src`. Errors leave *dst as it was: QN_ERR_RANK, _DTYPE, _READ_ONLY, _SPACE, _EXTENT, _ALIGNMENT, and QN_ERR_ARGUMENT
+ * for layouts that are not of the family.
+ */
+QN_API qn_status qn_view_assign(qn_view *dst, const qn_view_type *type, const qn_view *src,
+                                qn_error *err);
+
+/* ------------------------------------------------------------------------------------------------ copies */
+
+/** Properties of an allocation. All-zero with `bytes` set is the default; NULL too. */
+typedef struct qn_alloc_options {
+    size_t bytes;          /**< sizeof(qn_alloc_options) */
+    const char *label;     /**< copied; may be NULL */
+    int64_t alignment;     /**< bytes of the lowest address: a power of two from 64 to 2 MiB; 0 is 64 */
+    int32_t uninitialised; /**< 1: contents are undefined */
+    int32_t padding;       /**< 1: pads the stride next to the unit stride to 64 bytes, where extents are longer */
+    int32_t space;         /**< a qn_space */
+    int32_t executor;      /**< whose threads touch the memory first; 0: the context's, or the caller */
+} qn_alloc_options;
+
+/**
+ * Allocates a view of a type: n as in qn_view_type_layout, or a layout of the caller's, which must be of the type.
+ * Errors: number of extents and fixed extents that differ, read-only types, overflow, space, and memory with space,
+ * label and bytes. The context may be NULL where the executor is not QN_THREADS.
+ */
+QN_API qn_status qn_view_create(qn_context *c, const qn_view_type *type, int n,
+                                const int64_t *extents, const qn_alloc_options *o, qn_view *out,
+                                qn_error *err);
+QN_API qn_status qn_view_create_layout(qn_context *c, const qn_view_type *type, const qn_layout *l,
+                                       const qn_alloc_options *o, qn_view *out, qn_error *err);
+/**
+ * Gives *v new storage of n extents, in the order of its dimensions; label, dtype, traits and, if the rank stays, lower
+ * bounds are kept, the common part is copied (dimensions that only one rank has count as one index), the rest is zero.
+ * Other owners keep the old storage. Extents that stay the same: nothing happens. `o` may be NULL and has no label or
+ * alignment. Errors leave *v as it was.
+ */
+QN_API qn_status qn_view_resize(qn_context *c, qn_view *v, int n, const int64_t *extents,
+                                const qn_alloc_options *o, qn_error *err);
+/** The same with any layout. Nothing happens if it is the layout of *v. */
+QN_API qn_status qn_view_resize_layout(qn_context *c, qn_view *v, const qn_layout *l,
+                                       const qn_alloc_options *o, qn_error *err);
+/** Like qn_view_resize, but contents become zero (undefined if uninitialised). Same extents: same storage. */
+QN_API qn_status qn_view_realloc(qn_context *c, qn_view *v, int n, const int64_t *extents,
+                                 const qn_alloc_options *o, qn_error *err);
+/** New storage in `space` with the extents and layout of `v` (Right where that layout is not unique), zeroed; the label
+ *  is that of `v` and "_mirror". */
+QN_API qn_status qn_create_mirror(qn_context *c, int space, const qn_view *v, qn_view *out,
+                                  qn_error *err);
+/** `v` itself, with a reference, if code of `space` can access it; else qn_create_mirror. */
+QN_API qn_status qn_create_mirror_view(qn_context *c, int space, const qn_view *v, qn_view *out,
+                                       qn_error *err);
+/** qn_create_mirror_view with the contents of `v`. */
+QN_API qn_status qn_create_mirror_copy(qn_context *c, int space, const qn_view *v, qn_view *out,
+                                       qn_error *err);
+
+/**
+ * Copies all elements, whatever the layouts. Lower bounds may differ. A view onto itself: nothing happens. Errors:
+ * QN_ERR_DTYPE, QN_ERR_EXTENT (with both labels and extents), QN_ERR_READ_ONLY, QN_ERR_NOT_INJECTIVE (of dst), and
+ * QN_ERR_OVERLAP for different views that share an element. The context may be NULL where plain copies of bytes do.
+ */
+QN_API qn_status qn_deep_copy(qn_context *c, const qn_view *dst, const qn_view *src, qn_error *err);
+/** The same on an executor (QN_SERIAL, QN_THREADS). Host executors have finished on return. */
+QN_API qn_status qn_deep_copy_on(qn_context *c, int executor, const qn_view *dst,
+                                 const qn_view *src, qn_error *err);
+/** The same between dtypes, each element converted as by qn_cast; from float to bool it is "is not zero". */
+QN_API qn_status qn_convert_copy(qn_context *c, int executor, const qn_view *dst,
+                                 const qn_view *src, qn_error *err);
+/** Sets all elements to a value, given by its bits, low end first. The context may be NULL for contiguous views. */
+QN_API qn_status qn_fill(qn_context *c, const qn_view *v, uint64_t bits, qn_error *err);
+/** The bits of the element of a view of rank 0, low end first. */
+QN_API qn_status qn_read_scalar(const qn_view *v, uint64_t *bits, qn_error *err);
 
 /* ------------------------------------------------------------------------------------------------ builder */
 

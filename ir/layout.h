@@ -59,4 +59,84 @@ qn_status qn__draft_finish(const qn_digits *draft, const char *who, qn_layout *o
 /** Copies head and the first `rank` dimensions, not the reference. */
 void qn__layout_set(qn_layout *out, const qn_layout *l);
 
+/* ---------------------------------------------------------------- constructors */
+
+/** Rank, pointers and signs of the arguments all constructors have. */
+qn_status qn__check_extents(const char *who, int rank, const int64_t *extents, const qn_layout *out,
+                            qn_error *err);
+/** Whether `order` is a permutation; fails with the first entry that is not. `what` names it. */
+qn_status qn__check_order(const char *who, const char *what, int rank, const int *order,
+                          qn_error *err);
+/** Dense strides of checked extents, fastest first in `order`; NULL is Right. */
+qn_status qn__make_dense(const char *who, int rank, const int64_t *extents, const int *order,
+                         qn_layout *out, qn_error *err);
+
+/* ---------------------------------------------------------------- transforms */
+
+/** Where the digits of a dimension of a result come from, if not from one of the argument. */
+enum {
+    QN_FROM_DIM = -1, /**< the one digit in dim[p] */
+    QN_FROM_OWN = -2  /**< the list `own` */
+};
+
+/**
+ * The result of a transform in the making: head and dims, and per dimension p the dimension of the
+ * argument whose digits it keeps, or one of QN_FROM_*.
+ */
+typedef struct qn_result {
+    qn_layout layout;
+    int32_t n_own;
+    int8_t source[QN_MAX_RANK];
+    uint8_t own_first[QN_MAX_RANK], own_count[QN_MAX_RANK];
+    qn_digit own[QN_MAX_DIGITS + 2 * QN_MAX_RANK]; /* a transform adds at most two a dimension */
+} qn_result;
+
+/** A result with the origin of `l`, of the given rank, and no dims yet. */
+static inline void qn__result_init(qn_result *r, const qn_layout *l, int rank)
+{
+    r->layout.rank = rank;
+    r->layout.projected = 0;
+    r->layout.origin = l->origin;
+    r->layout.digits = NULL;
+    r->n_own = 0;
+}
+/** Dimension p of the result becomes dimension d of `l`. */
+static inline void qn__result_take(qn_result *r, int p, const qn_layout *l, int d)
+{
+    r->layout.dim[p] = l->dim[d];
+    r->layout.projected |= (uint32_t)qn__is_projected(l, d) << p;
+    r->source[p] = (int8_t)d;
+}
+/** Dimension p becomes one of this extent and digits that qn__result_add appends; none: stride 0.
+ */
+static inline void qn__result_open(qn_result *r, int p, int64_t extent)
+{
+    r->layout.dim[p] = (qn_dim){0, extent, 0};
+    r->source[p] = QN_FROM_OWN;
+    r->own_first[p] = (uint8_t)r->n_own;
+    r->own_count[p] = 0;
+}
+static inline void qn__result_add(qn_result *r, int p, qn_digit digit)
+{
+    r->own[r->n_own++] = digit;
+    r->own_count[p]++;
+}
+/** Makes the digits of a result and commits it. */
+qn_status qn__result_finish(qn_result *r, const qn_layout *l, const char *who, qn_layout *out,
+                            qn_error *err);
+/** Writes the result to *out, which may be `l`: then the old table is dropped. */
+static inline qn_status qn__result_commit(qn_result *r, const qn_layout *l, const char *who,
+                                          qn_layout *out, qn_error *err)
+{
+    if (l->digits || r->n_own)
+        return qn__result_finish(r, l, who, out, err);
+    qn__layout_set(out, &r->layout);
+    return QN_OK;
+}
+/** What every transform checks first. */
+qn_status qn__transform_check(const qn_layout *l, const void *array, const char *what,
+                              const qn_layout *out, const char *who, qn_error *err);
+/** Fails unless 0 <= d < n. */
+qn_status qn__check_dimension(const char *who, int d, int n, qn_error *err);
+
 #endif

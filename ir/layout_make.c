@@ -111,9 +111,8 @@ void qn_layout_release(qn_layout *l)
 
 /* ---------------------------------------------------------------- constructors */
 
-/** Rank, pointers and signs of the arguments all constructors have. */
-static qn_status check_extents(const char *who, int rank, const int64_t *extents,
-                               const qn_layout *out, qn_error *err)
+qn_status qn__check_extents(const char *who, int rank, const int64_t *extents, const qn_layout *out,
+                            qn_error *err)
 {
     if (!out)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: out is NULL", who);
@@ -135,14 +134,13 @@ static qn_status fail_product(const char *who, int d, int64_t extent, qn_error *
                     who, d, (long long)extent);
 }
 
-/** Dense strides: dimensions first, first + by, ... (fastest first), or those of `order`. */
-static qn_status make_dense(const char *who, int rank, const int64_t *extents, const int *order,
-                            int first, int by, qn_layout *out, qn_error *err)
+qn_status qn__make_dense(const char *who, int rank, const int64_t *extents, const int *order,
+                         qn_layout *out, qn_error *err)
 {
     int64_t strides[QN_MAX_RANK];
     int64_t stride = 1;
     for (int i = 0; i < rank; i++) {
-        int d = order ? order[i] : first + i * by;
+        int d = order ? order[i] : rank - 1 - i;
         strides[d] = stride;
         if (__builtin_mul_overflow(stride, extents[d], &stride))
             return fail_product(who, d, extents[d], err);
@@ -158,21 +156,21 @@ static qn_status make_dense(const char *who, int rank, const int64_t *extents, c
 
 qn_status qn_layout_right(int rank, const int64_t *extents, qn_layout *out, qn_error *err)
 {
-    qn_status status = check_extents("qn_layout_right", rank, extents, out, err);
-    return status ? status
-                  : make_dense("qn_layout_right", rank, extents, NULL, rank - 1, -1, out, err);
+    qn_status status = qn__check_extents("qn_layout_right", rank, extents, out, err);
+    return status ? status : qn__make_dense("qn_layout_right", rank, extents, NULL, out, err);
 }
 
 qn_status qn_layout_left(int rank, const int64_t *extents, qn_layout *out, qn_error *err)
 {
-    qn_status status = check_extents("qn_layout_left", rank, extents, out, err);
-    return status ? status : make_dense("qn_layout_left", rank, extents, NULL, 0, 1, out, err);
+    static const int order[QN_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    qn_status status = qn__check_extents("qn_layout_left", rank, extents, out, err);
+    return status ? status : qn__make_dense("qn_layout_left", rank, extents, order, out, err);
 }
 
 qn_status qn_layout_strided(int rank, const int64_t *extents, const int64_t *strides,
                             qn_layout *out, qn_error *err)
 {
-    qn_status status = check_extents("qn_layout_strided", rank, extents, out, err);
+    qn_status status = qn__check_extents("qn_layout_strided", rank, extents, out, err);
     if (status)
         return status;
     if (!strides && rank > 0)
@@ -190,9 +188,8 @@ qn_status qn_layout_strided(int rank, const int64_t *extents, const int64_t *str
     return status;
 }
 
-/** Whether `order` is a permutation; fails with the first entry that is not. */
-static qn_status check_order(const char *who, const char *what, int rank, const int *order,
-                             qn_error *err)
+qn_status qn__check_order(const char *who, const char *what, int rank, const int *order,
+                          qn_error *err)
 {
     if (!order && rank > 0)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: %s is NULL", who, what);
@@ -209,10 +206,10 @@ static qn_status check_order(const char *who, const char *what, int rank, const 
 qn_status qn_layout_ordered(int rank, const int64_t *extents, const int *order, qn_layout *out,
                             qn_error *err)
 {
-    qn_status status = check_extents("qn_layout_ordered", rank, extents, out, err);
+    qn_status status = qn__check_extents("qn_layout_ordered", rank, extents, out, err);
     if (!status)
-        status = check_order("qn_layout_ordered", "order", rank, order, err);
-    return status ? status : make_dense("qn_layout_ordered", rank, extents, order, 0, 0, out, err);
+        status = qn__check_order("qn_layout_ordered", "order", rank, order, err);
+    return status ? status : qn__make_dense("qn_layout_ordered", rank, extents, order, out, err);
 }
 
 /** Multiplies *stride by the tile sizes or tile counts in the given order, noting each stride
@@ -233,11 +230,11 @@ qn_status qn_layout_tiled(int rank, const int64_t *extents, const int64_t *tile,
                           const int *outer, qn_layout *out, qn_error *err)
 {
     const char *who = "qn_layout_tiled";
-    qn_status status = check_extents(who, rank, extents, out, err);
+    qn_status status = qn__check_extents(who, rank, extents, out, err);
     if (!status && inner)
-        status = check_order(who, "inner", rank, inner, err);
+        status = qn__check_order(who, "inner", rank, inner, err);
     if (!status && outer)
-        status = check_order(who, "outer", rank, outer, err);
+        status = qn__check_order(who, "outer", rank, outer, err);
     if (status)
         return status;
     if (!tile && rank > 0)

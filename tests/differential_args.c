@@ -190,15 +190,18 @@ static qn_status random_dense(randoms *r, int rank, const int64_t *extents, bool
     switch (random_below(r, is_unique ? 8 : 9)) {
     case 0:
     case 1:
-    case 2:
         return qn_layout_right(rank, extents, out, err);
+    case 2:
+        return qn_layout_right_padded(rank, extents, random_percent(r, 50) ? 8 : 1, out, err);
     case 3:
         return qn_layout_left(rank, extents, out, err);
     case 4:
         random_order(r, rank, order);
         return qn_layout_ordered(rank, extents, order, out, err);
     case 5:
-        return random_tiles(r, rank, extents, out, err);
+        random_order(r, rank, order);
+        return random_percent(r, 40) ? qn_layout_morton(rank, extents, order, out, err)
+                                     : random_tiles(r, rank, extents, out, err);
     case 6: {
         qn_status status = qn_layout_right(rank, extents, out, err);
         return status ? status : reversed_somewhere(r, out, err);

@@ -92,7 +92,7 @@ static bool has_listed_values(const case_binding *b)
         index[d] = l->dim[d].lower;
     for (bool more = qn_layout_size(l) > 0; more; more = case_next_index(l, index), i++) {
         void *at;
-        if (qn_view_at(&b->view, l->rank, index, &at, NULL) != QN_OK)
+        if (case_address(&b->view, index, &at, NULL) != QN_OK)
             return false;
         uint64_t found = case_element(b->dtype, at);
         if (case_same_element(b->dtype, found, b->expected[i]))
@@ -123,7 +123,7 @@ static bool kept_outside(const case_instance *c)
                 continue;
             do {
                 void *at = NULL;
-                if (qn_view_at(&b->view, l->rank, index, &at, NULL) == QN_OK)
+                if (case_address(&b->view, index, &at, NULL) == QN_OK)
                     memset(is_element + ((uint8_t *)at - storage->bytes), 1,
                            (size_t)qn_dtype_bytes(b->dtype));
             } while (case_next_index(l, index));

@@ -76,4 +76,13 @@ uint64_t case_element(int dtype, const void *p);
 /** Whether two elements are equal; any two NaN are. */
 bool case_same_element(int dtype, uint64_t a, uint64_t b);
 
+/** qn_view_at for all views: atomic ones have no addresses for hosts, but the values stand somewhere. */
+static inline qn_status case_address(const qn_view *v, const int64_t *index, void **out,
+                                     qn_error *err)
+{
+    qn_view plain = *v;
+    plain.traits &= ~(uint32_t)QN_ATOMIC;
+    return qn_view_at(&plain, plain.layout.rank, index, out, err);
+}
+
 #endif

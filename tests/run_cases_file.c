@@ -28,19 +28,26 @@ bool case_next_index(const qn_layout *l, int64_t *index)
 /** Applies one layout word, `name(numbers)`, to *l; false if it is none. */
 static bool take_layout(reader *r, int rank, const int64_t *extents, qn_layout *l)
 {
-    static const char *const names[] = {"right", "left",    "strides", "ordered",   "tiled",
-                                        "lower", "permute", "reverse", "broadcast", "range"};
+    static const char *const names[] = {
+        "right",    "left",  "projected", "morton",  "strides",   "ordered", "tiled", "padded",
+        "permuted", "lower", "permute",   "reverse", "broadcast", "range",   "split", "merge"};
     enum {
         RIGHT,
         LEFT,
+        PROJECTED,
+        MORTON,
         STRIDES,
         ORDERED,
         TILED,
+        PADDED,
+        PERMUTED,
         LOWER,
         PERMUTE,
         REVERSE,
         BROADCAST,
         RANGE,
+        SPLIT,
+        MERGE,
         N_NAMES
     };
     int which = 0, small[QN_MAX_RANK];
@@ -49,7 +56,7 @@ static bool take_layout(reader *r, int rank, const int64_t *extents, qn_layout *
         which++;
     if (which == N_NAMES)
         return false;
-    if (which > LEFT) {
+    if (which > MORTON) {
         int count = reader_list(r, "(", ")", n);
         for (int i = 0; i < count; i++)
             small[i] = (int)n[i];
@@ -61,14 +68,20 @@ static bool take_layout(reader *r, int rank, const int64_t *extents, qn_layout *
     switch (which) {
     case RIGHT: qn_layout_right(rank, extents, l, &err); break;
     case LEFT: qn_layout_left(rank, extents, l, &err); break;
+    case PROJECTED: qn_layout_projected(rank, extents, l, &err); break;
+    case MORTON: qn_layout_morton(rank, extents, NULL, l, &err); break;
     case STRIDES: qn_layout_strided(rank, extents, n, l, &err); break;
     case ORDERED: qn_layout_ordered(rank, extents, small, l, &err); break;
     case TILED: qn_layout_tiled(rank, extents, n, NULL, NULL, l, &err); break;
+    case PADDED: qn_layout_right_padded(rank, extents, n[0], l, &err); break;
+    case PERMUTED: qn_layout_permuted(rank, extents, small, l, &err); break;
     case LOWER: qn_layout_offset(&old, n, l, &err); break;
     case PERMUTE: qn_layout_permute(&old, small, l, &err); break;
     case REVERSE: qn_layout_reverse(&old, small[0], l, &err); break;
     case BROADCAST: qn_layout_broadcast(&old, small[0], n[1], l, &err); break;
     case RANGE: qn_layout_slice(&old, old.rank, slice, l, &err); break;
+    case SPLIT: qn_layout_split(&old, small[0], n[1], l, &err); break;
+    case MERGE: qn_layout_merge(&old, small[0], l, &err); break;
     }
     if (err.status)
         reader_stop(r, "%s", err.message);
@@ -165,7 +178,7 @@ static void read_view(reader *r, case_instance *c)
             index[d] = l.dim[d].lower;
         void *at;
         for (bool more = n > 0; more; more = case_next_index(&l, index)) {
-            if (qn_view_at(&b->view, l.rank, index, &at, &err) != QN_OK)
+            if (case_address(&b->view, index, &at, &err) != QN_OK)
                 reader_stop(r, "%s", err.message);
             memcpy(at, &value[i++], (size_t)qn_dtype_bytes(b->dtype));
         }
