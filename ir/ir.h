@@ -99,6 +99,24 @@ qn_status qn__view_check(const qn_view *v, const char *who, qn_error *err);
 enum { QN_DISJOINT = 0, QN_SAME = 1, QN_OVERLAPPING = 2 };
 int qn__view_relation(const qn_view *a, const qn_view *b);
 
+/* ---------------------------------------------------------------- view types (ir/view_type.c) */
+
+/** Checks the struct of a type. */
+qn_status qn__view_type_check(const char *who, const qn_view_type *type, qn_error *err);
+/** The extents of all dimensions from n given ones, see qn_view_type_layout. The type was checked. */
+qn_status qn__view_type_extents(const char *who, const char *label, const qn_view_type *type, int n,
+                                const int64_t *extents, int64_t *out, int *rank, qn_error *err);
+/** qn_is_assignable for the functions that assign. */
+qn_status qn__assign_check(const char *who, const qn_view_type *type, const qn_view *v,
+                           qn_error *err);
+/** The claim QN_ALIGNED. */
+qn_status qn__check_aligned(const char *who, const qn_view *v, qn_error *err);
+/** The traits of views of a type. */
+static inline uint32_t qn__type_traits(const qn_view_type *type)
+{
+    return type->traits | (type->read_only ? (uint32_t)QN_READ_ONLY : 0);
+}
+
 /* ---------------------------------------------------------------- kernels */
 
 /** Core instructions. The pure ops of ops.def follow with number QN_I_PURE + QN_OP_<name>. */

@@ -127,6 +127,10 @@ qn_status qn_view_at(const qn_view *v, int n, const int64_t *index, void **out, 
     if (status)
         return status;
     const qn_layout *l = &v->layout;
+    if (v->traits & QN_ATOMIC)
+        return qn__fail(err, QN_ERR_UNSUPPORTED,
+                        "qn_view_at: view \"%s\" is atomic: its elements have no addresses",
+                        label_of(v));
     if (n != l->rank)
         return qn__fail(err, QN_ERR_RANK, "qn_view_at: view \"%s\": %d indices for rank %d",
                         label_of(v), n, l->rank);

@@ -48,6 +48,8 @@ qn_buffer *qn__buffer_new(const char *label, size_t bytes, bool zeroed)
     atomic_init(&b->references, 1);
     b->bytes = bytes;
     b->mapped_bytes = 0;
+    b->release_data = NULL;
+    b->release_arg = NULL;
     memcpy(b->label, label, label_bytes);
     if (!is_mapped) {
         uintptr_t end = (uintptr_t)b + head;
@@ -63,6 +65,23 @@ qn_buffer *qn__buffer_new(const char *label, size_t bytes, bool zeroed)
     return b;
 }
 
+qn_buffer *qn__buffer_foreign(const char *label, void *data, size_t bytes,
+                              void (*release_data)(void *arg), void *release_arg)
+{
+    size_t label_bytes = strlen(label) + 1;
+    qn_buffer *b = qn__alloc(offsetof(qn_buffer, label) + label_bytes);
+    if (!b)
+        return NULL;
+    atomic_init(&b->references, 1);
+    b->data = data;
+    b->bytes = bytes;
+    b->mapped_bytes = 0;
+    b->release_data = release_data;
+    b->release_arg = release_arg;
+    memcpy(b->label, label, label_bytes);
+    return b;
+}
+
 void qn__buffer_retain(qn_buffer *b)
 {
     if (b)
@@ -75,6 +94,8 @@ void qn__buffer_release(qn_buffer *b)
         return;
     if (b->mapped_bytes)
         munmap(b->data, b->mapped_bytes);
+    if (b->release_data)
+        b->release_data(b->release_arg);
     qn__free(b);
 }
 
@@ -151,9 +172,21 @@ static qn_status storage_range(const qn_layout *l, int64_t *low, int64_t *high, 
     return QN_OK;
 }
 
-/** qn_view_alloc for the functions that share it. `l` passes qn__layout_check. */
-static qn_status alloc_view(const char *who, const char *label, int dtype, const qn_layout *l,
-                            uint32_t flags, qn_view *out, qn_error *err)
+/** Storage whose data is a multiple of `alignment`; mapped storage is one of 2 MiB anyway. */
+static qn_buffer *new_aligned(const char *label, int64_t bytes, int64_t alignment, bool zeroed)
+{
+    size_t slack = alignment > ALIGNMENT ? (size_t)alignment : 0;
+    qn_buffer *b = qn__buffer_new(label, (size_t)bytes + slack, zeroed);
+    if (!b || !slack)
+        return b;
+    b->bytes = (size_t)bytes;
+    if (!b->mapped_bytes)
+        b->data += (slack - (uintptr_t)b->data % slack) % slack;
+    return b;
+}
+
+qn_status qn__view_alloc(const char *who, const char *label, int dtype, const qn_layout *l,
+                         uint32_t flags, int64_t alignment, qn_view *out, qn_error *err)
 {
     int64_t element = qn_dtype_bytes(dtype);
     if (element == 0)
@@ -170,7 +203,7 @@ static qn_status alloc_view(const char *who, const char *label, int dtype, const
                         "%s: view \"%s\": bytes of %lld elements of %s do not fit in 64 bits", who,
                         name_of(label), (long long)qn_layout_size(l), qn_dtype_name(dtype));
     qn_buffer *owner =
-        qn__buffer_new(label ? label : "", (size_t)bytes, !(flags & QN_UNINITIALISED));
+        new_aligned(label ? label : "", bytes, alignment, !(flags & QN_UNINITIALISED));
     if (!owner)
         return qn__fail(err, QN_ERR_MEMORY,
                         "%s: view \"%s\": no memory for %lld bytes in space host", who,
@@ -194,7 +227,7 @@ qn_status qn_view_alloc(qn_context *c, const char *label, int dtype, const qn_la
     qn_status status = qn__layout_check(l, "layout", err ? &inner : NULL);
     if (status)
         return err ? fail_inner("qn_view_alloc", label, status, &inner, err) : status;
-    return alloc_view("qn_view_alloc", label, dtype, l, flags, out, err);
+    return qn__view_alloc("qn_view_alloc", label, dtype, l, flags, ALIGNMENT, out, err);
 }
 
 qn_status qn_view_new(qn_context *c, const char *label, int dtype, int rank, const int64_t *extents,
@@ -209,7 +242,7 @@ qn_status qn_view_new(qn_context *c, const char *label, int dtype, int rank, con
     qn_status status = qn_layout_right(rank, extents, &l, err ? &inner : NULL);
     if (status)
         return err ? fail_inner("qn_view_new", label, status, &inner, err) : status;
-    return alloc_view("qn_view_new", label, dtype, &l, 0, out, err);
+    return qn__view_alloc("qn_view_new", label, dtype, &l, 0, ALIGNMENT, out, err);
 }
 
 /** Whether a layout has no elements. */

@@ -15,14 +15,25 @@ struct qn_buffer {
     size_t bytes;        /* that views may use; at most what is there */
     size_t mapped_bytes; /* of a mapping of its own, which starts at data; 0: data stands in the
                             same block */
+    void (*release_data)(void *arg); /* of foreign storage: called with the last reference; or NULL */
+    void *release_arg;
     char label[];        /* zero-terminated */
 };
 
 /** Storage of so many bytes, zeroed unless told otherwise, with one reference; NULL if memory runs
  * out. */
 qn_buffer *qn__buffer_new(const char *label, size_t bytes, bool zeroed);
+/** A counted owner of foreign storage: `data` is not freed; `release_data`, which may be NULL, is
+ * called once with the last reference, on the thread that drops it. NULL if memory runs out. */
+qn_buffer *qn__buffer_foreign(const char *label, void *data, size_t bytes,
+                              void (*release_data)(void *arg), void *release_arg);
 void qn__buffer_retain(qn_buffer *b);
 /** Drops a reference. NULL is ignored. */
 void qn__buffer_release(qn_buffer *b);
+
+/** Allocates a view, see qn_view_alloc, whose storage starts at a multiple of `alignment`, a power of
+ * two from 64 to 2 MiB. `l` passes qn__layout_check. */
+qn_status qn__view_alloc(const char *who, const char *label, int dtype, const qn_layout *l,
+                         uint32_t flags, int64_t alignment, qn_view *out, qn_error *err);
 
 #endif

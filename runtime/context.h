@@ -14,6 +14,7 @@
 #include "runtime/arena.h"
 #include "runtime/cache.h"
 #include "runtime/compile.h"
+#include "runtime/copy.h"
 #include "runtime/history.h"
 #include "runtime/pool.h"
 
@@ -32,6 +33,7 @@ struct qn_context {
     qn_history history;
     qn_counters counters;
     qn_call *calls; /* list, for their launch counts */
+    qn_copy_kernel *copy_kernels;
     qn_pool pool;
     struct qn_context *next, **link; /* list of the process, for fork */
 };

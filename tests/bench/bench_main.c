@@ -245,6 +245,7 @@ int main(int argc, char **argv)
     if (has_code) {
         bench_speed_cases(&b);
         bench_cost_cases(&b);
+        bench_copy_cases(&b);
     }
     if (!b.assembly_of)
         print_summary(&b);

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * copy.c: copies between views of equal extents, with and without conversion, and fills. What runs
+ * on without gaps on both sides is plain memory; everything else is a kernel, launched as any
+ * other, so that it falls back to the interpreter where code cannot be had. Elements are moved as
+ * unsigned integers of their size: a copy keeps all bits.
+ */
+#include "runtime/copy.h"
+
+#include "runtime/context.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SHAPE_BYTES = 150 };
+
+static const char *label_of(const qn_view *v)
+{
+    return v->label ? v->label : "(no label)";
+}
+
+/* ---------------------------------------------------------------- checks */
+
+/** Text of label and extents: "q"(5,3). */
+static const char *print_shape(const qn_view *v, char *out)
+{
+    int at = snprintf(out, SHAPE_BYTES, "\"%.60s\"(", label_of(v));
+    for (int d = 0; d < v->layout.rank && at < SHAPE_BYTES; d++)
+        at += snprintf(out + at, (size_t)(SHAPE_BYTES - at), "%s%lld", d ? "," : "",
+                       (long long)v->layout.dim[d].extent);
+    if (at < SHAPE_BYTES)
+        snprintf(out + at, (size_t)(SHAPE_BYTES - at), ")");
+    return out;
+}
+
+/** The check of the struct; views without data, default views among them, need only a rank. */
+static qn_status check_view(const char *who, const char *name, const qn_view *v, qn_error *err)
+{
+    if (!v)
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: %s is NULL", who, name);
+    if (v->data || v->layout.rank < 0 || v->layout.rank > QN_MAX_RANK || v->layout.digits)
+        return qn__view_check(v, who, err);
+    return QN_OK;
+}
+
+static qn_status check_shapes(const char *who, const qn_view *dst, const qn_view *src,
+                              qn_error *err)
+{
+    bool is_same = dst->layout.rank == src->layout.rank;
+    for (int d = 0; is_same && d < dst->layout.rank; d++)
+        is_same = dst->layout.dim[d].extent == src->layout.dim[d].extent;
+    if (is_same && !dst->data != !src->data && qn_layout_size(&dst->layout) > 0) {
+        const qn_view *empty = dst->data ? src : dst;
+        return qn__fail(err, QN_ERR_NULL_DATA, "%s: view \"%s\": data is NULL for %lld elements",
+                        who, label_of(empty), (long long)qn_layout_size(&empty->layout));
+    }
+    if (is_same)
+        return QN_OK;
+    char to[SHAPE_BYTES], from[SHAPE_BYTES];
+    return qn__fail(err, QN_ERR_EXTENT, "%s: extents differ: dst %s, src %s", who,
+                    print_shape(dst, to), print_shape(src, from));
+}
+
+static qn_status check_written(const char *who, const qn_view *v, qn_error *err)
+{
+    if (v->traits & QN_READ_ONLY)
+        return qn__fail(err, QN_ERR_READ_ONLY, "%s: view \"%s\" is read-only", who, label_of(v));
+    if (v->data && !qn_layout_is_unique(&v->layout)) {
+        char layout[200];
+        qn_layout_print(&v->layout, layout, sizeof layout);
+        return qn__fail(err, QN_ERR_NOT_INJECTIVE,
+                        "%s: view \"%s\": its layout %s may map two indices to one element", who,
+                        label_of(v), layout);
+    }
+    return QN_OK;
+}
+
+static qn_status check_pair(const char *who, const qn_view *dst, const qn_view *src, qn_error *err)
+{
+    qn_status status = check_view(who, "dst", dst, err);
+    if (status == QN_OK)
+        status = check_view(who, "src", src, err);
+    if (status == QN_OK)
+        status = check_shapes(who, dst, src, err);
+    if (status == QN_OK)
+        status = check_written(who, dst, err);
+    return status;
+}
+
+static qn_status check_dtypes(const char *who, const qn_view *dst, const qn_view *src,
+                              qn_error *err)
+{
+    if (dst && src && dst->dtype != src->dtype)
+        return qn__fail(err, QN_ERR_DTYPE, "%s: dst \"%s\" is of %s, src \"%s\" is of %s", who,
+                        label_of(dst), qn_dtype_name(dst->dtype), label_of(src),
+                        qn_dtype_name(src->dtype));
+    return QN_OK;
+}
+
+/** The view with lower bounds 0, no traits, and no reference of its own. */
+static qn_view plain_view(const qn_view *v)
+{
+    qn_view plain = *v;
+    plain.traits = 0;
+    for (int d = 0; d < plain.layout.rank; d++)
+        plain.layout.dim[d].lower = 0;
+    return plain;
+}
+
+/* ---------------------------------------------------------------- running */
+
+/** The unsigned type of an element's size, or the dtype itself if there is none. */
+static int moved_as(int dtype)
+{
+    switch (qn_dtype_bytes(dtype)) {
+    case 1:
+        return QN_U8;
+    case 2:
+        return QN_U16;
+    case 4:
+        return QN_U32;
+    case 8:
+        return QN_U64;
+    default:
+        return dtype;
+    }
+}
+
+/** Whether an element is an integer's size, so that bits can stand for it. */
+static bool is_word(int dtype)
+{
+    int64_t bytes = qn_dtype_bytes(dtype);
+    return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
+}
+
+static qn_status fail_context(const char *who, const qn_view *dst, qn_error *err)
+{
+    return qn__fail(err, QN_ERR_ARGUMENT,
+                    "%s: context is NULL, and writing view \"%s\" takes a kernel: its elements do "
+                    "not run on without gaps, or in another order",
+                    who, label_of(dst));
+}
+
+/** Runs the kernel; `in_order`: loops are as the dimensions stand, lanes along the last. */
+static qn_status launch(const char *who, qn_context *c, int executor, const qn_view *dst,
+                        const qn_view *src, uint64_t bits, bool in_order, qn_error *err)
+{
+    if (!c)
+        return fail_context(who, dst, err);
+    const qn_kernel *k = NULL;
+    int rank = dst->layout.rank;
+    qn_status status =
+        qn__copy_kernel(c, who, dst->dtype, src ? src->dtype : QN_VOID, rank, &k, err);
+    if (status)
+        return status;
+    const qn_arg value = {.dtype = dst->dtype, .bits = bits};
+    const qn_arg args[2] = {qn_arg_view(dst), src ? qn_arg_view(src) : value};
+    qn_options o = {.bytes = sizeof o, .executor = executor, .checks = QN_CHECKS_NONE};
+    for (int d = 0; in_order && d < rank; d++)
+        o.plan.order[d] = d + 1;
+    o.plan.lane_dim = in_order ? rank : 0;
+    status = qn_launch(c, k, 2, args, &o, err);
+    return status && err ? qn__fail(err, status, "%s: %s", who, err->message) : status;
+}
+
+/** A view of one side of a shape. */
+static qn_view side_view(const qn_copy_shape *s, const qn_view *v, bool is_dst)
+{
+    qn_view side = {.data = is_dst ? s->dst : (char *)(uintptr_t)s->src,
+                    .label = v->label,
+                    .dtype = v->dtype,
+                    .space = v->space};
+    side.layout.rank = s->rank;
+    for (int d = 0; d < s->rank; d++)
+        side.layout.dim[d] =
+            (qn_dim){0, s->extent[d], is_dst ? s->dst_stride[d] : s->src_stride[d]};
+    return side;
+}
+
+/** Whether a side is one run of elements. */
+static bool is_run(const qn_copy_shape *s, const int64_t *stride)
+{
+    return s->rank == 0 || (s->rank == 1 && stride[0] == 1);
+}
+
+static int64_t count(const qn_copy_shape *s)
+{
+    return s->rank ? s->extent[0] : 1;
+}
+
+/** Runs the kernel on a shape of these views. */
+static qn_status run_shape(const char *who, qn_context *c, int executor, const qn_copy_shape *s,
+                           const qn_view *dst, const qn_view *src, bool in_order, qn_error *err)
+{
+    qn_view to = side_view(s, dst, true), from = side_view(s, src, false);
+    return launch(who, c, executor, &to, &from, 0, in_order, err);
+}
+
+/** Whole tiles, then what is left along each of the two dimensions. */
+static qn_status run_tiled(const char *who, qn_context *c, int executor, const qn_copy_shape *s,
+                           int across, const qn_view *dst, const qn_view *src, qn_error *err)
+{
+    int last = s->rank - 1;
+    int64_t rest_across = s->extent[across] % QN_TILE_ACROSS;
+    int64_t rest_last = s->extent[last] % (QN_CACHE_LINE / s->dst_bytes);
+    int64_t whole_across = s->extent[across] - rest_across,
+            whole_last = s->extent[last] - rest_last;
+    qn_copy_shape wide, part, tiled;
+    qn__copy_part(s, across, 0, whole_across, &wide);
+    qn__copy_part(&wide, last, 0, whole_last, &part);
+    qn__copy_tile(&part, across, &tiled);
+    qn_status status = run_shape(who, c, executor, &tiled, dst, src, true, err);
+    if (status == QN_OK && rest_last) {
+        qn__copy_part(&wide, last, whole_last, rest_last, &part);
+        status = run_shape(who, c, executor, &part, dst, src, false, err);
+    }
+    if (status == QN_OK && rest_across) {
+        qn__copy_part(s, across, whole_across, rest_across, &part);
+        status = run_shape(who, c, executor, &part, dst, src, false, err);
+    }
+    return status;
+}
+
+/** Copies checked, disjoint views that are not empty; they have lower bounds 0 and no traits. */
+static qn_status move_elements(const char *who, qn_context *c, int executor, const qn_view *dst,
+                               const qn_view *src, qn_error *err)
+{
+    qn_copy_shape s;
+    bool is_copy = dst->dtype == src->dtype;
+    if (is_copy && qn__layout_equal(&dst->layout, &src->layout) &&
+        qn_layout_is_contiguous(&dst->layout)) {
+        int64_t low = 0, high = -1, bytes = qn_dtype_bytes(dst->dtype);
+        qn_layout_range(&dst->layout, &low, &high, NULL);
+        qn__copy_bytes(c, executor, (char *)dst->data + low * bytes,
+                       (const char *)src->data + low * bytes, (high - low + 1) * bytes);
+        return QN_OK;
+    }
+    if (!qn__copy_shape(dst, src, &s))
+        return launch(who, c, executor, dst, src, 0, false, err);
+    if (is_copy && is_run(&s, s.dst_stride) && is_run(&s, s.src_stride)) {
+        qn__copy_bytes(c, executor, s.dst, s.src, count(&s) * s.dst_bytes);
+        return QN_OK;
+    }
+    int across = qn__copy_across(&s);
+    return across < 0 ? run_shape(who, c, executor, &s, dst, src, false, err)
+                      : run_tiled(who, c, executor, &s, across, dst, src, err);
+}
+
+/** Copies checked views. */
+static qn_status copy_checked(const char *who, qn_context *c, int executor, const qn_view *dst,
+                              const qn_view *src, qn_error *err)
+{
+    qn_view to = plain_view(dst), from = plain_view(src);
+    int relation = qn__view_relation(&to, &from);
+    if (relation == QN_SAME && dst->dtype == src->dtype)
+        return QN_OK;
+    if (relation != QN_DISJOINT)
+        return qn__fail(err, QN_ERR_OVERLAP, "%s: dst \"%s\" and src \"%s\" share elements", who,
+                        label_of(dst), label_of(src));
+    if (dst->dtype == src->dtype)
+        to.dtype = from.dtype = moved_as(dst->dtype);
+    return qn_view_size(dst) == 0 ? QN_OK : move_elements(who, c, executor, &to, &from, err);
+}
+
+/* ---------------------------------------------------------------- public */
+
+qn_status qn__copy(const char *who, qn_context *c, int executor, const qn_view *dst,
+                   const qn_view *src, qn_error *err)
+{
+    qn_status status = qn__executor(who, c, executor, &executor, err);
+    if (status == QN_OK)
+        status = check_dtypes(who, dst, src, err);
+    if (status == QN_OK)
+        status = check_pair(who, dst, src, err);
+    return status ? status : copy_checked(who, c, executor, dst, src, err);
+}
+
+qn_status qn_deep_copy(qn_context *c, const qn_view *dst, const qn_view *src, qn_error *err)
+{
+    return qn__copy("qn_deep_copy", c, QN_EXECUTOR_DEFAULT, dst, src, err);
+}
+
+qn_status qn_deep_copy_on(qn_context *c, int executor, const qn_view *dst, const qn_view *src,
+                          qn_error *err)
+{
+    return qn__copy("qn_deep_copy_on", c, executor, dst, src, err);
+}
+
+qn_status qn_convert_copy(qn_context *c, int executor, const qn_view *dst, const qn_view *src,
+                          qn_error *err)
+{
+    const char *who = "qn_convert_copy";
+    qn_status status = qn__executor(who, c, executor, &executor, err);
+    if (status == QN_OK)
+        status = check_pair(who, dst, src, err);
+    return status ? status : copy_checked(who, c, executor, dst, src, err);
+}
+
+/** Fills a checked view that is not empty. */
+static qn_status fill_elements(const char *who, qn_context *c, int executor, const qn_view *v,
+                               uint64_t bits, qn_error *err)
+{
+    int64_t low = 0, high = -1, bytes = qn_dtype_bytes(v->dtype);
+    unsigned char element[8];
+    if (qn_layout_is_contiguous(&v->layout)) {
+        qn__store_element(v->dtype, element, bits);
+        qn_layout_range(&v->layout, &low, &high, NULL);
+        qn__fill_bytes(c, executor, (char *)v->data + low * bytes, element, bytes,
+                       (high - low + 1) * bytes);
+        return QN_OK;
+    }
+    qn_view plain = plain_view(v);
+    qn_copy_shape s;
+    plain.dtype = moved_as(v->dtype);
+    bits = qn__canonical(v->dtype, bits);
+    if (!qn__copy_shape(&plain, &plain, &s))
+        return launch(who, c, executor, &plain, NULL, bits, false, err);
+    qn_view side = side_view(&s, &plain, true);
+    return launch(who, c, executor, &side, NULL, bits, false, err);
+}
+
+qn_status qn__fill(const char *who, qn_context *c, const qn_view *v, uint64_t bits, qn_error *err)
+{
+    int executor;
+    qn_status status = qn__executor(who, c, QN_EXECUTOR_DEFAULT, &executor, err);
+    if (status == QN_OK)
+        status = check_view(who, "view", v, err);
+    if (status == QN_OK)
+        status = check_written(who, v, err);
+    if (status || qn_view_size(v) == 0)
+        return status;
+    if (!is_word(v->dtype))
+        return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: view \"%s\": %s is not of 8 to 64 bits", who,
+                        label_of(v), qn_dtype_name(v->dtype));
+    return fill_elements(who, c, executor, v, bits, err);
+}
+
+qn_status qn_fill(qn_context *c, const qn_view *v, uint64_t bits, qn_error *err)
+{
+    return qn__fill("qn_fill", c, v, bits, err);
+}
+
+qn_status qn_read_scalar(const qn_view *v, uint64_t *bits, qn_error *err)
+{
+    const char *who = "qn_read_scalar";
+    if (!v || !bits)
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: %s is NULL", who, v ? "bits" : "view");
+    qn_status status = qn__view_check(v, who, err);
+    if (status)
+        return status;
+    if (v->layout.rank != 0)
+        return qn__fail(err, QN_ERR_RANK, "%s: view \"%s\": rank %d, expected 0", who, label_of(v),
+                        v->layout.rank);
+    if (!is_word(v->dtype))
+        return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: view \"%s\": %s is not of 8 to 64 bits", who,
+                        label_of(v), qn_dtype_name(v->dtype));
+    *bits = qn__load_element(v->dtype, v->data);
+    return QN_OK;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * copy.h: what copies share with the functions that make and resize views, and what a context keeps
+ * for them.
+ */
+#ifndef QN_RUNTIME_COPY_H
+#define QN_RUNTIME_COPY_H
+
+#include "ir/ir.h"
+
+/** A kernel that copies, converts or fills, in the list of a context. */
+typedef struct qn_copy_kernel {
+    struct qn_copy_kernel *next;
+    int dst, src, rank; /* dtypes; src is QN_VOID: fills */
+    qn_kernel *kernel;
+} qn_copy_kernel;
+
+/** The kernel for these dtypes and rank, made when it is first asked for; borrowed from the context
+ * (copy_kernel.c). */
+qn_status qn__copy_kernel(qn_context *c, const char *who, int dst, int src, int rank,
+                          const qn_kernel **out, qn_error *err);
+/** Frees the list of a context. */
+void qn__copy_kernels_release(qn_context *c);
+
+/** qn_deep_copy on behalf of `who`; executor 0 is the context's. */
+qn_status qn__copy(const char *who, qn_context *c, int executor, const qn_view *dst,
+                   const qn_view *src, qn_error *err);
+/** qn_fill on behalf of `who`. */
+qn_status qn__fill(const char *who, qn_context *c, const qn_view *v, uint64_t bits, qn_error *err);
+
+/** Two arrays of one shape, dimension by dimension, the slowest of dst first (copy_shape.c). */
+typedef struct qn_copy_shape {
+    char *dst;
+    const char *src;
+    int64_t dst_bytes, src_bytes; /* of an element */
+    int rank;
+    int64_t extent[QN_MAX_RANK], dst_stride[QN_MAX_RANK], src_stride[QN_MAX_RANK];
+} qn_copy_shape;
+
+/**
+ * The shape of checked views of equal extents that are not empty: digits of both sides split where
+ * one of them is split, negative strides of dst turned round, sorted, and joined where they run on.
+ * False if the digits do not fit each other, or are too many.
+ */
+bool qn__copy_shape(const qn_view *dst, const qn_view *src, qn_copy_shape *out);
+
+/** For large shapes whose sides run along different dimensions: the part [first, first + n) of
+ * dimension d. */
+void qn__copy_part(const qn_copy_shape *s, int d, int64_t first, int64_t n, qn_copy_shape *out);
+/** The dimension along which src runs if dst runs along the last and the shape is large enough that
+ * each side should be met in whole cache lines; else -1. */
+int qn__copy_across(const qn_copy_shape *s);
+/** Cuts dimension `across` into steps of QN_TILE_ACROSS and the last into cache lines, whose
+ * numbers become the fastest dimensions; both extents are multiples. */
+enum { QN_TILE_ACROSS = 256, QN_CACHE_LINE = 64 };
+void qn__copy_tile(const qn_copy_shape *s, int across, qn_copy_shape *out);
+
+/** Copies bytes, or zeroes them if src is NULL, in pieces on the threads of a context if it is
+ * worth it and `executor` is QN_THREADS (copy_bytes.c). */
+void qn__copy_bytes(qn_context *c, int executor, char *dst, const char *src, int64_t bytes);
+/** Repeats an element of 1, 2, 4 or 8 bytes. */
+void qn__fill_bytes(qn_context *c, int executor, char *dst, const void *element,
+                    int64_t element_bytes, int64_t bytes);
+/** The executor that is meant: a valid one, or the context's; QN_SERIAL without context. */
+qn_status qn__executor(const char *who, const qn_context *c, int wanted, int *out, qn_error *err);
+
+#endif
