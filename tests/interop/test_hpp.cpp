@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_hpp.cpp: quern.hpp: handles, exceptions, kernels built with operators and compared with C++ loops, and mdspan in
+ * and out. Built and run by check_hpp.sh.
+ */
+#include "quern.hpp"
+#include "quern/bytes.h"
+#include "quern/dlpack.h"
+#include "tests/interop/mdspan.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+
+namespace
+{
+
+int n_tests, n_failed;
+
+bool ok(bool passed, const std::string &what)
+{
+    n_failed += !passed;
+    std::printf("%s %d - %s\n", passed ? "ok" : "not ok", ++n_tests, what.c_str());
+    std::fflush(stdout);
+    return passed;
+}
+
+/** f() must throw a quern::error with this status; the message is shown. */
+template <class F> void refused(qn_status status, const char *part, F &&f)
+{
+    try {
+        f();
+        ok(false, std::string("nothing thrown: ") + part);
+    } catch (const quern::error &e) {
+        ok(e.status() == status && std::string(e.what()).find(part) != std::string::npos, e.what());
+    }
+}
+
+void test_views()
+{
+    using quern::view;
+    view v = view::make<double>("v", {3, 4});
+    ok(v.rank() == 2 && v.extent(0) == 3 && v.stride(0) == 4 && v.size() == 12 && v.use_count() == 1,
+       "a new view");
+    view copy = v;
+    ok(v.use_count() == 2 && copy.data<double>() == v.data<double>(), "a copy is a reference");
+    view moved = std::move(copy);
+    ok(v.use_count() == 2 && moved.rank() == 2, "a move is not");
+    copy = moved;
+    ok(v.use_count() == 3, "assigned again after the move");
+    copy = view();
+    moved = view();
+    ok(v.use_count() == 1, "released");
+    v.at<double>(1, 2) = 5;
+    view row = v.part({quern::at(1), quern::range(0, 4, 2)});
+    ok(row.rank() == 1 && row.extent(0) == 2 && row.at<double>(1) == 5 && v.use_count() == 2, "a part");
+    refused(QN_ERR_BOUNDS, "dimension 1", [&] { v.at<double>(0, 4); });
+    refused(QN_ERR_DTYPE, "f64", [&] { (void)v.data<float>(); });
+    refused(QN_ERR_RANK, "dimension 2", [&] { (void)v.extent(2); });
+    refused(QN_ERR_EXTENT, "view \"bad\"", [] { view::make<float>("bad", {2, -1}); });
+
+    const float numbers[6] = {1, 2, 3, 4, 5, 6};
+    view constant = view::wrap("c", numbers, {2, 3});
+    ok(constant.get()->traits == QN_READ_ONLY && constant.at<const float>(1, 0) == 4,
+       "const memory is read-only");
+    refused(QN_ERR_READ_ONLY, "read-only", [&] { (void)constant.data<float>(); });
+    ok(quern::dtype_of<std::int64_t>() == QN_I64 && quern::dtype_of<unsigned char>() == QN_U8 &&
+           quern::dtype_of<const short>() == QN_I16 && quern::dtype_of<bool>() == QN_BOOL,
+       "dtypes");
+    ok(quern::dtype_of<std::complex<double>>() == qn_dtype_of_name("c128"), "dtype of complex");
+}
+
+void test_kernel(const quern::context &c)
+{
+    quern::builder b("smooth");
+    auto x = b.view<const double>("x", 1);
+    auto y = b.view<double>("y", 1);
+    auto w = b.scalar<double>("w");
+    auto i = b.parallel(b.index(1), x.extent(0) - 1);
+    y(i) = w * x(i) + (x(i - 1) + x(i + 1)) * 0.25;
+    quern::kernel k = b.finish();
+    ok(k.name() == "smooth" && quern::kernel::parse(k.text()).text() == k.text(), "text and back");
+
+    constexpr int n = 1000;
+    quern::view xs = quern::view::make<double>("xs", {n}), ys = quern::view::make<double>("ys", {n});
+    double *px = xs.data<double>(), *py = ys.data<double>();
+    std::iota(px, px + n, 0.5);
+    c.launch(k, xs, ys, 0.5);
+    bool same = true;
+    for (int j = 1; j < n - 1; j++)
+        same = same && py[j] == 0.5 * px[j] + (px[j - 1] + px[j + 1]) * 0.25;
+    ok(same, "a stencil");
+    quern::call call(c, k, xs, ys, 0.5);
+    call.set(2, 0.0);
+    call.run();
+    ok(py[1] == (px[0] + px[2]) * 0.25, "a prepared call with another scalar");
+    refused(QN_ERR_DTYPE, "qn_launch", [&] { c.launch(k, xs, ys, 0.5f); });
+    ok(c.counters().launches > 0, "counters");
+}
+
+void test_control(const quern::context &c)
+{
+    quern::builder b("control");
+    auto x = b.view<const std::int32_t>("x", 2);
+    auto y = b.view<std::int32_t>("y", 1);
+    auto i = b.parallel(x, 0);
+    auto j = b.reduction(x, 1);
+    auto sum = b.reduce(QN_COMBINE_SUM, {j}, [&] { return quern::value(x(i, j)) & 7; });
+    auto big = b.if_else(sum > 10, [&] { return sum * 2; }, [&] { return -sum; });
+    auto tripled = b.fold(b.index(0), b.index(3), big * 0,
+                          [&](quern::value, quern::value carried) { return carried + big; });
+    b.if_(quern::cast<std::int64_t>(sum) != 5, [&] { y(i) = quern::max(tripled, big); });
+    quern::kernel k = b.finish();
+
+    quern::view xs = quern::view::make<std::int32_t>("xs", {20, 7});
+    quern::view ys = quern::view::make<std::int32_t>("ys", {20});
+    bool same = true;
+    for (int r = 0; r < 20; r++)
+        for (int s = 0; s < 7; s++)
+            xs.at<std::int32_t>(r, s) = r * s - 3;
+    c.launch(k, xs, ys);
+    for (int r = 0; r < 20; r++) {
+        int expected = 0;
+        for (int s = 0; s < 7; s++)
+            expected += (r * s - 3) & 7;
+        const int twice = expected > 10 ? expected * 2 : -expected;
+        const int stored = expected == 5 ? 0 : std::max(3 * twice, twice);
+        same = same && ys.at<std::int32_t>(r) == stored;
+    }
+    ok(same, "reduction, branches and a loop");
+}
+
+void test_operators(const quern::context &c)
+{
+    quern::builder b("operators");
+    auto x = b.view<const float>("x", 1);
+    auto y = b.view<float>("y", 1);
+    auto i = b.parallel(x, 0);
+    quern::value v = x(i);
+    auto t = quern::sqrt(quern::abs(v)) + quern::floor(v / 2) - 1.5f;
+    y(i) = quern::select((v < 0) | (v >= 3), quern::fma(t, v, v), quern::op("trunc", t));
+    y(i) += v;
+    quern::kernel k = b.finish();
+    quern::view xs = quern::view::make<float>("xs", {9}), ys = quern::view::make<float>("ys", {9});
+    for (int j = 0; j < 9; j++)
+        xs.at<float>(j) = static_cast<float>(j) - 4.25f;
+    c.launch(k, xs, ys);
+    bool same = true;
+    for (int j = 0; j < 9; j++) {
+        const float a = xs.at<float>(j);
+        const float u = std::sqrt(std::fabs(a)) + std::floor(a / 2) - 1.5f;
+        const float selected = a < 0 || a >= 3 ? std::fma(u, a, a) : std::trunc(u);
+        same = same && ys.at<float>(j) == selected + a;
+    }
+    ok(same, "operators and functions");
+
+    refused(QN_ERR_TYPE, "qn_add", [] {
+        quern::builder wrong("wrong");
+        auto f = wrong.scalar<float>("f");
+        auto n = wrong.scalar<int>("n");
+        auto out = wrong.view<float>("out", 0);
+        out() = f + n;
+        wrong.finish();
+    });
+    refused(QN_ERR_PARSE, "", [] { quern::kernel::parse("kernel {"); });
+}
+
+template <class M> void fill(const M &m)
+{
+    for (int r = 0; r < 2; r++)
+        for (int s = 0; s < 3; s++)
+            m.data_handle()[r * m.stride(0) + s * m.stride(1)] = 10.0f * static_cast<float>(r) +
+                                                                 static_cast<float>(s);
+}
+
+/** There and back through a layout. */
+template <class M> void test_round_trip(const M &m, const char *what)
+{
+    fill(m);
+    quern::view v = quern::from_mdspan(m, what);
+    bool same = v.rank() == 2;
+    for (int r = 0; r < 2; r++)
+        for (int s = 0; s < 3; s++)
+            same = same && v.at<float>(r, s) == 10.0f * static_cast<float>(r) + static_cast<float>(s);
+    const M back = quern::to_mdspan<M>(v);
+    ok(same && back.data_handle() == m.data_handle() && back.extent(0) == 2 && back.extent(1) == 3 &&
+           back.stride(0) == m.stride(0) && back.stride(1) == m.stride(1),
+       what);
+}
+
+void test_mdspan()
+{
+    using namespace tiny;
+    using e = extents<int, dynamic_extent, 3>;
+    using right = mdspan<float, e>;
+    using left = mdspan<float, e, layout_left>;
+    using strided = mdspan<float, e, layout_stride>;
+    float room[40] = {};
+    const e shape(std::array<int, 2>{{2, 3}});
+    test_round_trip(right(room, right::mapping_type(shape)), "layout_right");
+    test_round_trip(left(room, left::mapping_type(shape)), "layout_left");
+    test_round_trip(strided(room, strided::mapping_type(shape, {{2, 7}})), "layout_stride");
+
+    using readable = mdspan<const float, e>;
+    const float constant[6] = {};
+    quern::view v = quern::from_mdspan(readable(constant, readable::mapping_type(shape)));
+    ok(v.get()->traits == QN_READ_ONLY && quern::to_mdspan<readable>(v).data_handle() == constant,
+       "const elements");
+    refused(QN_ERR_READ_ONLY, "read-only", [&] { quern::to_mdspan<right>(v); });
+
+    quern::view w = quern::view::make<float>("w", {2, 3});
+    refused(QN_ERR_UNSUPPORTED, "dimension 0", [&] { quern::to_mdspan<left>(w); });
+    refused(QN_ERR_DTYPE, "f32", [&] { quern::to_mdspan<mdspan<double, e>>(w); });
+    refused(QN_ERR_RANK, "rank 2", [&] { quern::to_mdspan<mdspan<float, extents<int, 2>>>(w); });
+    refused(QN_ERR_EXTENT, "dimension 1", [&] { quern::to_mdspan<mdspan<float, extents<int, 2, 4>>>(w); });
+    qn_layout backwards{};
+    const std::int64_t n[] = {2, 3}, s[] = {3, -1};
+    qn_layout_strided(2, n, s, &backwards, nullptr);
+    quern::view r = quern::view::wrap_with("r", room + 10, backwards);
+    refused(QN_ERR_UNSUPPORTED, "strides below 1", [&] { quern::to_mdspan<strided>(r); });
+    quern::view longer = quern::view::make<float>("l", {200, 3});
+    using narrow = extents<std::int8_t, dynamic_extent, dynamic_extent>;
+    refused(QN_ERR_OVERFLOW, "dimension 0", [&] { quern::to_mdspan<mdspan<float, narrow>>(longer); });
+    using scalar = mdspan<float, extents<int>>;
+    quern::view zero = quern::view::make<float>("z", std::vector<std::int64_t>{});
+    ok(quern::to_mdspan<scalar>(zero).data_handle() == zero.data<float>(), "rank 0");
+}
+
+#if defined(__cpp_lib_mdspan)
+void test_standard()
+{
+    float room[40] = {};
+    using e = std::extents<int, std::dynamic_extent, 3>;
+    using right = std::mdspan<float, e>;
+    using left = std::mdspan<float, e, std::layout_left>;
+    using strided = std::mdspan<float, e, std::layout_stride>;
+    const e shape(2);
+    test_round_trip(right(room, right::mapping_type(shape)), "std::layout_right");
+    test_round_trip(left(room, left::mapping_type(shape)), "std::layout_left");
+    const std::array<int, 2> strides{{2, 7}};
+    test_round_trip(strided(room, strided::mapping_type(shape, strides)), "std::layout_stride");
+    quern::view v = quern::view::make<float>("v", {4, 5, 6});
+    const auto m = quern::to_mdspan<quern::strided_mdspan<float, 3>>(v);
+    ok(m.stride(0) == 30 && m.stride(1) == 6 && m.extent(2) == 6, "strided_mdspan");
+}
+#else
+void test_standard()
+{
+    std::printf("ok %d # SKIP no <mdspan>\n", ++n_tests);
+}
+#endif
+
+void test_c_headers()
+{
+    quern::view v = quern::view::make<float>("v", {2, 3});
+    qn_error e{};
+    qn_dl_managed_versioned *m = nullptr;
+    quern::check(qn_view_to_dlpack_versioned(v.get(), nullptr, nullptr, &m, &e), e);
+    qn_view taken{};
+    quern::check(qn_view_take_dlpack_versioned("taken", m, 0, &taken, &e), e);
+    quern::view back(taken);
+    ok(v.use_count() == 2 && back.data<float>() == v.data<float>(), "DLPack from C++");
+}
+
+} // namespace
+
+int main()
+{
+    std::printf("TAP version 13\n");
+    try {
+        quern::context c;
+        quern::context moved = std::move(c);
+        test_views();
+        test_kernel(moved);
+        test_control(moved);
+        test_operators(moved);
+        test_mdspan();
+        test_standard();
+        test_c_headers();
+    } catch (const std::exception &e) {
+        ok(false, std::string("thrown: ") + e.what());
+    }
+    std::printf("1..%d\n", n_tests);
+    return n_failed != 0;
+}
