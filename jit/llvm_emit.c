@@ -4,7 +4,7 @@
  * compile thread and is kept there, because making one costs a fifth of a small compile. No error of LLVM reaches the
  * host: diagnostics are collected, and fatal errors go to the request (guard).
  */
-#include "jit/llvm.h"
+#include "jit/llvm_parts.h"
 
 #include <llvm-c/Analysis.h>
 #include <llvm-c/ErrorHandling.h>

@@ -17,7 +17,7 @@
 #define QN_JIT_LLVM_LOWER_H
 
 #include "jit/analyse.h"
-#include "jit/llvm.h"
+#include "jit/llvm_parts.h"
 
 #include <llvm-c/Core.h>
 

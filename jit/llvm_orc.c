@@ -5,7 +5,7 @@
  * two mappings, of which a process has 65,530.
  */
 #include "jit/gdb.h"
-#include "jit/llvm.h"
+#include "jit/llvm_parts.h"
 
 #include <llvm-c/Error.h>
 #include <llvm-c/LLJIT.h>

@@ -5,7 +5,7 @@
  * target machines in *thread_state.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "jit/llvm.h"
+#include "jit/llvm_parts.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * llvm.h: what the files of the provider that know LLVM show one another. Everything of one compile belongs to one
+ * llvm_parts.h: what the files of the provider that know LLVM show one another. Everything of one compile belongs to one
  * thread and to one LLVMContext made for it; what is shared between threads is the target initialisation and the one
  * LLJIT of the orc loader, each behind its own lock.
  */
-#ifndef QN_JIT_LLVM_H
-#define QN_JIT_LLVM_H
+#ifndef QN_JIT_LLVM_PARTS_H
+#define QN_JIT_LLVM_PARTS_H
 
 #include "jit/provider.h"
 
