@@ -185,12 +185,22 @@ static LLVMValueRef term_bytes(lower *g, const term *t, int *at)
     return t->scale == 1 ? v : shared_product(g, MEMO_SCALE, v, NULL, t->scale, at);
 }
 
+/** Place of a term in the sum: outermost level first, but what is constant in the whole function (offsets of neighbours
+ *  with dynamic strides) just before the innermost level, so that the terms of the loops between are shared. */
+static int place_of(const term *t, int innermost)
+{
+    return t->level == 0 ? 2 * innermost - 1 : 2 * t->level;
+}
+
 static void sort_terms(address *x)
 {
+    int innermost = 1;
+    for (int n = 0; n < x->n_terms; n++)
+        innermost = x->term[n].level > innermost ? x->term[n].level : innermost;
     for (int n = 1; n < x->n_terms; n++) {
         term t = x->term[n];
         int m = n;
-        for (; m > 0 && x->term[m - 1].level > t.level; m--)
+        for (; m > 0 && place_of(&x->term[m - 1], innermost) > place_of(&t, innermost); m--)
             x->term[m] = x->term[m - 1];
         x->term[m] = t;
     }
