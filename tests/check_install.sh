@@ -10,6 +10,10 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 prefix="$folder/prefix"
 unset QUERN_PROVIDER LD_LIBRARY_PATH
+# A machine with Ninja need not have make.
+if [ -z "${CMAKE_GENERATOR:-}" ] && command -v ninja > /dev/null; then
+    export CMAKE_GENERATOR=Ninja
+fi
 
 # passes WHAT COMMAND...: one test point; shows the output of a failure.
 passes() {
