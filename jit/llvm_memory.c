@@ -94,24 +94,36 @@ void qn__report(lower *g, uint32_t i, int p, const check *c)
     qn__note_fault(g, i, p, bad, QN_ERR_BOUNDS);
 }
 
-/** Whether an instruction stands in a loop of the body: there, lanes that have left compute indices beyond the loop's
- *  range, for which nothing is proved. */
-static bool is_in_loop(const qn_kernel *k, uint32_t i)
+/** Whether a value is wrong in lanes that are not active: it counts in a loop that they have left, or comes from a region
+ *  that was skipped because no lane was active. */
+static bool depends_on_region(const qn_kernel *k, uint32_t value, int depth)
 {
-    for (i = k->inst[i].parent; i; i = k->inst[i].parent)
-        if (k->inst[i].op == QN_I_FOR || k->inst[i].op == QN_I_WHILE)
+    const qn_inst *x = &k->inst[value];
+    if (x->op == QN_I_RESULT || x->op == QN_I_CARRIED || x->op == QN_I_INDEX || depth == 0)
+        return true;
+    for (int n = 0; x->op >= QN_I_CAST && qn__is_pure(x) && n < x->n_args; n++)
+        if (depends_on_region(k, qn__args(k, value)[n], depth - 1))
             return true;
     return false;
 }
 
-/** Lanes for which a vector access is performed: NULL for all. Proved loads ignore the masks of branches: their addresses
- *  are right for every iteration of the domain. */
+/** Whether a load may be performed in lanes that are not active: it is proved, and its indices are right there too. */
+static bool ignores_masks(const lower *g, uint32_t i)
+{
+    enum { MOST_DEPTH_OF_INDEX = 8 };
+    if (g->k->inst[i].op != QN_I_LOAD || !g->f->proved[g->site[i]])
+        return false;
+    for (int r = 0; r < qn__n_indices(g->k, i); r++)
+        if (depends_on_region(g->k, qn__args(g->k, i)[r], MOST_DEPTH_OF_INDEX))
+            return false;
+    return true;
+}
+
+/** Lanes for which a vector access is performed: NULL for all. Proved loads ignore the masks of branches where their
+ *  addresses are right for every iteration of the domain. */
 LLVMValueRef qn__access_mask(lower *g, uint32_t i, int p, const check *c)
 {
-    bool is_load = g->k->inst[i].op == QN_I_LOAD;
-    LLVMValueRef mask = g->mask[p];
-    if (is_load && g->f->proved[g->site[i]] && !is_in_loop(g->k, i))
-        mask = g->tail_mask[p];
+    LLVMValueRef mask = ignores_masks(g, i) ? g->tail_mask[p] : g->mask[p];
     if (c->is_needed)
         mask = qn__mask_and(g, mask, c->is_vector ? c->ok : qn__splat(g, c->ok, g->depth));
     return mask;
@@ -203,7 +215,7 @@ static LLVMValueRef load_scalar(lower *g, uint32_t i, int p, const check *c, int
     LLVMValueRef condition = NULL;
     if (c->is_needed)
         condition = g->mask[p] ? LLVMBuildAnd(g->b, c->ok, qn__any(g, g->mask[p]), "") : c->ok;
-    else if (!g->f->proved[g->site[i]] && g->mask[p])
+    else if (!ignores_masks(g, i) && g->mask[p])
         condition = qn__any(g, g->mask[p]);
     address x;
     *at = g->depth;
@@ -321,7 +333,7 @@ static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
     address x;
     qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
     qn__displace(g, &x);
-    if (x.kind == ADDRESS_UNIFORM && g->f->proved[g->site[i]]) /* stride 0 */
+    if (x.kind == ADDRESS_UNIFORM && (!mask || ignores_masks(g, i))) /* stride 0 */
         return qn__splat(g, to_register(g, dtype, plain_load(g, i, qn__memory_type(g, dtype), x.pointer)), g->depth);
     if (is_small_stride(g, &x, dtype, mask)) {
         v = load_strided(g, &x, t, bytes);
