@@ -34,24 +34,14 @@ static void affine_constant(qn_affine *out, int64_t c)
     out->constant = c;
 }
 
-static int64_t wrap_mul(int64_t x, int64_t y)
-{
-    return (int64_t)((uint64_t)x * (uint64_t)y);
-}
-
-static int64_t wrap_add(int64_t x, int64_t y)
-{
-    return (int64_t)((uint64_t)x + (uint64_t)y);
-}
-
 static void affine_scale(qn_affine *out, const qn_affine *x, int64_t by)
 {
     *out = *x;
-    out->constant = wrap_mul(x->constant, by);
+    out->constant = qn__wrap_mul(x->constant, by);
     for (int d = 0; d < QN_MAX_RANK; d++)
-        out->coef[d] = wrap_mul(x->coef[d], by);
+        out->coef[d] = qn__wrap_mul(x->coef[d], by);
     for (int s = 0; s < 2; s++) {
-        out->sym_coef[s] = wrap_mul(x->sym_coef[s], by);
+        out->sym_coef[s] = qn__wrap_mul(x->sym_coef[s], by);
         if (out->sym_coef[s] == 0)
             out->sym[s] = 0;
     }
@@ -62,7 +52,7 @@ static bool affine_add_symbol(qn_affine *x, uint32_t sym, int64_t coef)
 {
     for (int s = 0; s < 2; s++)
         if (x->sym[s] == sym) {
-            x->sym_coef[s] = wrap_add(x->sym_coef[s], coef);
+            x->sym_coef[s] = qn__wrap_add(x->sym_coef[s], coef);
             if (x->sym_coef[s] == 0)
                 x->sym[s] = 0;
             return true;
@@ -80,9 +70,9 @@ static bool affine_add(qn_affine *out, const qn_affine *x, const qn_affine *y, i
 {
     qn_affine z, r = *x;
     affine_scale(&z, y, scale_y);
-    r.constant = wrap_add(r.constant, z.constant);
+    r.constant = qn__wrap_add(r.constant, z.constant);
     for (int d = 0; d < QN_MAX_RANK; d++)
-        r.coef[d] = wrap_add(r.coef[d], z.coef[d]);
+        r.coef[d] = qn__wrap_add(r.coef[d], z.coef[d]);
     for (int s = 0; s < 2; s++)
         if (z.sym[s] && !affine_add_symbol(&r, z.sym[s], z.sym_coef[s]))
             return false;
@@ -202,7 +192,7 @@ static void join(pass *p, uint32_t i, uint32_t from)
     raise_to(p, i, v->shape == QN_UNIFORM ? QN_UNIFORM : QN_VARYING, v->depends_jam, v->deps);
 }
 
-static uint32_t last_of_region(uint32_t begin, uint32_t end, const qn_kernel *k)
+uint32_t qn__last_of_region(const qn_kernel *k, uint32_t begin, uint32_t end)
 {
     uint32_t last = begin;
     for (uint32_t i = begin; i < end; i = k->inst[i].region[2])
@@ -216,7 +206,7 @@ bool qn__loop_is_divergent(const qn_kernel *k, const qn_analysis *a, uint32_t i)
     const uint32_t *arg = qn__args(k, i);
     if (x->op == QN_I_FOR)
         return qn__is_divergent(a, arg[0]) || qn__is_divergent(a, arg[1]);
-    uint32_t yield = last_of_region(x->region[0], x->region[1], k);
+    uint32_t yield = qn__last_of_region(k, x->region[0], x->region[1]);
     return qn__is_divergent(a, arg[0]) || qn__is_divergent(a, qn__args(k, yield)[0]);
 }
 
@@ -225,8 +215,8 @@ static void visit_if_result(pass *p, uint32_t i, uint32_t owner, uint32_t n)
     const qn_kernel *k = p->k;
     const qn_inst *x = &k->inst[owner];
     uint32_t condition = qn__args(k, owner)[0];
-    uint32_t then = last_of_region(x->region[0], x->region[1], k);
-    uint32_t other = last_of_region(x->region[1], x->region[2], k);
+    uint32_t then = qn__last_of_region(k, x->region[0], x->region[1]);
+    uint32_t other = qn__last_of_region(k, x->region[1], x->region[2]);
     join(p, i, qn__args(k, then)[n]);
     join(p, i, qn__args(k, other)[n]);
     join(p, i, condition);
@@ -238,7 +228,7 @@ static void visit_loop_value(pass *p, uint32_t i, uint32_t owner, uint32_t n)
     const qn_inst *x = &k->inst[owner];
     const uint32_t *arg = qn__args(k, owner);
     uint32_t first = x->op == QN_I_FOR ? x->region[0] : x->region[1];
-    uint32_t next = last_of_region(first, x->region[2], k);
+    uint32_t next = qn__last_of_region(k, first, x->region[2]);
     join(p, i, arg[(x->op == QN_I_FOR ? 2 : 1) + n]);
     join(p, i, qn__args(k, next)[n]);
     if (qn__loop_is_divergent(k, p->a, owner)) {
@@ -309,7 +299,7 @@ static void visit(pass *p, uint32_t i)
         break;
     }
     case QN_I_REDUCE: {
-        uint32_t yield = last_of_region(x->region[0], x->region[2], p->k);
+        uint32_t yield = qn__last_of_region(p->k, x->region[0], x->region[2]);
         const qn_value_info *y = &p->a->value[qn__args(p->k, yield)[0]];
         /* Lanes of a reduction dimension end in one uniform value. */
         bool over_lanes = false;
@@ -374,7 +364,7 @@ bool qn__access_stride(const qn_kernel *k, const qn_facts *f, const qn_analysis 
         const qn_digit_fact *digit = &f->digit[param->dim[r].first_digit];
         if (param->dim[r].n_digits != 1 || digit->stride.kind != QN_FACT_EXACT)
             return false;
-        sum = wrap_add(sum, wrap_mul(x->coef[d], digit->stride.value));
+        sum = qn__wrap_add(sum, qn__wrap_mul(x->coef[d], digit->stride.value));
     }
     *stride = sum;
     return true;
@@ -386,4 +376,12 @@ bool qn__region_has_memory(const qn_kernel *k, uint32_t begin, uint32_t end)
         if (!qn__is_pure(&k->inst[i]) && k->inst[i].op != QN_I_YIELD)
             return true;
     return false;
+}
+
+uint32_t qn__enclosing_reduce(const qn_kernel *k, uint32_t i)
+{
+    for (i = k->inst[i].parent; i; i = k->inst[i].parent)
+        if (k->inst[i].op == QN_I_REDUCE)
+            return i;
+    return 0;
 }

@@ -46,6 +46,20 @@ static inline bool qn__is_divergent(const qn_analysis *a, uint32_t value)
 {
     return a->value[value].shape != QN_UNIFORM || a->value[value].depends_jam;
 }
+/** Wrapping i64 arithmetic of addresses. */
+static inline int64_t qn__wrap_mul(int64_t x, int64_t y)
+{
+    return (int64_t)((uint64_t)x * (uint64_t)y);
+}
+static inline int64_t qn__wrap_add(int64_t x, int64_t y)
+{
+    return (int64_t)((uint64_t)x + (uint64_t)y);
+}
+
+/** The reduce an instruction stands in, 0 if none. */
+uint32_t qn__enclosing_reduce(const qn_kernel *k, uint32_t i);
+/** The last instruction of a region that is not empty: its yield. */
+uint32_t qn__last_of_region(const qn_kernel *k, uint32_t begin, uint32_t end);
 /** Whether a region stores, loads, loops or branches: worth a real branch around it. */
 bool qn__region_has_memory(const qn_kernel *k, uint32_t begin, uint32_t end);
 /** Whether the loop (for or while) at i runs a different number of trips in different lanes. */

@@ -8,16 +8,6 @@
 
 #include <string.h>
 
-static int64_t wrap_mul(int64_t x, int64_t y)
-{
-    return (int64_t)((uint64_t)x * (uint64_t)y);
-}
-
-static int64_t wrap_add(int64_t x, int64_t y)
-{
-    return (int64_t)((uint64_t)x + (uint64_t)y);
-}
-
 /* ---------------------------------------------------------------- terms of an address */
 
 static void add_term(lower *g, address *x, LLVMValueRef value, int at, int64_t scale, LLVMValueRef stride)
@@ -26,12 +16,12 @@ static void add_term(lower *g, address *x, LLVMValueRef value, int at, int64_t s
     if (scale == 0)
         return;
     if (!stride && qn__is_const(value, &known)) {
-        x->constant = wrap_add(x->constant, wrap_mul(known, scale));
+        x->constant = qn__wrap_add(x->constant, qn__wrap_mul(known, scale));
         return;
     }
     for (int n = 0; n < x->n_terms; n++)
         if (x->term[n].value == value && x->term[n].stride == stride) {
-            x->term[n].scale = wrap_add(x->term[n].scale, scale);
+            x->term[n].scale = qn__wrap_add(x->term[n].scale, scale);
             return;
         }
     if (x->n_terms == MOST_TERMS) {
@@ -61,18 +51,18 @@ static void add_affine(lower *g, address *x, uint32_t value, int p, int64_t scal
         if (!f->coef[d])
             continue;
         bool is_lane = d == g->p->lane_dim;
-        constant = wrap_add(constant, wrap_mul(f->coef[d], is_lane ? ahead_u : d == g->p->jam_dim ? ahead_j : 0));
-        add_term(g, x, g->iv[d], g->iv_level[d], wrap_mul(f->coef[d], scale), stride);
+        constant = qn__wrap_add(constant, qn__wrap_mul(f->coef[d], is_lane ? ahead_u : d == g->p->jam_dim ? ahead_j : 0));
+        add_term(g, x, g->iv[d], g->iv_level[d], qn__wrap_mul(f->coef[d], scale), stride);
         if (is_lane && g->width > 1 && stride)
-            add_lanes(g, x, qn__lanes(g, g->i64, wrap_mul(f->coef[d], scale)), 1, stride);
+            add_lanes(g, x, qn__lanes(g, g->i64, qn__wrap_mul(f->coef[d], scale)), 1, stride);
         else if (is_lane && g->width > 1)
-            x->lane_bytes = wrap_add(x->lane_bytes, wrap_mul(f->coef[d], scale));
+            x->lane_bytes = qn__wrap_add(x->lane_bytes, qn__wrap_mul(f->coef[d], scale));
     }
     for (int s = 0; s < 2; s++) {
         uint32_t sym = f->sym[s];
         if (!sym)
             continue;
-        int64_t by = wrap_mul(f->sym_coef[s], scale);
+        int64_t by = qn__wrap_mul(f->sym_coef[s], scale);
         if (g->width > 1 && g->a.value[sym].shape != QN_UNIFORM)
             add_lanes(g, x, qn__vector(g, sym, p), by, stride);
         else
@@ -117,7 +107,7 @@ static void add_digits(lower *g, address *x, LLVMValueRef rest, int at, bool vec
     for (int n = 0; n < dim->n_digits; n++) {
         const qn_digit_fact *digit = &g->f->digit[dim->first_digit + n];
         bool exact = digit->stride.kind == QN_FACT_EXACT;
-        int64_t scale = exact ? wrap_mul(digit->stride.value, bytes) : bytes;
+        int64_t scale = exact ? qn__wrap_mul(digit->stride.value, bytes) : bytes;
         LLVMValueRef stride = exact ? NULL : qn__fact(g, &digit->stride), part = rest;
         if (n + 1 < dim->n_digits) {
             LLVMValueRef extent = qn__fact(g, &digit->extent);
@@ -145,12 +135,12 @@ static void add_dimension(lower *g, address *x, uint32_t value, int p, const qn_
     }
     const qn_digit_fact *digit = &g->f->digit[dim->first_digit];
     bool exact = digit->stride.kind == QN_FACT_EXACT;
-    int64_t scale = exact ? wrap_mul(digit->stride.value, bytes) : bytes;
+    int64_t scale = exact ? qn__wrap_mul(digit->stride.value, bytes) : bytes;
     LLVMValueRef stride = exact ? NULL : qn__fact(g, &digit->stride);
     if (scale == 0)
         return;
     add_affine(g, x, value, p, scale, stride);
-    add_term(g, x, qn__fact(g, &dim->lower), 0, wrap_mul(scale, -1), stride);
+    add_term(g, x, qn__fact(g, &dim->lower), 0, qn__wrap_mul(scale, -1), stride);
 }
 
 /* ---------------------------------------------------------------- building an address */
@@ -225,7 +215,7 @@ static void finish_address(lower *g, address *x, const qn_param_fact *param, int
     } else {
         x->kind = x->lane_bytes == 0 ? ADDRESS_UNIFORM : x->lane_bytes == bytes ? ADDRESS_UNIT : ADDRESS_REVERSED;
         if (x->kind == ADDRESS_REVERSED)
-            x->constant = wrap_add(x->constant, -(int64_t)(g->width - 1) * bytes);
+            x->constant = qn__wrap_add(x->constant, -(int64_t)(g->width - 1) * bytes);
     }
 }
 

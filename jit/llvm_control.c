@@ -8,14 +8,6 @@
 
 #include <string.h>
 
-uint32_t qn__last_of_region(const qn_kernel *k, uint32_t begin, uint32_t end)
-{
-    uint32_t last = begin;
-    for (uint32_t i = begin; i < end; i = k->inst[i].region[2])
-        last = i;
-    return last;
-}
-
 /* ---------------------------------------------------------------- counted loops of LLVM */
 
 /** The same value behind an empty piece of assembly. It costs no instruction, but the code generator's loop strength

@@ -86,14 +86,6 @@ static LLVMValueRef point_number(lower *g, uint32_t r, int p, LLVMValueRef lane)
     return LLVMBuildOr(g->b, sum, qn__const_i64(g, (int64_t)r << 48), "");
 }
 
-static uint32_t enclosing_reduce(const qn_kernel *k, uint32_t i)
-{
-    for (i = k->inst[i].parent; i; i = k->inst[i].parent)
-        if (k->inst[i].op == QN_I_REDUCE)
-            return i;
-    return 0;
-}
-
 /** Scalar of an index operand at a lane. */
 static LLVMValueRef at_lane(lower *g, uint32_t value, int p, LLVMValueRef lane)
 {
@@ -154,7 +146,7 @@ void qn__note_fault(lower *g, uint32_t i, int p, LLVMValueRef bad, int status)
     mark_unlikely(g, LLVMBuildCondBr(g->b, qn__any(g, bad), cold, go_on));
     qn__level_open(g, true, false, false);
     LLVMPositionBuilderAtEnd(g->b, cold);
-    uint32_t r = status == QN_ERR_BOUNDS ? enclosing_reduce(g->k, i) : 0;
+    uint32_t r = status == QN_ERR_BOUNDS ? qn__enclosing_reduce(g->k, i) : 0;
     LLVMValueRef lane = first_lane(g, bad), iteration = iteration_number(g, p, lane);
     LLVMValueRef point = point_number(g, r, p, lane);
     LLVMBuildCondBr(g->b, is_earlier(g, iteration, point, r), record, go_on);

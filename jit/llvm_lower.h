@@ -208,7 +208,6 @@ void qn__note_fault(lower *g, uint32_t i, int p, LLVMValueRef bad, int status);
 
 /* ---- llvm_control.c */
 void qn__lower_region(lower *g, uint32_t begin, uint32_t end);
-uint32_t qn__last_of_region(const qn_kernel *k, uint32_t begin, uint32_t end);
 
 /** A loop over start, start + step, ... while != end ((end - start) a multiple of step), with carried values. */
 typedef struct loop {

@@ -45,15 +45,6 @@ static int64_t trips(const qn_facts *f, int d)
     return f->end[d].value - f->begin[d].value;
 }
 
-/** The reduce an instruction stands in, 0 if none. */
-static uint32_t enclosing_reduce(const qn_kernel *k, uint32_t i)
-{
-    for (i = k->inst[i].parent; i; i = k->inst[i].parent)
-        if (k->inst[i].op == QN_I_REDUCE)
-            return i;
-    return 0;
-}
-
 static bool is_in_branch_or_loop(const qn_kernel *k, uint32_t i)
 {
     for (i = k->inst[i].parent; i; i = k->inst[i].parent)
@@ -103,11 +94,11 @@ static bool reduction_is_applicable(const planner *s, int d)
     }
     if (s->f->isa < QN_ISA_V4) /* the last step is masked */
         for (uint32_t n = 0; n < k->n_accesses; n++)
-            if (enclosing_reduce(k, k->access[n].inst) &&
+            if (qn__enclosing_reduce(k, k->access[n].inst) &&
                 qn_dtype_bytes(k->param[k->inst[k->access[n].inst].imm].dtype) <= 2)
                 return false;
     for (uint32_t i = k->body; i < k->n_insts; i++) /* no nested reduces, loops or branches inside: keep it simple */
-        if (k->inst[i].region[2] != i + 1 && enclosing_reduce(k, i))
+        if (k->inst[i].region[2] != i + 1 && qn__enclosing_reduce(k, i))
             return false;
     return is_used;
 }
@@ -168,7 +159,7 @@ static double lane_cost(const planner *s, int d)
     bool over_reduction = kind_of(s->k, d) == QN_DIM_REDUCTION;
     for (uint32_t n = 0; n < s->k->n_accesses; n++) {
         uint32_t i = s->k->access[n].inst;
-        bool inside = enclosing_reduce(s->k, i) != 0;
+        bool inside = qn__enclosing_reduce(s->k, i) != 0;
         double times = inside ? 16 : 1;
         sum += times * (over_reduction && !inside ? COST_UNIT : access_cost(s, i, d));
     }

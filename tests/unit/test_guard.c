@@ -16,7 +16,6 @@ enum { MOST_VIEWS = 3 };
 
 /** A kernel and its views: dtype and extents, where N is the case's size, and other numbers stand for themselves. */
 #define N (-1)
-#define N_AND_1 (-2)
 typedef struct guarded_kernel {
     const char *name, *text;
     int n_views;
@@ -159,7 +158,7 @@ static bool make_view(run *r, int v)
     qn_layout l;
     for (int d = 0; d < r->g->view[v].rank; d++) {
         int e = r->g->view[v].extent[d];
-        extents[d] = e == N ? r->size : e == N_AND_1 ? r->size + 1 : e;
+        extents[d] = e == N ? r->size : e;
     }
     qn_status status = r->is_left ? qn_layout_left(r->g->view[v].rank, extents, &l, NULL)
                                   : qn_layout_right(r->g->view[v].rank, extents, &l, NULL);
