@@ -443,8 +443,19 @@ enum {
     QN_SPECIALIZE_EXACT = 1,  /**< extents, strides and lower bounds */
     QN_SPECIALIZE_DYNAMIC = 2 /**< none of them, but strides from -4 to 4 */
 };
-/** Instruction sets. AUTO is the best the machine has. */
-enum { QN_ISA_AUTO = 0, QN_ISA_V3 = 3, QN_ISA_V4 = 4 };
+/** Instruction sets: AUTO is the best the machine has, V3 and V4 are x86-64-v3 and -v4, the others PTX for NVIDIA GPUs
+ *  of compute capability 7.0, 7.5, ... and newer. */
+enum {
+    QN_ISA_AUTO = 0,
+    QN_ISA_V3 = 3,
+    QN_ISA_V4 = 4,
+    QN_ISA_SM70 = 70,
+    QN_ISA_SM75 = 75,
+    QN_ISA_SM80 = 80,
+    QN_ISA_SM86 = 86,
+    QN_ISA_SM89 = 89,
+    QN_ISA_SM90 = 90
+};
 /** Loaders of code. */
 enum { QN_LOADER_AUTO = 0, QN_LOADER_ARENA = 1, QN_LOADER_ORC = 2 };
 

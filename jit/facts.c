@@ -9,7 +9,7 @@
  * dynamic; a scalar has one slot unless it is constant. The extent of the last digit of a dimension
  * is never read and has no slot.
  */
-#include "jit/jit.h"
+#include "jit/facts.h"
 
 #include <string.h>
 
@@ -205,6 +205,8 @@ qn_status qn__facts_collect(const qn_kernel *k, const qn_arg *args, const qn_dom
         qn__facts_release(&f);
         return qn__fail(err, QN_ERR_MEMORY, "qn__facts_collect: kernel \"%s\": no memory", k->name);
     }
+    if (qn__target_of(isa) == QN_TARGET_NVPTX)
+        qn__facts_gpu(k, args, &f);
     *out = f;
     return QN_OK;
 }

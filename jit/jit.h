@@ -2,7 +2,7 @@
 /*
  * jit.h: from a kernel and facts about its arguments to machine code, as bytes. jit/ neither caches nor launches.
  *
- * facts.c, key.c   in libquern: what is known about arguments, as a canonical byte string (the key)
+ * facts*.c, key.c  in libquern: what is known about arguments, as a canonical byte string (the key)
  * plan.c           in the provider: how the domain is walked; data in, data out, no LLVM
  * analyse.c        in the provider: shapes of values (uniform, linear, varying) and affine addresses, no LLVM
  * llvm_*.c         in the provider: lowering and emission; the only files that include LLVM headers
@@ -14,7 +14,20 @@
 
 #include "ir/ir.h"
 
-/* ---------------------------------------------------------------- facts (jit/facts.c) */
+/* ---------------------------------------------------------------- targets */
+
+/** What code is generated for. An `isa` from QN_ISA_SM70 on is the compute capability of a GPU, times 10. */
+enum { QN_TARGET_X86 = 0, QN_TARGET_NVPTX = 1 };
+static inline int qn__target_of(int isa)
+{
+    return isa >= QN_ISA_SM70 ? QN_TARGET_NVPTX : QN_TARGET_X86;
+}
+/** The largest instruction set we generate for that a GPU of this compute capability (times 10) runs; 0 if none. */
+int qn__isa_of_gpu(int capability);
+/** The lowest PTX ISA version (times 10) that has an instruction set; 0 for x86 and unknown ones. */
+int qn__ptx_of_isa(int isa);
+
+/* ---------------------------------------------------------------- facts (jit/facts.c, facts_gpu.c) */
 
 /** A number that the code may rely on (exact) or must read from the argument block (dynamic). */
 enum { QN_FACT_EXACT = 0, QN_FACT_DYNAMIC = 1 };
@@ -40,6 +53,10 @@ typedef struct qn_param_fact {
     int32_t is_view;
     int32_t is_constant; /* scalar: `bits` is exact */
     uint64_t bits;
+    /* Collected for NVPTX only, else 0. Whatever remembers code by a description of its arguments must hold them too. */
+    int32_t is_constant_memory; /* view: no element of it is written by the launch */
+    int32_t align;              /* view: the data is a multiple of 1 << align bytes, at most 16 */
+    int32_t is_small;           /* view: the byte offset of every element from the data fits in 32 signed bits */
     qn_dim_fact dim[QN_MAX_RANK];
 } qn_param_fact;
 
@@ -47,7 +64,8 @@ typedef struct qn_param_fact {
 typedef struct qn_facts {
     int32_t n_params, n_dims, n_slots, n_digits;
     uint32_t n_accesses;
-    int32_t isa;        /* QN_ISA_V3 or QN_ISA_V4 */
+    int32_t isa;        /* QN_ISA_V3, ...; decides the target */
+    int32_t ptx;        /* NVPTX: PTX ISA version times 10 */
     int32_t checks;     /* QN_CHECKS_... */
     int32_t is_ordered; /* overlap: scalar code in iteration order */
     int32_t cache_class; /* log2 of the last-level cache in bytes */
@@ -114,6 +132,52 @@ void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out);
  */
 typedef void (*qn_entry)(const int64_t *slots, const int64_t *range, qn_fault *fault);
 
+/*
+ * Code for NVPTX is PTX text (zero-terminated, the zero counted) with one kernel for each step: QN_GPU_ENTRY, then
+ * QN_GPU_ENTRY "_2". A launch runs the steps in order on one stream. Each kernel has one parameter, an array by value of
+ * n_words 64-bit words (CUDA: void *params[1] = {words}), the same for all steps:
+ *
+ *   [0, n_slots)            the argument block (qn__facts_fill)
+ *   2 for each sequential   begin and end; the host launches all steps once for every index of the sequential dimensions,
+ *     dimension               in order: [i, i + 1)
+ *   1                       device address of the qn_gpu_fault, which the host cleared before the first launch
+ *   1                       device address of the scratch memory, aligned to 16 bytes; 0 if it needs none
+ *
+ * With words_in_memory the words are too many for a parameter: it is then one 64-bit device address of them.
+ * Any grid of one dimension is correct: blocks take units of work blockIdx.x, blockIdx.x + gridDim.x, ... The number of
+ * units is qn__gpu_units; 0: nothing to launch.
+ */
+#define QN_GPU_ENTRY "qn_kernel"
+enum { QN_GPU_STEPS = 2 };
+
+/** One kernel of a module of PTX. */
+typedef struct qn_gpu_step {
+    int32_t threads[3];   /* of a block */
+    int32_t shared_bytes; /* dynamic shared memory of a block */
+    int64_t points;       /* points of the reduction dimensions (all of them as one) that one unit takes; 0: all */
+    int64_t tile[QN_MAX_RANK]; /* iterations of each parallel dimension that one unit takes; 0: all of them */
+} qn_gpu_step;
+
+/** What a launch must know of PTX. */
+typedef struct qn_gpu_info {
+    int32_t n_steps; /* 0: the code is not PTX */
+    int32_t n_words;
+    int32_t words_in_memory;
+    int32_t reserved;
+    int64_t scratch_per_unit; /* bytes of scratch for each unit of the first step; contents need not be kept */
+    qn_gpu_step step[QN_GPU_STEPS];
+} qn_gpu_info;
+
+/** Units of work of a step over a domain. */
+int64_t qn__gpu_units(const qn_gpu_step *s, const qn_kernel *k, const qn_domain *domain);
+
+/** The fault record of a launch in device memory. Cleared: qn__fault_clear and lock = 0. It is complete when the kernel
+ *  has ended. As on the host, the first failure in iteration order stands in it. */
+typedef struct qn_gpu_fault {
+    qn_fault fault;
+    uint64_t lock; /* held by the thread that writes the record */
+} qn_gpu_fault;
+
 /** What a launch must know of a blob; kept with it. */
 typedef struct qn_blob_info {
     int32_t split_dim;    /* -1: one chunk */
@@ -121,6 +185,7 @@ typedef struct qn_blob_info {
     int64_t granule;
     uint32_t entry;       /* offset of the entry in the code */
     uint32_t align;       /* of the code, a power of two <= 4096 */
+    qn_gpu_info gpu;      /* NVPTX only, where split_dim is -1 */
 } qn_blob_info;
 
 /** ELF object -> blob (jit/elf.c). Sections .text and .rodata*, relocations PC32, PLT32, PC64 between them only; anything

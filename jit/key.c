@@ -172,6 +172,11 @@ static void code_view(codec *c, qn_facts *f, qn_param_fact *param)
     code_i32(c, &n_dims, 0, QN_MAX_RANK, "number of dimensions");
     if (!c->out)
         param->slot = c->next_slot++;
+    if (f->ptx) {
+        code_i32(c, &param->is_constant_memory, 0, 1, "is_constant_memory");
+        code_i32(c, &param->align, 0, 4, "align");
+        code_i32(c, &param->is_small, 0, 1, "is_small");
+    }
     for (int d = 0; d < n_dims; d++) {
         qn_dim_fact *dim = &param->dim[d];
         code_fact(c, &dim->lower, true, "lower bound");
@@ -208,7 +213,10 @@ static void code_counts(codec *c, qn_facts *f)
     code_i32(c, &f->n_slots, 0, INT32_MAX, "n_slots");
     code_i32(c, &f->n_digits, 0, MAX_FACT_DIGITS, "n_digits");
     code_i32(c, &n_accesses, 0, QN_MAX_OPS, "n_accesses");
-    code_i32(c, &f->isa, QN_ISA_V3, QN_ISA_V4, "isa");
+    code_i32(c, &f->isa, QN_ISA_V3, QN_ISA_SM90, "isa");
+    code_i32(c, &f->ptx, 0, 99, "ptx");
+    if ((qn__target_of(f->isa) == QN_TARGET_NVPTX) != (f->ptx != 0))
+        refuse(c, "ptx");
     code_i32(c, &f->checks, QN_CHECKS_REPORT, QN_CHECKS_NONE, "checks");
     code_i32(c, &f->is_ordered, 0, 1, "is_ordered");
     code_i32(c, &f->cache_class, 0, 62, "cache_class");
@@ -316,7 +324,12 @@ static void print_param(qn_text *out, const qn_facts *f, int p, const char *name
             qn__text_add(out, "slot %" PRId32 "\n", param->slot);
         return;
     }
-    qn__text_add(out, "view %s: data slot %" PRId32 "\n", name, param->slot);
+    qn__text_add(out, "view %s: data slot %" PRId32, name, param->slot);
+    if (f->ptx)
+        qn__text_add(out, ", multiple of %d bytes%s%s", 1 << param->align,
+                     param->is_constant_memory ? ", nothing in it is written" : "",
+                     param->is_small ? ", 31-bit offsets" : "");
+    qn__text_add(out, "\n");
     for (int d = 0; d < rank; d++)
         print_dim(out, f, &param->dim[d], d);
 }
@@ -342,10 +355,14 @@ static void print_plan(qn_text *out, const qn_plan_options *plan)
 void qn__key_print(const qn_facts *f, const qn_kernel *k, qn_text *out)
 {
     static const char *const checks[] = {"report", "clamp", "none"};
+    if (f->ptx)
+        qn__text_add(out, "target: sm_%" PRId32 ", PTX %" PRId32 ".%" PRId32 "\n", f->isa, f->ptx / 10, f->ptx % 10);
+    else
+        qn__text_add(out, "isa: v%" PRId32 "\n", f->isa);
     qn__text_add(out,
-                 "isa: v%" PRId32 "\nchecks: %s\nordered: %s\ncache: 2^%" PRId32
+                 "checks: %s\nordered: %s\ncache: 2^%" PRId32
                  " bytes\nslots: %" PRId32 "\n",
-                 f->isa, checks[f->checks], f->is_ordered ? "yes" : "no", f->cache_class,
+                 checks[f->checks], f->is_ordered ? "yes" : "no", f->cache_class,
                  f->n_slots);
     print_plan(out, &f->plan);
     for (int d = 0; d < f->n_dims; d++) {

@@ -197,6 +197,40 @@ static void test_every_field_counts(const setup *s)
     qn__text_release(&key);
 }
 
+/* What only NVPTX has. */
+static void test_gpu(const setup *s)
+{
+    const qn_policy exact = {0};
+    qn_facts f, back = {0};
+    qn_text key = {0}, text = {0};
+    tap_ok(qn__facts_collect(s->k, s->args, &s->domain, s->proved, NULL, &exact, QN_ISA_SM80, false, &f, NULL) == QN_OK,
+           "facts for a GPU");
+    tap_is_int(f.ptx, 70, "sm_80 takes PTX 7.0");
+    tap_ok(f.param[0].is_small && f.param[0].is_constant_memory != s->k->param[0].is_written,
+           "a small view; constant memory is what is not written");
+    qn__key_encode(&f, &key);
+    tap_ok(qn__key_decode(key.data, key.n, &back, NULL) == QN_OK && is_same_key(&back, &key), "the key is read back");
+    qn__key_print(&back, s->k, &text);
+    tap_contains(text.data, "target: sm_80, PTX 7.0", "and printed");
+    back.param[0].align ^= 1;
+    tap_ok(!is_same_key(&back, &key), "the alignment changes the key");
+    back.param[0].align ^= 1;
+    back.param[0].is_small ^= 1;
+    tap_ok(!is_same_key(&back, &key), "so does the size");
+    back.param[0].is_small ^= 1;
+    back.param[0].is_constant_memory ^= 1;
+    tap_ok(!is_same_key(&back, &key), "and whether memory is constant");
+    tap_is_int(qn__isa_of_gpu(120), QN_ISA_SM90, "newer GPUs take the newest");
+    tap_is_int(qn__isa_of_gpu(60), 0, "older ones none");
+    qn_gpu_step step = {.tile = {4, 0}};
+    int64_t rows = s->domain.end[0] - s->domain.begin[0];
+    tap_is_int(qn__gpu_units(&step, s->k, &s->domain), (rows + 3) / 4, "units are tiles, rounded up");
+    qn__text_release(&key);
+    qn__text_release(&text);
+    qn__facts_release(&f);
+    qn__facts_release(&back);
+}
+
 static void test_malformed(const setup *s)
 {
     const qn_policy dynamic = {.all_dynamic = true};
@@ -243,6 +277,7 @@ int main(void)
     test_round_trip(&s, &exact, "exact");
     test_round_trip(&s, &dynamic, "dynamic");
     test_every_field_counts(&s);
+    test_gpu(&s);
     test_malformed(&s);
     qn_kernel_release(s.k);
     return tap_done();

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * facts.h: private to facts*.c.
+ */
+#ifndef QN_JIT_FACTS_H
+#define QN_JIT_FACTS_H
+
+#include "jit/jit.h"
+
+/** The facts that only NVPTX has. */
+void qn__facts_gpu(const qn_kernel *k, const qn_arg *args, qn_facts *f);
+
+#endif

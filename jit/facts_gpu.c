@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * facts_gpu.c: what is specific to NVPTX before any code is generated: which instruction sets there are, the facts about
+ * views that only PTX uses, and how much work a launch has. Knows neither LLVM nor CUDA.
+ */
+#include "jit/facts.h"
+
+#include <limits.h>
+
+/* ---------------------------------------------------------------- instruction sets */
+
+/** Lowest PTX ISA version (times 10) of each. */
+static const struct {
+    int isa, ptx;
+} isas[] = {{QN_ISA_SM70, 63}, {QN_ISA_SM75, 63}, {QN_ISA_SM80, 70},
+            {QN_ISA_SM86, 71}, {QN_ISA_SM89, 78}, {QN_ISA_SM90, 78}};
+enum { N_ISAS = sizeof isas / sizeof isas[0] };
+
+int qn__isa_of_gpu(int capability)
+{
+    int best = 0;
+    for (int i = 0; i < N_ISAS; i++)
+        if (isas[i].isa <= capability)
+            best = isas[i].isa;
+    return best;
+}
+
+int qn__ptx_of_isa(int isa)
+{
+    for (int i = 0; i < N_ISAS; i++)
+        if (isas[i].isa == isa)
+            return isas[i].ptx;
+    return 0;
+}
+
+/* ---------------------------------------------------------------- views */
+
+/** Whether no element of view p is written through any argument. */
+static bool is_constant_memory(const qn_kernel *k, const qn_arg *args, int p)
+{
+    for (int q = 0; q < k->n_params; q++)
+        if (k->param[q].rank >= 0 && k->param[q].is_written &&
+            (q == p || qn__view_relation(args[p].view, args[q].view) != QN_DISJOINT))
+            return false;
+    return true;
+}
+
+static int32_t alignment(const void *data)
+{
+    int32_t align = 0;
+    while (align < 4 && ((uintptr_t)data >> align & 1) == 0)
+        align++;
+    return align;
+}
+
+/** Whether every element is at an offset from the data that 32 signed bits hold. Sums and products on the way may wrap. */
+static bool is_small(const qn_view *v)
+{
+    int64_t low = 0, high = -1, bytes = qn_dtype_bytes(v->dtype);
+    if (qn_layout_range(&v->layout, &low, &high, NULL) != QN_OK)
+        return false;
+    return high < low || (low >= INT32_MIN / bytes && high <= INT32_MAX / bytes);
+}
+
+void qn__facts_gpu(const qn_kernel *k, const qn_arg *args, qn_facts *f)
+{
+    f->ptx = qn__ptx_of_isa(f->isa);
+    for (int p = 0; p < k->n_params; p++) {
+        if (k->param[p].rank < 0)
+            continue;
+        f->param[p].is_constant_memory = is_constant_memory(k, args, p);
+        f->param[p].align = alignment(args[p].view->data);
+        f->param[p].is_small = is_small(args[p].view);
+    }
+}
+
+/* ---------------------------------------------------------------- work */
+
+static int64_t divide_up(int64_t n, int64_t by)
+{
+    return n / by + (n % by != 0);
+}
+
+int64_t qn__gpu_units(const qn_gpu_step *s, const qn_kernel *k, const qn_domain *domain)
+{
+    int64_t n = 1, points = 1;
+    for (int d = 0; d < k->n_dims; d++) {
+        int64_t extent = domain->end[d] - domain->begin[d];
+        bool is_reduction = k->inst[k->dim[d]].sub == QN_DIM_REDUCTION;
+        if (!is_reduction && extent <= 0)
+            return 0;
+        if (is_reduction)
+            points *= extent;
+        else if (s->tile[d])
+            n *= divide_up(extent, s->tile[d]);
+    }
+    if (s->points)
+        n *= points > 0 ? divide_up(points, s->points) : 1;
+    return n;
+}
