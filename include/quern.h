@@ -154,7 +154,7 @@ typedef struct qn_kernel qn_kernel;
 
 /** A value of a kernel under construction. {0} is the inert value. */
 typedef struct qn_val {
-    uint32_t id;
+    uint32_t id; /**< number, and index kind in the upper 8 bits */
 } qn_val;
 /** A view parameter of a kernel under construction. {0} is inert. */
 typedef struct qn_param {
@@ -221,6 +221,17 @@ QN_API qn_param qn_view_param(qn_builder *b, const char *name, int dtype, int ra
                               uint32_t traits);
 /** Adds a scalar parameter and returns its value. Parameters of both kinds share one argument list, in call order. */
 QN_API qn_val qn_scalar_param(qn_builder *b, const char *name, int dtype);
+
+/**
+ * Typed indices. An index kind is a number from 1 to 255, 0 is none; kinds[0..rank) are those of the view's dimensions.
+ * A dimension with a kind takes indices of this kind only, one without takes indices without. qn_lower, qn_extent,
+ * qn_parallel_over, qn_reduction_over of a dimension have its kind; integers made of a kind and of values without have
+ * it too (ops, casts, indices of loops, results); two kinds in one op are QN_ERR_TYPE. Data loaded has none. Kinds are
+ * checked while building and are not part of the kernel. Before any dimension of the domain.
+ */
+QN_API void qn_param_kinds(qn_builder *b, qn_param p, const uint8_t *kinds);
+/** The same value with another index kind (an integer), or without (0). */
+QN_API qn_val qn_with_kind(qn_builder *b, qn_val x, int kind);
 
 /** Constants. A value is converted to the dtype's width; bool takes 0 or 1. */
 QN_API qn_val qn_const_int(qn_builder *b, int dtype, int64_t value);

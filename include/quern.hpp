@@ -12,6 +12,7 @@
 
 #include "quern.h"
 
+#include <algorithm>
 #include <array>
 #include <complex>
 #include <cstdint>
@@ -523,6 +524,11 @@ class value
     {
         return qn_type_of(builder_, value_);
     }
+    /** The same value with another index kind, or without (0). */
+    value with_kind(int kind) const
+    {
+        return value(builder_, qn_with_kind(builder_, value_, kind));
+    }
     /** A constant of this value's dtype. A fraction for an integer is a builder error. */
     template <class T> value like(T number) const
     {
@@ -702,6 +708,13 @@ class array
     value extent(int d) const
     {
         return value(builder_, qn_extent(builder_, param_, d));
+    }
+    /** Typed indices: one kind for each dimension, 0 (none) for those not listed. */
+    void kinds(const std::vector<std::uint8_t> &list) const
+    {
+        std::array<std::uint8_t, QN_MAX_RANK> all{};
+        std::copy_n(list.begin(), std::min(list.size(), all.size()), all.begin());
+        qn_param_kinds(builder_, param_, all.data());
     }
     /** Smallest index of a dimension. */
     value lower(int d) const

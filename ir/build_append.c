@@ -176,3 +176,14 @@ uint32_t qn__append_cast(qn_builder *b, const char *who, int dtype, uint32_t fro
     qn_inst x = {.op = QN_I_CAST, .type = (uint8_t)dtype};
     return qn__append_numbered(b, who, x, 1, &from);
 }
+
+uint32_t qn__append_bitcast(qn_builder *b, const char *who, int dtype, uint32_t from)
+{
+    int type = b->inst[from].type;
+    if (type == dtype)
+        return from;
+    if (qn__is_const(b, from))
+        return qn__append_const(b, who, dtype, qn__eval_bitcast(dtype, type, b->inst[from].imm));
+    qn_inst x = {.op = QN_I_BITCAST, .type = (uint8_t)dtype};
+    return qn__append_numbered(b, who, x, 1, &from);
+}

@@ -11,6 +11,7 @@
 static bool use_indices(qn_builder *b, const char *who, const qn_kernel_parameter *view, int n,
                         const qn_val *index, uint32_t *out)
 {
+    const uint8_t *kinds = b->kind[view - b->param];
     if (n != view->rank) {
         qn__builder_fail(b, QN_ERR_RANK, "%s: view \"%.100s\": %d indices for rank %d", who,
                          view->name, n, view->rank);
@@ -24,7 +25,8 @@ static bool use_indices(qn_builder *b, const char *who, const qn_kernel_paramete
     for (int i = 0; i < n; i++) {
         char label[160];
         snprintf(label, sizeof label, "view \"%.100s\": index %d", view->name, i);
-        if (!qn__usable_index(b, who, label, index[i], &out[i]))
+        if (!qn__use_index(b, who, label, index[i], &out[i]) ||
+            !qn__has_kind(b, who, label, index[i], kinds[i]))
             return false;
     }
     return true;
@@ -47,18 +49,18 @@ static bool can_write(qn_builder *b, const char *who, const qn_kernel_parameter 
     return true;
 }
 
-/** The value of an access: usable and of the view's dtype. */
-static bool check_value(qn_builder *b, const char *who, const qn_kernel_parameter *view,
-                        const char *what, qn_val v)
+/** The value of an access, usable and of the view's dtype: its number in *out. */
+static bool use_value(qn_builder *b, const char *who, const qn_kernel_parameter *view,
+                      const char *what, qn_val v, uint32_t *out)
 {
     char label[160];
     snprintf(label, sizeof label, "view \"%.100s\": %s", view->name, what);
-    if (!qn__usable(b, who, label, v))
+    if (!qn__use(b, who, label, v, out))
         return false;
-    if (b->inst[v.id].type == view->dtype)
+    if (b->inst[*out].type == view->dtype)
         return true;
     qn__builder_fail(b, QN_ERR_TYPE, "%s: %s is %s, the view's elements are %s", who, label,
-                     qn_dtype_name(b->inst[v.id].type), qn_dtype_name(view->dtype));
+                     qn_dtype_name(b->inst[*out].type), qn_dtype_name(view->dtype));
     return false;
 }
 
@@ -165,9 +167,8 @@ void qn_store(qn_builder *b, qn_param p, int n, const qn_val *index, qn_val valu
         return;
     const qn_kernel_parameter *view = qn__view_of(b, who, p);
     if (!view || !can_write(b, who, view) || !use_indices(b, who, view, n, index, args) ||
-        !check_value(b, who, view, "value", value))
+        !use_value(b, who, view, "value", value, &args[n]))
         return;
-    args[n] = value.id;
     if (store_as_atomic(b, who, p, n, args))
         return;
     qn_inst x = {.op = QN_I_STORE, .imm = p.id - 1};
@@ -209,16 +210,15 @@ qn_val qn_atomic(qn_builder *b, int combine, qn_param p, int n, const qn_val *in
         return (qn_val){0};
     const qn_kernel_parameter *view = qn__view_of(b, who, p);
     if (!view || !check_combine(b, who, combine, view) || !can_write(b, who, view) ||
-        !use_indices(b, who, view, n, index, args) || !check_value(b, who, view, "value", value))
+        !use_indices(b, who, view, n, index, args) ||
+        !use_value(b, who, view, "value", value, &args[n]))
         return (qn_val){0};
-    args[n] = value.id;
     bool compares = combine == QN_COMBINE_COMPARE_EXCHANGE;
-    if (compares && !check_value(b, who, view, "compare", compare))
+    if (compares && !use_value(b, who, view, "compare", compare, &args[n + 1]))
         return (qn_val){0};
     if (!compares && compare.id)
         return qn__builder_fail(b, QN_ERR_ARGUMENT,
                                 "%s: view \"%.100s\": compare is for compare_exchange only", who,
                                 view->name);
-    args[n + 1] = compare.id;
     return (qn_val){append_atomic(b, who, combine, p, n + 1 + compares, args)};
 }

@@ -221,17 +221,18 @@ static qn_val build_op(qn_builder *b, const char *who, int op, const qn_val *arg
         return (qn_val){0};
     uint32_t a[3] = {0};
     for (int i = 0; i < qn__op_info[op].arity; i++) {
-        if (!qn__usable(b, who, labels[i], args[i]))
+        if (!qn__use(b, who, labels[i], args[i], &a[i]))
             return (qn_val){0};
-        a[i] = args[i].id;
     }
-    if (!check_types(b, who, op, a))
+    int kind;
+    if (!check_types(b, who, op, a) ||
+        !qn__join_kinds(b, who, qn__op_info[op].arity, args, &kind))
         return (qn_val){0};
     bool is_integer = qn__dtype_class(b->inst[a[0]].type) != QN_CLASS_F;
     if ((op == QN_OP_div || op == QN_OP_rem) && is_integer && is_number(b, a[1], 0))
         return qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: %s by constant 0", who,
                                 qn_dtype_name(b->inst[a[0]].type));
-    return (qn_val){qn__append_op(b, who, op, a)};
+    return qn__value(b, qn__append_op(b, who, op, a), kind);
 }
 
 #define ARRAY1                                                                                     \
@@ -280,32 +281,27 @@ qn_val qn_op(qn_builder *b, int op, int n, const qn_val *args)
 qn_val qn_cast(qn_builder *b, int dtype, qn_val v)
 {
     const char *who = "qn_cast";
+    uint32_t x;
     if (!qn__builder_ready(b, who) || !qn__known_dtype(b, who, dtype) ||
-        !qn__usable(b, who, "operand", v))
+        !qn__use(b, who, "operand", v, &x))
         return (qn_val){0};
-    int from = b->inst[v.id].type;
+    int from = b->inst[x].type;
     if (dtype == QN_BOOL && qn__dtype_class(from) == QN_CLASS_F)
         return qn__builder_fail(b, QN_ERR_TYPE, "%s: %s to bool: compare instead", who,
                                 qn_dtype_name(from));
-    return (qn_val){qn__append_cast(b, who, dtype, v.id)};
+    return qn__value(b, qn__append_cast(b, who, dtype, x), qn__kind(v));
 }
 
 qn_val qn_bitcast(qn_builder *b, int dtype, qn_val v)
 {
     const char *who = "qn_bitcast";
+    uint32_t x;
     if (!qn__builder_ready(b, who) || !qn__known_dtype(b, who, dtype) ||
-        !qn__usable(b, who, "operand", v))
+        !qn__use(b, who, "operand", v, &x))
         return (qn_val){0};
-    int from = b->inst[v.id].type;
+    int from = b->inst[x].type;
     if (qn_dtype_bytes(from) != qn_dtype_bytes(dtype))
         return qn__builder_fail(b, QN_ERR_TYPE, "%s: %s to %s: sizes differ", who,
                                 qn_dtype_name(from), qn_dtype_name(dtype));
-    if (from == dtype)
-        return v;
-    if (qn__is_const(b, v.id)) {
-        uint64_t bits = qn__eval_bitcast(dtype, from, b->inst[v.id].imm);
-        return (qn_val){qn__append_const(b, who, dtype, bits)};
-    }
-    qn_inst x = {.op = QN_I_BITCAST, .type = (uint8_t)dtype};
-    return (qn_val){qn__append_numbered(b, who, x, 1, &v.id)};
+    return qn__value(b, qn__append_bitcast(b, who, dtype, x), qn__kind(v));
 }

@@ -68,11 +68,8 @@ static qn_frame *top_frame(qn_builder *b, const char *who, int op, int stage, co
 }
 
 /** Appends the yield of the open region. */
-static bool append_yield(qn_builder *b, const char *who, int n, const qn_val *values)
+static bool append_yield(qn_builder *b, const char *who, int n, const uint32_t *args)
 {
-    uint32_t args[QN_MAX_CARRIED];
-    for (int i = 0; i < n; i++)
-        args[i] = values[i].id;
     return qn__append(b, who, (qn_inst){.op = QN_I_YIELD}, (uint32_t)n, args) != 0;
 }
 
@@ -101,52 +98,65 @@ static void close_frame(qn_builder *b)
         qn__new_version(b);
 }
 
-/** Appends the results of the instruction `from`. */
-static void append_results(qn_builder *b, const char *who, uint32_t from, int n,
-                           const uint8_t *types, qn_val *results)
+/** Appends the results of the instruction of a frame that was closed. */
+static void append_results(qn_builder *b, const char *who, const qn_frame *f, qn_val *results)
 {
-    for (int i = 0; i < n; i++) {
-        qn_inst x = {.op = QN_I_RESULT, .type = types[i], .imm = (uint64_t)i};
-        uint32_t id = qn__append(b, who, x, 1, &from);
+    for (int i = 0; i < f->n; i++) {
+        qn_inst x = {.op = QN_I_RESULT, .type = f->type[i], .imm = (uint64_t)i};
+        uint32_t id = qn__append(b, who, x, 1, &f->inst);
         if (results)
-            results[i] = (qn_val){id};
+            results[i] = qn__value(b, id, f->kind[i]);
     }
 }
 
-/** Whether n values have the types of the frame. */
-static bool check_values(qn_builder *b, const char *who, const qn_frame *f, const char *what, int n,
-                         const qn_val *values)
+/** The numbers of n values, which must have the types of the frame. The index kinds of an if's branches join; those of
+ * a loop are the initial ones. */
+static bool use_values(qn_builder *b, const char *who, qn_frame *f, const char *what, int n,
+                       const qn_val *values, uint32_t *out)
 {
     if (n != f->n) {
         qn__builder_fail(b, QN_ERR_BUILD, "%s: %d %ss, not %d", who, n, what, f->n);
         return false;
     }
-    if (!qn__usable_list(b, who, what, n, values))
+    if (!qn__use_list(b, who, what, n, values, out))
         return false;
     for (int i = 0; i < n; i++) {
-        int type = b->inst[values[i].id].type;
-        if (type == f->type[i])
+        int type = b->inst[out[i]].type;
+        if (type != f->type[i]) {
+            qn__builder_fail(b, QN_ERR_TYPE, "%s: %s %d is %s, not %s: types differ", who, what, i,
+                             qn_dtype_name(type), qn_dtype_name(f->type[i]));
+            return false;
+        }
+        int kind = qn__kind(values[i]);
+        if (f->op == QN_I_IF && f->kind[i] == 0)
+            f->kind[i] = (uint8_t)kind;
+        if (kind == 0 || kind == f->kind[i])
             continue;
-        qn__builder_fail(b, QN_ERR_TYPE, "%s: %s %d is %s, not %s: types differ", who, what, i,
-                         qn_dtype_name(type), qn_dtype_name(f->type[i]));
+        qn__builder_fail(b, QN_ERR_TYPE, "%s: %s %d has index kind %d, %s has %d", who, what, i,
+                         kind, f->op == QN_I_IF ? "that of the other branch" : "the initial value",
+                         f->kind[i]);
         return false;
     }
     return true;
 }
 
-static void take_types(const qn_builder *b, qn_frame *f, int n, const qn_val *values)
+/** The frame has n values of these types and index kinds; `number` are the values' instructions. */
+static void take_types(const qn_builder *b, qn_frame *f, int n, const qn_val *values,
+                       const uint32_t *number)
 {
     f->n = (uint8_t)n;
-    for (int i = 0; i < n; i++)
-        f->type[i] = b->inst[values[i].id].type;
+    for (int i = 0; i < n; i++) {
+        f->type[i] = b->inst[number[i]].type;
+        f->kind[i] = (uint8_t)qn__kind(values[i]);
+    }
 }
 
-/** A usable bool, or an error. */
-static bool use_condition(qn_builder *b, const char *who, qn_val condition)
+/** The number of a usable bool, or an error. */
+static bool use_condition(qn_builder *b, const char *who, qn_val condition, uint32_t *out)
 {
-    if (!qn__usable(b, who, "condition", condition))
+    if (!qn__use(b, who, "condition", condition, out))
         return false;
-    int type = b->inst[condition.id].type;
+    int type = b->inst[*out].type;
     if (type == QN_BOOL)
         return true;
     qn__builder_fail(b, QN_ERR_TYPE, "%s: the condition is %s, not bool", who, qn_dtype_name(type));
@@ -158,9 +168,9 @@ static bool use_condition(qn_builder *b, const char *who, qn_val condition)
 void qn_if(qn_builder *b, qn_val condition)
 {
     const char *who = "qn_if";
-    if (!qn__builder_ready(b, who) || !use_condition(b, who, condition))
-        return;
-    open_frame(b, who, (qn_inst){.op = QN_I_IF}, 1, &condition.id);
+    uint32_t number;
+    if (qn__builder_ready(b, who) && use_condition(b, who, condition, &number))
+        open_frame(b, who, (qn_inst){.op = QN_I_IF}, 1, &number);
 }
 
 void qn_else(qn_builder *b, int n, const qn_val *values)
@@ -168,11 +178,12 @@ void qn_else(qn_builder *b, int n, const qn_val *values)
     const char *who = "qn_else";
     if (!qn__builder_ready(b, who))
         return;
+    uint32_t number[QN_MAX_CARRIED];
     qn_frame *f = top_frame(b, who, QN_I_IF, 0, "the if has its else already");
-    if (!f || !qn__usable_list(b, who, "value", n, values))
+    if (!f || !qn__use_list(b, who, "value", n, values, number))
         return;
-    take_types(b, f, n, values);
-    if (!append_yield(b, who, n, values) || !open_second(b, who, f))
+    take_types(b, f, n, values, number);
+    if (!append_yield(b, who, n, number) || !open_second(b, who, f))
         return;
     b->version = f->version; /* the other branch begins where the first one did */
 }
@@ -190,10 +201,11 @@ static void end_if(qn_builder *b, int n, const qn_val *values, qn_val *results)
         qn__builder_fail(b, QN_ERR_BUILD, "%s: %d values of an if without else", who, n);
         return;
     }
-    if (!check_values(b, who, f, "value", n, values) || !append_yield(b, who, n, values))
+    uint32_t number[QN_MAX_CARRIED];
+    if (!use_values(b, who, f, "value", n, values, number) || !append_yield(b, who, n, number))
         return;
     close_frame(b);
-    append_results(b, who, f->inst, n, f->type, results);
+    append_results(b, who, f, results);
 }
 
 void qn_end_if(qn_builder *b, int n, const qn_val *values, qn_val *results)
@@ -211,7 +223,7 @@ static void append_carried(qn_builder *b, const char *who, const qn_frame *f, qn
         qn_inst x = {.op = QN_I_CARRIED, .type = f->type[i], .imm = (uint64_t)i};
         uint32_t id = qn__append(b, who, x, 0, NULL);
         if (carried)
-            carried[i] = (qn_val){id};
+            carried[i] = qn__value(b, id, f->kind[i]);
     }
 }
 
@@ -225,20 +237,20 @@ static qn_val begin_for(qn_builder *b, qn_val begin, qn_val end, int64_t step, i
     if (step <= 0)
         return qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: step %lld is not positive", who,
                                 (long long)step);
-    if (!qn__usable_index(b, who, "begin", begin, &args[0]) ||
-        !qn__usable_index(b, who, "end", end, &args[1]) ||
-        !qn__usable_list(b, who, "initial value", n, init))
+    int kind;
+    if (!qn__use_index(b, who, "begin", begin, &args[0]) ||
+        !qn__use_index(b, who, "end", end, &args[1]) ||
+        !qn__join_kinds(b, who, 2, (const qn_val[]){begin, end}, &kind) ||
+        !qn__use_list(b, who, "initial value", n, init, args + 2))
         return (qn_val){0};
-    for (int i = 0; i < n; i++)
-        args[2 + i] = init[i].id;
     qn_inst x = {.op = QN_I_FOR, .imm = (uint64_t)step};
     qn_frame *f = open_frame(b, who, x, 2 + (uint32_t)n, args);
     if (!f)
         return (qn_val){0};
-    take_types(b, f, n, init);
+    take_types(b, f, n, init, args + 2);
     uint32_t index = qn__append(b, who, (qn_inst){.op = QN_I_INDEX, .type = QN_I64}, 0, NULL);
     append_carried(b, who, f, carried);
-    return (qn_val){index};
+    return qn__value(b, index, kind);
 }
 
 qn_val qn_for(qn_builder *b, qn_val begin, qn_val end, int64_t step, int n, const qn_val *init,
@@ -256,10 +268,11 @@ static void end_loop(qn_builder *b, const char *who, int op, int stage, int n, c
     if (!qn__builder_ready(b, who))
         return;
     qn_frame *f = top_frame(b, who, op, stage, "the while has no body: qn_do is missing");
-    if (!f || !check_values(b, who, f, "value", n, next) || !append_yield(b, who, n, next))
+    uint32_t number[QN_MAX_CARRIED];
+    if (!f || !use_values(b, who, f, "value", n, next, number) || !append_yield(b, who, n, number))
         return;
     close_frame(b);
-    append_results(b, who, f->inst, n, f->type, results);
+    append_results(b, who, f, results);
 }
 
 void qn_end_for(qn_builder *b, int n, const qn_val *next, qn_val *results)
@@ -272,20 +285,18 @@ static void begin_while(qn_builder *b, qn_val max_trips, int n, const qn_val *in
 {
     const char *who = "qn_while";
     uint32_t args[1 + QN_MAX_CARRIED];
-    if (!qn__builder_ready(b, who) || !qn__usable_index(b, who, "max_trips", max_trips, &args[0]) ||
-        !qn__usable_list(b, who, "initial value", n, init))
+    if (!qn__builder_ready(b, who) || !qn__use_index(b, who, "max_trips", max_trips, &args[0]) ||
+        !qn__use_list(b, who, "initial value", n, init, args + 1))
         return;
     if (!b->note[args[0]].is_uniform) {
         qn__builder_fail(b, QN_ERR_BUILD, "%s: max_trips depends on an index, a load or a loop",
                          who);
         return;
     }
-    for (int i = 0; i < n; i++)
-        args[1 + i] = init[i].id;
     qn_frame *f = open_frame(b, who, (qn_inst){.op = QN_I_WHILE}, 1 + (uint32_t)n, args);
     if (!f)
         return;
-    take_types(b, f, n, init);
+    take_types(b, f, n, init, args + 1);
     append_carried(b, who, f, carried);
 }
 
@@ -301,7 +312,8 @@ void qn_do(qn_builder *b, qn_val condition)
     if (!qn__builder_ready(b, who))
         return;
     qn_frame *f = top_frame(b, who, QN_I_WHILE, 0, "the while has its body already");
-    if (f && use_condition(b, who, condition) && append_yield(b, who, 1, &condition))
+    uint32_t number;
+    if (f && use_condition(b, who, condition, &number) && append_yield(b, who, 1, &number))
         open_second(b, who, f);
 }
 
@@ -329,13 +341,14 @@ static int default_order(const qn_builder *b)
  * before it, or -1. */
 static int reduced_dim(qn_builder *b, const char *who, qn_val v, int last)
 {
-    if (v.id == 0 || v.id >= b->n_insts || b->inst[v.id].op != QN_I_DIM ||
-        b->inst[v.id].sub != QN_DIM_REDUCTION) {
-        qn__builder_fail(b, v.id ? QN_ERR_ARGUMENT : QN_ERR_BUILD,
-                         "%s: value %u is no reduction dimension", who, (unsigned)v.id);
+    uint32_t i = qn__number(v);
+    if (i == 0 || i >= b->n_insts || b->inst[i].op != QN_I_DIM ||
+        b->inst[i].sub != QN_DIM_REDUCTION) {
+        qn__builder_fail(b, i ? QN_ERR_ARGUMENT : QN_ERR_BUILD,
+                         "%s: value %u is no reduction dimension", who, (unsigned)i);
         return -1;
     }
-    int d = (int)b->inst[v.id].imm;
+    int d = (int)b->inst[i].imm;
     if (b->reduced >> d & 1)
         qn__builder_fail(b, QN_ERR_BUILD, "%s: dimension %d is reduced by an open reduce", who, d);
     else if (d <= last)
@@ -370,7 +383,7 @@ void qn_reduce(qn_builder *b, int combine, int order, int n, const qn_val *dims)
         if (last < 0)
             return;
         mask |= 1u << last;
-        args[i] = dims[i].id;
+        args[i] = qn__number(dims[i]);
     }
     qn_inst x = {.op = QN_I_REDUCE,
                  .sub = (uint8_t)combine,
@@ -387,19 +400,20 @@ qn_val qn_end_reduce(qn_builder *b, qn_val value)
     const char *who = "qn_end_reduce";
     if (!qn__builder_ready(b, who))
         return (qn_val){0};
+    uint32_t number;
     qn_frame *f = top_frame(b, who, QN_I_REDUCE, 0, "");
-    if (!f || !qn__usable(b, who, "value", value))
+    if (!f || !qn__use(b, who, "value", value, &number))
         return (qn_val){0};
     qn_inst *x = &b->inst[f->inst];
-    int type = b->inst[value.id].type, cls = qn__dtype_class(type);
+    int type = b->inst[number].type, cls = qn__dtype_class(type);
     bool is_bitwise =
         x->sub == QN_COMBINE_AND || x->sub == QN_COMBINE_OR || x->sub == QN_COMBINE_XOR;
     if (cls == (is_bitwise ? QN_CLASS_F : QN_CLASS_B))
         return qn__builder_fail(b, QN_ERR_TYPE, "%s: this reduction does not take %s", who,
                                 qn_dtype_name(type));
-    if (!append_yield(b, who, 1, &value))
+    if (!append_yield(b, who, 1, &number))
         return (qn_val){0};
     b->inst[f->inst].type = (uint8_t)type;
     close_frame(b);
-    return (qn_val){f->inst};
+    return qn__value(b, f->inst, qn__kind(value));
 }

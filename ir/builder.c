@@ -138,23 +138,24 @@ bool qn__is_open(const qn_builder *b, uint32_t i)
     return f && (i >= f->begin || b->inst[i].op == QN_I_CARRIED);
 }
 
-bool qn__usable(qn_builder *b, const char *who, const char *what, qn_val v)
+bool qn__use(qn_builder *b, const char *who, const char *what, qn_val v, uint32_t *out)
 {
-    if (v.id == 0) {
+    uint32_t i = qn__number(v);
+    if (i == 0) {
         qn__builder_fail(b, QN_ERR_BUILD, "%s: %s is the inert value", who, what);
         return false;
     }
-    if (v.id >= b->n_insts || b->inst[v.id].type == QN_VOID) {
+    if (i >= b->n_insts || b->inst[i].type == QN_VOID) {
         qn__builder_fail(b, QN_ERR_BUILD, "%s: %s is no value of this builder (number %u)", who,
-                         what, (unsigned)v.id);
+                         what, (unsigned)i);
         return false;
     }
-    if (!qn__is_open(b, v.id)) {
+    if (!qn__is_open(b, i)) {
         qn__builder_fail(b, QN_ERR_BUILD, "%s: %s is used outside its region (number %u, %s)", who,
-                         what, (unsigned)v.id, qn__inst_name(b->inst[v.id].op));
+                         what, (unsigned)i, qn__inst_name(b->inst[i].op));
         return false;
     }
-    const qn_inst *x = &b->inst[v.id];
+    const qn_inst *x = &b->inst[i];
     if (x->op == QN_I_DIM && x->sub == QN_DIM_REDUCTION && !(b->reduced >> x->imm & 1)) {
         qn__builder_fail(
             b, QN_ERR_BUILD,
@@ -162,24 +163,27 @@ bool qn__usable(qn_builder *b, const char *who, const char *what, qn_val v)
             what, (int)x->imm);
         return false;
     }
+    *out = i;
     return true;
 }
 
-bool qn__usable_index(qn_builder *b, const char *who, const char *what, qn_val v, uint32_t *out)
+bool qn__use_index(qn_builder *b, const char *who, const char *what, qn_val v, uint32_t *out)
 {
-    if (!qn__usable(b, who, what, v))
+    uint32_t i;
+    if (!qn__use(b, who, what, v, &i))
         return false;
-    int type = b->inst[v.id].type;
+    int type = b->inst[i].type;
     if (!(qn__dtype_class(type) & (QN_CLASS_S | QN_CLASS_U))) {
         qn__builder_fail(b, QN_ERR_TYPE, "%s: %s is %s, not an integer", who, what,
                          qn_dtype_name(type));
         return false;
     }
-    *out = qn__append_cast(b, who, QN_I64, v.id);
+    *out = qn__append_cast(b, who, QN_I64, i);
     return *out != 0;
 }
 
-bool qn__usable_list(qn_builder *b, const char *who, const char *what, int n, const qn_val *values)
+bool qn__use_list(qn_builder *b, const char *who, const char *what, int n, const qn_val *values,
+                  uint32_t *out)
 {
     if (n < 0 || (n > 0 && !values)) {
         qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: %d %ss%s", who, n, what, n < 0 ? "" : " at NULL");
@@ -192,7 +196,7 @@ bool qn__usable_list(qn_builder *b, const char *who, const char *what, int n, co
     for (int i = 0; i < n; i++) {
         char label[48];
         snprintf(label, sizeof label, "%s %d", what, i);
-        if (!qn__usable(b, who, label, values[i]))
+        if (!qn__use(b, who, label, values[i], &out[i]))
             return false;
     }
     return true;
@@ -221,7 +225,7 @@ bool qn__known_dtype(qn_builder *b, const char *who, int dtype)
 
 qn_dtype qn_type_of(const qn_builder *b, qn_val v)
 {
-    return b && v.id < b->n_insts ? (qn_dtype)b->inst[v.id].type : QN_VOID;
+    return b && qn__number(v) < b->n_insts ? (qn_dtype)b->inst[qn__number(v)].type : QN_VOID;
 }
 
 /* ---------------------------------------------------------------- parameters */
@@ -335,42 +339,42 @@ qn_val qn_index(qn_builder *b, int64_t value)
 
 /* ---------------------------------------------------------------- extents */
 
-static uint32_t append_extent(qn_builder *b, const char *who, int op, qn_param p, int d)
+static qn_val append_extent(qn_builder *b, const char *who, int op, qn_param p, int d)
 {
     const qn_kernel_parameter *view = qn__view_of(b, who, p);
     if (!view)
-        return 0;
-    if (d < 0 || d >= view->rank) {
-        qn__builder_fail(b, QN_ERR_RANK, "%s: view \"%.100s\" of rank %d has no dimension %d", who,
-                         view->name, view->rank, d);
-        return 0;
-    }
+        return (qn_val){0};
+    if (d < 0 || d >= view->rank)
+        return qn__builder_fail(b, QN_ERR_RANK,
+                                "%s: view \"%.100s\" of rank %d has no dimension %d", who,
+                                view->name, view->rank, d);
     qn_inst x = {.op = (uint8_t)op, .type = QN_I64, .sub = (uint8_t)d, .imm = p.id - 1};
-    return qn__append_numbered(b, who, x, 0, NULL);
+    return qn__value(b, qn__append_numbered(b, who, x, 0, NULL), b->kind[p.id - 1][d]);
 }
 
 qn_val qn_extent(qn_builder *b, qn_param p, int d)
 {
     if (!qn__builder_ready(b, "qn_extent"))
         return (qn_val){0};
-    return (qn_val){append_extent(b, "qn_extent", QN_I_EXTENT, p, d)};
+    return append_extent(b, "qn_extent", QN_I_EXTENT, p, d);
 }
 
 qn_val qn_lower(qn_builder *b, qn_param p, int d)
 {
     if (!qn__builder_ready(b, "qn_lower"))
         return (qn_val){0};
-    return (qn_val){append_extent(b, "qn_lower", QN_I_LOWER, p, d)};
+    return append_extent(b, "qn_lower", QN_I_LOWER, p, d);
 }
 
 /* ---------------------------------------------------------------- dimensions */
 
 static bool is_bound(qn_builder *b, const char *who, const char *what, qn_val v, uint32_t *out)
 {
-    if (!qn__usable(b, who, what, v))
+    uint32_t i;
+    if (!qn__use(b, who, what, v, &i))
         return false;
-    if (b->note[v.id].is_uniform)
-        return qn__usable_index(b, who, what, v, out);
+    if (b->note[i].is_uniform)
+        return qn__use_index(b, who, what, v, out);
     qn__builder_fail(b, QN_ERR_BUILD, "%s: %s depends on an index", who, what);
     return false;
 }
@@ -389,7 +393,9 @@ static qn_val append_dim(qn_builder *b, const char *who, qn_dim_kind kind, qn_va
         return qn__builder_fail(b, QN_ERR_BUILD,
                                 "%s: sequential dimensions come before parallel ones", who);
     uint32_t args[2];
-    if (!is_bound(b, who, "begin", begin, &args[0]) || !is_bound(b, who, "end", end, &args[1]))
+    int kind_of_index;
+    if (!is_bound(b, who, "begin", begin, &args[0]) || !is_bound(b, who, "end", end, &args[1]) ||
+        !qn__join_kinds(b, who, 2, (const qn_val[]){begin, end}, &kind_of_index))
         return (qn_val){0};
     qn_inst x = {.op = QN_I_DIM, .type = QN_I64, .sub = (uint8_t)kind, .imm = (uint64_t)b->n_dims};
     uint32_t i = qn__append(b, who, x, 2, args);
@@ -397,7 +403,7 @@ static qn_val append_dim(qn_builder *b, const char *who, qn_dim_kind kind, qn_va
         return (qn_val){0};
     b->dim[b->n_dims++] = i;
     b->n_parallel += kind == QN_DIM_PARALLEL;
-    return (qn_val){i};
+    return qn__value(b, i, kind_of_index);
 }
 
 qn_val qn_parallel(qn_builder *b, qn_val begin, qn_val end)
@@ -425,10 +431,11 @@ static qn_val append_dim_over(qn_builder *b, const char *who, qn_dim_kind kind, 
 {
     if (!qn__builder_ready(b, who))
         return (qn_val){0};
-    uint32_t args[2] = {append_extent(b, who, QN_I_LOWER, p, d),
-                        append_extent(b, who, QN_I_EXTENT, p, d)};
+    qn_val begin = append_extent(b, who, QN_I_LOWER, p, d);
+    qn_val extent = append_extent(b, who, QN_I_EXTENT, p, d);
+    uint32_t args[2] = {qn__number(begin), qn__number(extent)};
     uint32_t end = args[0] && args[1] ? qn__append_op(b, who, QN_OP_add, args) : 0;
-    return end ? append_dim(b, who, kind, (qn_val){args[0]}, (qn_val){end}) : (qn_val){0};
+    return end ? append_dim(b, who, kind, begin, qn__value(b, end, qn__kind(extent))) : (qn_val){0};
 }
 
 qn_val qn_parallel_over(qn_builder *b, qn_param p, int d)

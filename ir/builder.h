@@ -30,6 +30,7 @@ typedef struct qn_frame {
     uint8_t n;                    /* carried values, or values of the first branch */
     bool has_store;               /* a store or atomic stands in it */
     uint8_t type[QN_MAX_CARRIED]; /* of these values */
+    uint8_t kind[QN_MAX_CARRIED]; /* their index kinds */
 } qn_frame;
 
 enum { QN_N_BUCKETS = 1024 };
@@ -40,6 +41,7 @@ struct qn_builder {
     char *name;
     uint32_t flags;
     qn_kernel_parameter param[QN_MAX_PARAMS];
+    uint8_t kind[QN_MAX_PARAMS][QN_MAX_RANK]; /* index kinds of the dimensions of views */
     uint32_t scalar[QN_MAX_PARAMS]; /* the value of a scalar parameter */
     int n_params;
     uint32_t dim[QN_MAX_RANK];
@@ -65,18 +67,38 @@ qn_val qn__builder_fail(qn_builder *b, qn_status status, const char *format, ...
     __attribute__((format(printf, 3, 4)));
 /** Whether building can go on: there is a builder, no error, and it is not finished. */
 bool qn__builder_ready(qn_builder *b, const char *who);
-/** Whether v may be used as operand here; else an error that starts with `who: what`. */
-bool qn__usable(qn_builder *b, const char *who, const char *what, qn_val v);
+/** The number of v in *out if it may be used as operand here; else an error that starts with `who: what`. */
+bool qn__use(qn_builder *b, const char *who, const char *what, qn_val v, uint32_t *out);
 /** The same for an index or bound: an integer, converted to i64 in *out. */
-bool qn__usable_index(qn_builder *b, const char *who, const char *what, qn_val v, uint32_t *out);
-/** n values given by the caller: count within limits, pointer present, each usable. */
-bool qn__usable_list(qn_builder *b, const char *who, const char *what, int n, const qn_val *values);
+bool qn__use_index(qn_builder *b, const char *who, const char *what, qn_val v, uint32_t *out);
+/** n values given by the caller, at most QN_MAX_CARRIED: their numbers in out[0..n). */
+bool qn__use_list(qn_builder *b, const char *who, const char *what, int n, const qn_val *values,
+                  uint32_t *out);
 /** The view parameter of a handle, or NULL after an error. */
 qn_kernel_parameter *qn__view_of(qn_builder *b, const char *who, qn_param p);
 /** Whether dtype is one of the table; else an error. */
 bool qn__known_dtype(qn_builder *b, const char *who, int dtype);
 /** Name of an instruction for messages: its keyword. */
 const char *qn__inst_name(int op);
+
+/* ---------------------------------------------------------------- index kinds (ir/build_kinds.c) */
+
+/* A handle is the number of an instruction and, in its upper 8 bits, an index kind. Kinds are checked while building and
+ * belong to handles, not instructions, so equal values of different kinds are still one instruction. */
+static inline uint32_t qn__number(qn_val v)
+{
+    return v.id & 0xffffffu;
+}
+static inline int qn__kind(qn_val v)
+{
+    return (int)(v.id >> 24);
+}
+/** The handle of an instruction; only integers keep the kind. Number 0 gives the inert value. */
+qn_val qn__value(const qn_builder *b, uint32_t number, int kind);
+/** The kind of what n values make together: the one kind that typed ones have, else 0. Two kinds are an error. */
+bool qn__join_kinds(qn_builder *b, const char *who, int n, const qn_val *values, int *out);
+/** Whether v has the kind `wanted`, that of `what`; else an error. */
+bool qn__has_kind(qn_builder *b, const char *who, const char *what, qn_val v, int wanted);
 
 /* ---------------------------------------------------------------- appending (ir/build_append.c) */
 
@@ -90,6 +112,8 @@ uint32_t qn__append_numbered(qn_builder *b, const char *who, qn_inst x, uint32_t
 uint32_t qn__append_const(qn_builder *b, const char *who, int dtype, uint64_t bits);
 /** A cast, folded where it can be. */
 uint32_t qn__append_cast(qn_builder *b, const char *who, int dtype, uint32_t x);
+/** A bitcast between dtypes of one size, folded where it can be. */
+uint32_t qn__append_bitcast(qn_builder *b, const char *who, int dtype, uint32_t x);
 /** A table op whose operands were checked: folded, contracted, numbered (ir/build_ops.c). */
 uint32_t qn__append_op(qn_builder *b, const char *who, int op, const uint32_t *args);
 /** Whether an instruction may be used here, as far as regions go. */

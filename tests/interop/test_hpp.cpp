@@ -98,6 +98,17 @@ void test_kernel(const quern::context &c)
     ok(c.counters().launches > 0, "counters");
 }
 
+void test_kinds()
+{
+    quern::builder b("kinds");
+    auto x = b.view<const float>("x", 2);
+    x.kinds({1, 2});
+    auto i = b.parallel(x, 0), j = b.parallel(x, 1);
+    quern::value typed = x(i, j), again = x(j.with_kind(1), i.with_kind(2)), swapped = x(j, i);
+    ok(typed.get().id != 0 && again.get().id != 0 && swapped.get().id == 0, "index kinds");
+    refused(QN_ERR_TYPE, "index 0 has index kind 2", [&] { b.finish(); });
+}
+
 void test_control(const quern::context &c)
 {
     quern::builder b("control");
@@ -272,6 +283,7 @@ int main()
         quern::context moved = std::move(c);
         test_views();
         test_kernel(moved);
+        test_kinds();
         test_control(moved);
         test_operators(moved);
         test_mdspan();
