@@ -121,15 +121,18 @@ QN_API const char *qn_status_text(int status);
     X(U32, 8, "u32", 4, U)                                                                         \
     X(U64, 9, "u64", 8, U)                                                                         \
     X(F32, 10, "f32", 4, F)                                                                        \
-    X(F64, 11, "f64", 8, F)
+    X(F64, 11, "f64", 8, F)                                                                        \
+    X(F16, 12, "f16", 2, F)                                                                        \
+    X(BF16, 13, "bf16", 2, F)
 
-/** An element type. A bool is one byte; any non-zero byte reads as true, true is stored as 1. */
+/** An element type. A bool is one byte; any non-zero byte reads as true, true is stored as 1. f16 is IEEE binary16,
+ *  bf16 the upper half of an f32: an op on these computes in f32 and rounds once. */
 typedef enum qn_dtype {
     QN_VOID = 0,
 #define QN_X(name, number, text, bytes, cls) QN_##name = number,
     QN_DTYPE_LIST(QN_X)
 #undef QN_X
-    QN_N_DTYPES = 12,
+    QN_N_DTYPES = 14,
     QN_DTYPE_FORCE_INT = 0x7fffffff
 } qn_dtype;
 
@@ -137,6 +140,9 @@ typedef enum qn_dtype {
 QN_API int64_t qn_dtype_bytes(int dtype);
 /** "f32"; "void" for QN_VOID and "?" for unknown numbers. Static. */
 QN_API const char *qn_dtype_name(int dtype);
+/** A value given by its bits, low end first, in another dtype, as qn_cast converts it ("is not zero" from float to bool).
+ *  0 for unknown dtypes. */
+QN_API uint64_t qn_convert_value(int to, int from, uint64_t bits);
 /** The dtype of a name, or QN_VOID. */
 QN_API qn_dtype qn_dtype_of_name(const char *name);
 
@@ -505,7 +511,7 @@ typedef struct qn_arg {
 } qn_arg;
 /** A view as an argument; the view is borrowed. */
 QN_API qn_arg qn_arg_view(const qn_view *v);
-/** A scalar of any dtype from an integer: cut to the width, or converted for f32 and f64. */
+/** A scalar of any dtype from an integer: cut to the width, or converted for floats. */
 QN_API qn_arg qn_arg_int(int dtype, int64_t value);
 /** Scalars of f32 and f64. */
 QN_API qn_arg qn_arg_f32(float value);

@@ -173,6 +173,11 @@ uint32_t qn__append_cast(qn_builder *b, const char *who, int dtype, uint32_t fro
         return from;
     if (qn__is_const(b, from))
         return qn__append_const(b, who, dtype, qn__eval_cast(dtype, type, b->inst[from].imm));
+    if (qn__is_half(dtype) ? type != QN_F32 : qn__is_half(type) && dtype != QN_F32)
+        return qn__append_half_cast(b, who, dtype, from);
+    const uint32_t *of = qn__builder_args(b, from);
+    if (qn__is_half(dtype) && b->inst[from].op == QN_I_CAST && b->inst[*of].type == dtype)
+        return *of; /* there and back */
     qn_inst x = {.op = QN_I_CAST, .type = (uint8_t)dtype};
     return qn__append_numbered(b, who, x, 1, &from);
 }

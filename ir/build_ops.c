@@ -160,13 +160,14 @@ uint32_t qn__append_op(qn_builder *b, const char *who, int op, const uint32_t *a
 {
     const qn_op_info *info = &qn__op_info[op];
     uint64_t bits[3] = {0};
-    int n_consts = 0;
+    int n_consts = 0, type = b->inst[args[info->arity - 1]].type; /* of T */
+    if (qn__is_half(type) && op != QN_OP_select)
+        return qn__append_half_op(b, who, op, type, args);
     for (int i = 0; i < info->arity; i++)
         if (qn__is_const(b, args[i])) {
             bits[i] = b->inst[args[i]].imm;
             n_consts++;
         }
-    int type = b->inst[args[info->arity - 1]].type; /* of T */
     int result = info->rule == QN_RULE_COMPARE ? QN_BOOL : type;
     if (n_consts == info->arity)
         return qn__append_const(b, who, result, qn__eval_op(op, type, bits[0], bits[1], bits[2]));

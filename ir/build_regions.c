@@ -411,9 +411,13 @@ qn_val qn_end_reduce(qn_builder *b, qn_val value)
     if (cls == (is_bitwise ? QN_CLASS_F : QN_CLASS_B))
         return qn__builder_fail(b, QN_ERR_TYPE, "%s: this reduction does not take %s", who,
                                 qn_dtype_name(type));
-    if (!append_yield(b, who, 1, &number))
+    bool is_half = qn__is_half(type); /* reduced in f32, rounded at the end */
+    if (is_half)
+        number = qn__append_cast(b, who, QN_F32, number);
+    if (number == 0 || !append_yield(b, who, 1, &number))
         return (qn_val){0};
-    b->inst[f->inst].type = (uint8_t)type;
+    b->inst[f->inst].type = is_half ? QN_F32 : (uint8_t)type;
     close_frame(b);
-    return qn__value(b, f->inst, qn__kind(value));
+    uint32_t result = is_half ? qn__append_cast(b, who, type, f->inst) : f->inst;
+    return qn__value(b, result, qn__kind(value));
 }

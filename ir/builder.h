@@ -114,6 +114,9 @@ uint32_t qn__append_const(qn_builder *b, const char *who, int dtype, uint64_t bi
 uint32_t qn__append_cast(qn_builder *b, const char *who, int dtype, uint32_t x);
 /** A bitcast between dtypes of one size, folded where it can be. */
 uint32_t qn__append_bitcast(qn_builder *b, const char *who, int dtype, uint32_t x);
+/** Table ops (but select) and casts of f16 and bf16, in terms of other types (ir/build_half.c). */
+uint32_t qn__append_half_op(qn_builder *b, const char *who, int op, int type, const uint32_t *args);
+uint32_t qn__append_half_cast(qn_builder *b, const char *who, int dtype, uint32_t x);
 /** A table op whose operands were checked: folded, contracted, numbered (ir/build_ops.c). */
 uint32_t qn__append_op(qn_builder *b, const char *who, int op, const uint32_t *args);
 /** Whether an instruction may be used here, as far as regions go. */

@@ -294,6 +294,13 @@ int qn__dtype_width(int dtype)
     return info ? info->width : 0;
 }
 
+qn_float_format qn__float_format(int dtype)
+{
+    int fraction_bits = dtype == QN_F16 ? 10 : dtype == QN_BF16 ? 7 : dtype == QN_F32 ? 23 : 52;
+    int bias = dtype == QN_F16 ? 15 : dtype == QN_F64 ? 1023 : 127;
+    return (qn_float_format){fraction_bits, bias, (uint64_t)(2 * bias + 1) << fraction_bits};
+}
+
 uint64_t qn__canonical(int dtype, uint64_t bits)
 {
     switch (dtype) {
@@ -308,6 +315,8 @@ uint64_t qn__canonical(int dtype, uint64_t bits)
     case QN_U8:
         return (uint8_t)bits;
     case QN_U16:
+    case QN_F16:
+    case QN_BF16:
         return (uint16_t)bits;
     case QN_U32:
     case QN_F32:

@@ -131,6 +131,7 @@ static const type_row TYPE[QN_N_DTYPES] = {
     [QN_I32] = {QN_CLASS_S, 32}, [QN_I64] = {QN_CLASS_S, 64}, [QN_U8] = {QN_CLASS_U, 8},
     [QN_U16] = {QN_CLASS_U, 16}, [QN_U32] = {QN_CLASS_U, 32}, [QN_U64] = {QN_CLASS_U, 64},
     [QN_F32] = {QN_CLASS_F, 32}, [QN_F64] = {QN_CLASS_F, 64},
+    [QN_F16] = {QN_CLASS_U, 16}, [QN_BF16] = {QN_CLASS_U, 16}, /* as bits: no arithmetic on these */
 };
 
 uint64_t qn__eval_op(int op, int type, uint64_t a, uint64_t b, uint64_t c)
@@ -144,6 +145,64 @@ uint64_t qn__eval_op(int op, int type, uint64_t a, uint64_t b, uint64_t c)
         return cut ? cut_signed(value, t.width) : value;
     }
     return qn__low_bits(eval_unsigned(op, t.width, a, b, c), t.width);
+}
+
+/* ---------------------------------------------------------------- half-width floats */
+
+/** f16 and bf16 differ in where the fraction is cut: this many bits of an f32's 23 go. */
+static int cut_of(int type)
+{
+    return type == QN_F16 ? 13 : 16;
+}
+
+/** The f32 of the same value. f16: a NaN comes out quiet, as the processors do it; bf16: the same bits. */
+static uint64_t f32_of_half(int from, uint64_t bits)
+{
+    if (from == QN_BF16)
+        return bits << 16;
+    uint64_t sign = (bits & 0x8000) << 16, exponent = bits >> 10 & 31, fraction = bits & 0x3ff;
+    if (exponent == 31)
+        return sign | 0x7f800000 | fraction << 13 | (fraction ? 0x400000 : 0);
+    if (exponent == 0) /* fraction x 2^-24, exact in f32 */
+        return sign | bits_of_f32((float)fraction * 0x1p-24f);
+    return sign | (exponent + 112) << 23 | fraction << 13;
+}
+
+/** Rounds an f32 once, to nearest even. A NaN keeps its sign and the upper part of its fraction, and comes out quiet. */
+static uint64_t half_of_f32(int to, uint64_t bits)
+{
+    int cut = cut_of(to);
+    uint64_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
+    uint64_t infinity = to == QN_F16 ? 0x7c00 : 0x7f80, quiet = to == QN_F16 ? 0x200 : 0x40;
+    if (magnitude > 0x7f800000)
+        return sign | infinity | quiet | (magnitude >> cut & (infinity ^ 0x7fff));
+    if (to == QN_F16 && magnitude >= 0x47800000) /* 2^16 */
+        return sign | infinity;
+    if (to == QN_F16 && magnitude < 0x38800000) /* below 2^-14: a multiple of 2^-24 */
+        return sign | (uint64_t)qn__roundeven_f64((double)f32_of(magnitude) * 0x1p24);
+    uint64_t biased = to == QN_F16 ? magnitude - (UINT64_C(112) << 23) : magnitude;
+    uint64_t odd = biased >> cut & 1, half = UINT64_C(1) << (cut - 1);
+    return sign | (biased + half - 1 + odd) >> cut;
+}
+
+/** The f32 that stands for x when x is rounded further: exact, or next to it with an odd last bit. */
+static uint64_t sticky_f32(double x)
+{
+    uint64_t bits = bits_of_f32((float)x);
+    double near = (double)f32_of(bits);
+    if (near == x || x != x)
+        return bits;
+    return (fabs(near) > fabs(x) ? bits - 1 : bits) | 1;
+}
+
+/** The f64 that stands for a 64-bit integer likewise. */
+static double sticky_f64(int from, uint64_t bits)
+{
+    bool is_negative = TYPE[from].cls == QN_CLASS_S && bits >> 63;
+    uint64_t magnitude = is_negative ? 0 - bits : bits;
+    if (magnitude >> 53)
+        magnitude = (magnitude & ~UINT64_C(0x7ff)) | (magnitude & 0x7ff ? 0x800 : 0);
+    return is_negative ? -(double)magnitude : (double)magnitude;
 }
 
 /* ---------------------------------------------------------------- casts */
@@ -201,8 +260,28 @@ uint64_t qn__eval_cast(int to, int from, uint64_t bits)
 {
     if (to == from)
         return bits;
+    if (qn__is_half(from)) {
+        bits = f32_of_half(from, bits);
+        from = QN_F32;
+        if (to == QN_F32)
+            return bits;
+    }
+    if (qn__is_half(to)) {
+        if (from == QN_F64)
+            bits = sticky_f32(f64_of(bits));
+        else if (from != QN_F32)
+            bits = sticky_f32(sticky_f64(from, bits));
+        return half_of_f32(to, bits);
+    }
     return TYPE[from].cls == QN_CLASS_F ? cast_from_float(to, from, bits)
                                         : cast_from_integer(to, from, bits);
+}
+
+uint64_t qn_convert_value(int to, int from, uint64_t bits)
+{
+    if (!qn__dtype_class(to) || !qn__dtype_class(from))
+        return 0;
+    return qn__eval_cast(to, from, qn__canonical(from, bits));
 }
 
 uint64_t qn__eval_bitcast(int to, int from, uint64_t bits)

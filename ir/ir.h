@@ -67,6 +67,15 @@ enum { QN_CLASS_B = 1, QN_CLASS_S = 2, QN_CLASS_U = 4, QN_CLASS_F = 8 };
 int qn__dtype_class(int dtype);
 /** Width in bits as the ops see it: 1 for bool. */
 int qn__dtype_width(int dtype);
+/** f16 and bf16. Finished kernels load, store, select, carry and bitcast them, and cast them from and to f32 only: all else
+ *  is expanded when it is built (ir/build_half.c). Their canonical form is that of u16. */
+static inline bool qn__is_half(int dtype) { return dtype == QN_F16 || dtype == QN_BF16; }
+/** Bits of the fraction and of +infinity of a float dtype. */
+typedef struct qn_float_format {
+    int fraction_bits, bias;
+    uint64_t infinity;
+} qn_float_format;
+qn_float_format qn__float_format(int dtype);
 /** Canonical 64-bit form of a value: bool 0 or 1, signed sign-extended, unsigned zero-extended, f32 in the low half. */
 uint64_t qn__canonical(int dtype, uint64_t bits);
 /** Loads an element (canonical form) and stores one; `p` need not be aligned. */

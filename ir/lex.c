@@ -243,19 +243,6 @@ const char *qn__read_integer(const qn_token *t, bool is_negative, int dtype, uin
 
 /* --------------------------------------------------------------------------------------- floats */
 
-typedef struct float_format {
-    int precision; /* bits of the significand, the hidden one included */
-    int min_exponent;
-    uint64_t infinity;
-} float_format;
-
-static float_format format_of(int dtype)
-{
-    if (dtype == QN_F32)
-        return (float_format){24, -126, UINT64_C(0x7f800000)};
-    return (float_format){53, -1022, UINT64_C(0x7ff0000000000000)};
-}
-
 /**
  * Rounds (q + s) * 2^exponent, where 0 <= s < 1 and `is_inexact` says s > 0, to nearest even.
  * Needs q != 0, with at least precision + 2 significant bits where is_inexact.
@@ -263,12 +250,13 @@ static float_format format_of(int dtype)
 static const char *round_float(int dtype, uint64_t q, bool is_inexact, int64_t exponent,
                                uint64_t *bits)
 {
-    float_format f = format_of(dtype);
+    qn_float_format f = qn__float_format(dtype);
+    int precision = f.fraction_bits + 1, min_exponent = 1 - f.bias;
     int shift = __builtin_clzll(q);
     q <<= shift;
     int64_t top = exponent - shift + 63; /* 2^top <= value */
-    int64_t below = top < f.min_exponent ? f.min_exponent - top : 0;
-    int64_t drop = 64 - f.precision + below;
+    int64_t below = top < min_exponent ? min_exponent - top : 0;
+    int64_t drop = 64 - precision + below;
     if (drop > 64) {
         *bits = 0;
         return NULL;
@@ -280,7 +268,7 @@ static const char *round_float(int dtype, uint64_t q, bool is_inexact, int64_t e
     if (top > 1023)
         return "does not fit";
     if (below == 0)
-        kept += (uint64_t)(top - f.min_exponent) << (f.precision - 1);
+        kept += (uint64_t)(top - min_exponent) << (precision - 1);
     *bits = kept;
     return kept >= f.infinity ? "does not fit" : NULL;
 }
@@ -464,5 +452,5 @@ const char *qn__read_nan(const qn_token *t, int dtype, uint64_t *bits)
     if (*bits > UINT64_MAX >> (64 - width))
         return "does not fit";
     uint64_t magnitude = *bits & ~(UINT64_C(1) << (width - 1));
-    return magnitude > format_of(dtype).infinity ? NULL : "is not a NaN";
+    return magnitude > qn__float_format(dtype).infinity ? NULL : "is not a NaN";
 }

@@ -178,7 +178,7 @@ bool qn__parse_literal(parser *p, int dtype, uint64_t *bits)
     }
     bool is_negative = qn__parse_accept_symbol(p, '-');
     if (class == QN_CLASS_F && qn__parse_accept_word(p, "inf")) {
-        *bits = dtype == QN_F32 ? UINT64_C(0x7f800000) : UINT64_C(0x7ff0000000000000);
+        *bits = qn__float_format(dtype).infinity;
         *bits |= (uint64_t)is_negative << (qn__dtype_width(dtype) - 1);
         return true;
     }

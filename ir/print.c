@@ -70,8 +70,8 @@ static void add_param_name(printer *p, uint64_t i)
 static void add_finite(qn_text *out, int dtype, uint64_t bits)
 {
     int width = qn__dtype_width(dtype);
-    int fraction_bits = width == 32 ? 23 : 52;
-    int bias = width == 32 ? 127 : 1023;
+    qn_float_format f = qn__float_format(dtype);
+    int fraction_bits = f.fraction_bits, bias = f.bias;
     uint64_t fraction = bits & ((UINT64_C(1) << fraction_bits) - 1);
     int exponent = (int)(bits >> fraction_bits & (uint64_t)(2 * bias + 1));
     qn__text_add(out, "%s", bits >> (width - 1) & 1 ? "-" : "");
@@ -97,7 +97,7 @@ static void add_finite(qn_text *out, int dtype, uint64_t bits)
 static void add_float(qn_text *out, int dtype, uint64_t bits)
 {
     uint64_t sign = UINT64_C(1) << (qn__dtype_width(dtype) - 1);
-    uint64_t infinity = dtype == QN_F32 ? UINT64_C(0x7f800000) : UINT64_C(0x7ff0000000000000);
+    uint64_t infinity = qn__float_format(dtype).infinity;
     uint64_t magnitude = bits & (sign - 1);
     if (magnitude < infinity)
         add_finite(out, dtype, bits);

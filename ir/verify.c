@@ -146,6 +146,8 @@ static bool check_table_op(verifier *v, uint32_t i)
         return wrong(v, i, "operand type not taken");
     if (x->type != (info->rule == QN_RULE_COMPARE ? QN_BOOL : type))
         return wrong(v, i, "wrong result type");
+    if (qn__is_half(type) && qn__pure(x) != QN_OP_select)
+        return wrong(v, i, "arithmetic on a half-width float");
     bool divides = qn__pure(x) == QN_OP_div || qn__pure(x) == QN_OP_rem;
     if (divides && qn__dtype_class(type) != QN_CLASS_F && arg_inst(v, i, 1)->op == QN_I_CONST &&
         arg_inst(v, i, 1)->imm == 0)
@@ -190,7 +192,10 @@ static bool check_cast(verifier *v, uint32_t i)
     if (x->op == QN_I_BITCAST)
         return require(v, i, qn_dtype_bytes(x->type) == qn_dtype_bytes(arg_type(v, i, 0)),
                        "sizes differ");
-    return require(v, i, x->type != QN_BOOL || qn__dtype_class(arg_type(v, i, 0)) != QN_CLASS_F,
+    int from = arg_type(v, i, 0);
+    if (qn__is_half(from) ? x->type != QN_F32 : qn__is_half(x->type) && from != QN_F32)
+        return wrong(v, i, "half-width floats are cast from and to f32 only");
+    return require(v, i, x->type != QN_BOOL || qn__dtype_class(from) != QN_CLASS_F,
                    "float to bool");
 }
 
@@ -236,6 +241,8 @@ static bool check_atomic(verifier *v, uint32_t i)
     if (x->sub >= QN_N_COMBINES || !combines[x->sub].is_atomic)
         return wrong(v, i, "no atomic combination");
     int cls = qn__dtype_class(x->type);
+    if (qn__is_half(x->type) && x->sub < QN_COMBINE_EXCHANGE)
+        return wrong(v, i, "arithmetic on a half-width float");
     return require(v, i, cls != QN_CLASS_B && !(cls == QN_CLASS_F && is_bitwise(x->sub)),
                    "type not taken");
 }
@@ -308,7 +315,7 @@ static bool check_reduce(verifier *v, uint32_t i, open_region *r)
         r->dims |= 1u << d->imm;
     }
     int cls = qn__dtype_class(x->type);
-    if (!cls || cls == (is_bitwise(x->sub) ? QN_CLASS_F : QN_CLASS_B))
+    if (!cls || qn__is_half(x->type) || cls == (is_bitwise(x->sub) ? QN_CLASS_F : QN_CLASS_B))
         return wrong(v, i, "type not taken");
     return require(v, i, !(v->reduced & r->dims), "a dimension is reduced twice");
 }

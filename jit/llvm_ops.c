@@ -248,12 +248,40 @@ static LLVMValueRef saturate(lower *g, int to, LLVMValueRef v)
     return qn__call(g, class_of(to) == QN_CLASS_S ? "llvm.fptosi.sat" : "llvm.fptoui.sat", types, 2, &v, 1);
 }
 
+/** f16 and bf16 are held as i16. f16: the processor's conversions, which need the type half only here. */
+static LLVMValueRef cast_half(lower *g, int to, int from, LLVMValueRef v)
+{
+    LLVMTypeRef old = LLVMTypeOf(v), half = LLVMHalfTypeInContext(g->context);
+    if (LLVMGetTypeKind(old) == LLVMVectorTypeKind)
+        half = LLVMVectorType(half, LLVMGetVectorSize(old));
+    if (from == QN_F16)
+        return LLVMBuildFPExt(g->b, LLVMBuildBitCast(g->b, v, half, ""), type_like(g, to, v), "");
+    if (to == QN_F16)
+        return LLVMBuildBitCast(g->b, LLVMBuildFPTrunc(g->b, v, half, ""), type_like(g, to, v), "");
+    if (from == QN_BF16) {
+        v = LLVMBuildZExt(g->b, v, type_like(g, QN_U32, v), "");
+        v = LLVMBuildShl(g->b, v, like(g, v, QN_U32, 16), "");
+        return LLVMBuildBitCast(g->b, v, type_like(g, QN_F32, v), "");
+    }
+    LLVMValueRef is_nan = LLVMBuildFCmp(g->b, LLVMRealUNO, v, v, "");
+    LLVMValueRef bits = LLVMBuildBitCast(g->b, v, type_like(g, QN_U32, v), "");
+    LLVMValueRef high = LLVMBuildLShr(g->b, bits, like(g, bits, QN_U32, 16), "");
+    LLVMValueRef odd = LLVMBuildAnd(g->b, high, like(g, bits, QN_U32, 1), "");
+    LLVMValueRef sum = LLVMBuildAdd(g->b, bits, like(g, bits, QN_U32, 0x7fff), "");
+    sum = LLVMBuildLShr(g->b, LLVMBuildAdd(g->b, sum, odd, ""), like(g, bits, QN_U32, 16), "");
+    LLVMValueRef quiet = LLVMBuildOr(g->b, high, like(g, bits, QN_U32, 0x40), "");
+    v = LLVMBuildSelect(g->b, is_nan, quiet, sum, "");
+    return LLVMBuildTrunc(g->b, v, type_like(g, to, v), "");
+}
+
 LLVMValueRef qn__lower_cast(lower *g, int to, int from, LLVMValueRef v)
 {
     LLVMTypeRef t = type_like(g, to, v);
     bool from_float = class_of(from) == QN_CLASS_F, to_float = class_of(to) == QN_CLASS_F;
     if (to == from)
         return v;
+    if (qn__is_half(to) || qn__is_half(from))
+        return cast_half(g, to, from, v);
     if (to == QN_BOOL)
         return LLVMBuildICmp(g->b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
     if (from_float && to_float)

@@ -2,7 +2,7 @@
 /*
  * args.c: arguments of a launch.
  */
-#include "quern.h"
+#include "ir/ir.h"
 
 #include <string.h>
 
@@ -13,11 +13,9 @@ qn_arg qn_arg_view(const qn_view *v)
 
 qn_arg qn_arg_int(int dtype, int64_t value)
 {
-    if (dtype == QN_F32)
-        return qn_arg_f32((float)value);
-    if (dtype == QN_F64)
-        return qn_arg_f64((double)value);
-    return (qn_arg){.dtype = dtype, .bits = (uint64_t)value};
+    bool is_float = qn__dtype_class(dtype) == QN_CLASS_F;
+    uint64_t bits = (uint64_t)value;
+    return (qn_arg){.dtype = dtype, .bits = is_float ? qn__eval_cast(dtype, QN_I64, bits) : bits};
 }
 
 qn_arg qn_arg_f32(float value)

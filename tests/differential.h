@@ -34,6 +34,7 @@ bool random_percent(randoms *r, int percent);
 /** Any dtype. */
 int random_dtype(randoms *r);
 bool is_float(int dtype);
+bool is_half(int dtype);
 bool is_integer(int dtype);
 /** Bits of an awkward, small or arbitrary value of a dtype, canonical. NaNs are quiet. */
 uint64_t random_value(randoms *r, int dtype);

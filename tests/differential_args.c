@@ -39,7 +39,12 @@ bool random_percent(randoms *r, int percent)
 
 bool is_float(int dtype)
 {
-    return dtype == QN_F32 || dtype == QN_F64;
+    return dtype == QN_F32 || dtype == QN_F64 || is_half(dtype);
+}
+
+bool is_half(int dtype)
+{
+    return dtype == QN_F16 || dtype == QN_BF16;
 }
 
 bool is_integer(int dtype)
@@ -75,8 +80,33 @@ static uint64_t float_bits(int dtype, double value)
     return bits;
 }
 
+/* The value cut to a half-width float: f16 from 2^-14 on, less is 0. */
+static uint64_t half_bits(int dtype, double value)
+{
+    uint64_t bits = float_bits(QN_F32, value), magnitude = bits & 0x7fffffff;
+    if (dtype == QN_BF16)
+        return bits >> 16;
+    if (magnitude < 0x38800000)
+        magnitude = 112u << 23;
+    return (bits >> 16 & 0x8000) | (magnitude - (112u << 23)) >> 13;
+}
+
+static uint64_t random_half(randoms *r, int dtype)
+{
+    uint64_t nan = dtype == QN_F16 ? 0x7e00 : 0x7fc0, inf = dtype == QN_F16 ? 0x7c00 : 0x7f80;
+    int kind = random_below(r, 20);
+    uint64_t bits = random_bits(r) & 0xffff;
+    if (kind < 3)
+        return (bits & 0x7fff) > inf ? nan : bits;
+    if (kind < 12)
+        return half_bits(dtype, (double)random_between(r, -12, 12));
+    return half_bits(dtype, (double)random_between(r, -1000, 1000) * 0.37);
+}
+
 static uint64_t random_float(randoms *r, int dtype)
 {
+    if (is_half(dtype))
+        return random_half(r, dtype);
     static const uint64_t awkward_f32[] = {0,           0x80000000u, 1,           0x007fffffu,
                                            0x00800000u, 0x3f800000u, 0x7f7fffffu, 0xff7fffffu,
                                            0x7f800000u, 0xff800000u, 0x7fc00000u, 0x4b7fffffu,

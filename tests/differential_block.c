@@ -256,7 +256,8 @@ static void gen_own_atomic(generator *g, int view)
                                        QN_COMBINE_EXCHANGE};
     const test_view *v = &g->t->view[view];
     int combine =
-        is_float(v->dtype) ? on_float[random_below(g->r, 4)] : on_integer[random_below(g->r, 8)];
+        is_half(v->dtype)    ? QN_COMBINE_EXCHANGE
+        : is_float(v->dtype) ? on_float[random_below(g->r, 4)] : on_integer[random_below(g->r, 8)];
     qn_val index[VIEW_RANK] = {{0}}, compare = {0};
     gen_indices(g, view, true, index);
     if (combine == QN_COMBINE_COMPARE_EXCHANGE)

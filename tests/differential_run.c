@@ -146,13 +146,13 @@ static outcome run_reference(const runner *r, const test_case *t, const qn_kerne
 
 static bool is_nan(int dtype, const void *p)
 {
-    float narrow;
-    double wide;
-    memcpy(&narrow, p, sizeof narrow);
-    if (dtype == QN_F32)
-        return narrow != narrow;
-    memcpy(&wide, p, sizeof wide);
-    return wide != wide;
+    uint64_t bits = 0, inf = dtype == QN_F16    ? 0x7c00
+                             : dtype == QN_BF16 ? 0x7f80
+                             : dtype == QN_F32  ? 0x7f800000
+                                                : 0x7ff0000000000000;
+    size_t size = (size_t)qn_dtype_bytes(dtype);
+    memcpy(&bits, p, size);
+    return (bits & UINT64_MAX >> (65 - 8 * size)) > inf;
 }
 
 static bool is_same_element(int dtype, const unsigned char *a, const unsigned char *b)

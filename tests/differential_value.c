@@ -240,7 +240,10 @@ qn_val gen_load(generator *g, int dtype, int depth)
 /* The same number, but NaNs become one NaN. */
 static qn_val gen_one_nan(generator *g, qn_val v, int dtype)
 {
-    uint64_t nan = dtype == QN_F32 ? 0x7fc00000u : 0x7ff8000000000000u;
+    uint64_t nan = dtype == QN_F16    ? 0x7e00
+                   : dtype == QN_BF16 ? 0x7fc0
+                   : dtype == QN_F32  ? 0x7fc00000u
+                                      : 0x7ff8000000000000u;
     return qn_select(g->b, qn_eq(g->b, v, v), v, qn_const_bits(g->b, dtype, nan));
 }
 

@@ -312,10 +312,12 @@ uint64_t case_element(int dtype, const void *p)
 
 bool case_same_element(int dtype, uint64_t a, uint64_t b)
 {
-    bool is_float = dtype == QN_F32 || dtype == QN_F64;
-    uint64_t inf = dtype == QN_F32 ? UINT64_C(0x7f800000) : UINT64_C(0x7ff0000000000000);
-    uint64_t size = dtype == QN_F32 ? UINT64_C(0x7fffffff) : INT64_MAX;
-    return a == b || (is_float && (a & size) > inf && (b & size) > inf);
+    static const uint64_t infinity[QN_N_DTYPES] = {[QN_F16] = 0x7c00,
+                                                   [QN_BF16] = 0x7f80,
+                                                   [QN_F32] = 0x7f800000,
+                                                   [QN_F64] = 0x7ff0000000000000};
+    uint64_t inf = infinity[dtype], size = UINT64_MAX >> (65 - 8 * qn_dtype_bytes(dtype));
+    return a == b || (inf && (a & size) > inf && (b & size) > inf);
 }
 
 /* ---------------------------------------------------------------- files */

@@ -138,13 +138,9 @@ static bool is_expression(const reader *r)
 
 static uint64_t bits_of(int dtype, double x)
 {
-    uint64_t bits = 0;
-    float f = (float)x;
-    if (dtype == QN_F32)
-        memcpy(&bits, &f, sizeof f);
-    else
-        memcpy(&bits, &x, sizeof x);
-    return bits;
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return qn_convert_value(dtype, QN_F64, bits);
 }
 
 /** Raw bits cut to the dtype's size. */
@@ -156,7 +152,7 @@ static uint64_t cut(int dtype, uint64_t bits)
 
 static bool is_float(int dtype)
 {
-    return dtype == QN_F32 || dtype == QN_F64;
+    return dtype == QN_F32 || dtype == QN_F64 || dtype == QN_F16 || dtype == QN_BF16;
 }
 
 /** One value of a dtype, as raw bits: a number, true, false, nan, inf, or bits:0x... */

@@ -151,7 +151,7 @@ static void fill_random(void *arg, void *element, int64_t n)
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     z ^= z >> 31;
-    if (f->dtype == QN_F32 || f->dtype == QN_F64)
+    if (dtype_is_real(f->dtype))
         element_set_real(f->dtype, element, (double)(z >> 40) * 0x1p-24);
     else
         element_set_int(f->dtype, element, (int64_t)(z >> 40) % (f->dtype == QN_BOOL ? 2 : 100));
@@ -209,7 +209,9 @@ static int make_real(const char *name, const char *text, int dtype, qn_arg *out)
     double value = strtod(text, &end);
     if (end == text || *end)
         return bad_scalar(name, text, dtype, "not a number");
-    *out = dtype == QN_F32 ? qn_arg_f32((float)value) : qn_arg_f64(value);
+    *out = qn_arg_f64(value);
+    out->bits = qn_convert_value(dtype, QN_F64, out->bits);
+    out->dtype = dtype;
     return EXIT_OK;
 }
 
@@ -246,6 +248,8 @@ int scalar_make(const char *name, const char *text, int dtype, qn_arg *out)
     bool is_true = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
     bool is_false = strcmp(text, "false") == 0 || strcmp(text, "0") == 0;
     switch (dtype) {
+    case QN_F16:
+    case QN_BF16:
     case QN_F32:
     case QN_F64:
         return make_real(name, text, dtype, out);

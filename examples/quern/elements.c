@@ -50,35 +50,23 @@ void elements_walk(const qn_view *v, int64_t limit, void (*fn)(void *arg, void *
     }
 }
 
+bool dtype_is_real(int dtype)
+{
+    return dtype == QN_F32 || dtype == QN_F64 || dtype == QN_F16 || dtype == QN_BF16;
+}
+
 void element_set_int(int dtype, void *element, int64_t value)
 {
-    float f = (float)value;
-    double d = (double)value;
-    uint8_t is_set = value != 0;
-    switch (dtype) {
-    case QN_BOOL:
-        memcpy(element, &is_set, 1);
-        break;
-    case QN_F32:
-        memcpy(element, &f, sizeof f);
-        break;
-    case QN_F64:
-        memcpy(element, &d, sizeof d);
-        break;
-    default:
-        memcpy(element, &value, (size_t)qn_dtype_bytes(dtype)); /* low end first */
-    }
+    uint64_t bits = qn_convert_value(dtype, QN_I64, (uint64_t)value);
+    memcpy(element, &bits, (size_t)qn_dtype_bytes(dtype)); /* low end first */
 }
 
 void element_set_real(int dtype, void *element, double value)
 {
-    float f = (float)value;
-    if (dtype == QN_F32)
-        memcpy(element, &f, sizeof f);
-    else if (dtype == QN_F64)
-        memcpy(element, &value, sizeof value);
-    else
-        element_set_int(dtype, element, (int64_t)value);
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    bits = qn_convert_value(dtype, QN_F64, bits);
+    memcpy(element, &bits, (size_t)qn_dtype_bytes(dtype));
 }
 
 /* Shortest of the usual precisions that reads back as the same value. */
@@ -98,20 +86,21 @@ void element_print(int dtype, const void *element, char *buffer, size_t n)
 {
     int64_t i = 0;
     uint64_t u = 0;
-    float f = 0;
     double d = 0;
     size_t bytes = (size_t)qn_dtype_bytes(dtype);
     memcpy(&u, element, bytes);
     unsigned unused = 64 - 8 * (unsigned)bytes;
     i = (int64_t)(u << unused) >> unused;
-    memcpy(&f, element, bytes < sizeof f ? bytes : sizeof f);
-    memcpy(&d, element, bytes < sizeof d ? bytes : sizeof d);
+    uint64_t wide = qn_convert_value(QN_F64, dtype, u);
+    memcpy(&d, &wide, sizeof d);
     switch (dtype) {
     case QN_BOOL:
         snprintf(buffer, n, "%s", u ? "true" : "false");
         break;
+    case QN_F16:
+    case QN_BF16:
     case QN_F32:
-        real_print((double)f, true, buffer, n);
+        real_print(d, true, buffer, n);
         break;
     case QN_F64:
         real_print(d, false, buffer, n);

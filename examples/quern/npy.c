@@ -23,7 +23,7 @@ static const struct {
 } descr_table[] = {
     {"|b1", QN_BOOL}, {"|i1", QN_I8},  {"<i2", QN_I16}, {"<i4", QN_I32},  {"<i8", QN_I64},
     {"|u1", QN_U8},   {"<u2", QN_U16}, {"<u4", QN_U32}, {"<u8", QN_U64},  {"<f4", QN_F32},
-    {"<f8", QN_F64},  {"<i1", QN_I8},  {"<u1", QN_U8},  {"<b1", QN_BOOL},
+    {"<f8", QN_F64},  {"<f2", QN_F16},  {"<i1", QN_I8},  {"<u1", QN_U8},  {"<b1", QN_BOOL},
 };
 enum { N_DESCR = sizeof descr_table / sizeof descr_table[0] };
 

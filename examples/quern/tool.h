@@ -65,6 +65,8 @@ void array_show(const char *name, const qn_view *v, int n_values);
 void elements_walk(const qn_view *v, int64_t limit, void (*fn)(void *arg, void *element, int64_t n),
                    void *arg);
 /** Stores a number in an element: integers wrap, bool is "is not zero". */
+/** Whether a dtype is floating-point. */
+bool dtype_is_real(int dtype);
 void element_set_int(int dtype, void *element, int64_t value);
 void element_set_real(int dtype, void *element, double value);
 /** Prints an element so that it reads back as the same value; a copy of at most n bytes. */

@@ -68,11 +68,12 @@ static big big_add(const big *a, const big *b, bool subtract)
 typedef struct format {
     int dtype, precision, least, top_exponent, bits;
 } format;
-static const format F32 = {QN_F32, 24, -149, 127, 32}, F64 = {QN_F64, 53, -1074, 1023, 64};
+static const format F32 = {QN_F32, 24, -149, 127, 32}, F64 = {QN_F64, 53, -1074, 1023, 64},
+                    F16 = {QN_F16, 11, -24, 15, 16}, BF16 = {QN_BF16, 8, -133, 127, 16};
 
 static const format *format_of(int dtype)
 {
-    return dtype == QN_F32 ? &F32 : &F64;
+    return dtype == QN_F16 ? &F16 : dtype == QN_BF16 ? &BF16 : dtype == QN_F32 ? &F32 : &F64;
 }
 
 static uint64_t sign_bit(const format *f)
@@ -317,7 +318,12 @@ bool meaning_is_signed(int type)
 
 bool meaning_is_float(int type)
 {
-    return type == QN_F32 || type == QN_F64;
+    return type == QN_F32 || type == QN_F64 || meaning_is_half(type);
+}
+
+bool meaning_is_half(int type)
+{
+    return type == QN_F16 || type == QN_BF16;
 }
 
 /** The number that canonical bits stand for. */
@@ -426,8 +432,19 @@ static uint64_t expect_integer(int op, int type, uint64_t a, uint64_t b, uint64_
     return expect_bits(op, type, a, b);
 }
 
+/** f32 holds all sums, products, quotients and roots of halves well enough to round again: +, -, x, / and sqrt are those
+ *  of exact numbers, rounded once. fma is not: its f32 result is what is rounded. */
+static uint64_t expect_half_fma(int type, uint64_t a, uint64_t b, uint64_t c)
+{
+    uint64_t x = meaning_cast(QN_F32, type, a), y = meaning_cast(QN_F32, type, b);
+    uint64_t z = meaning_cast(QN_F32, type, c);
+    return meaning_cast(type, QN_F32, float_fma(&F32, x, y, z));
+}
+
 uint64_t meaning_op(int op, int type, uint64_t a, uint64_t b, uint64_t c)
 {
+    if (op == QN_OP_fma && meaning_is_half(type))
+        return expect_half_fma(type, a, b, c);
     return meaning_is_float(type) ? expect_float(op, type, a, b, c)
                                   : expect_integer(op, type, a, b, c);
 }
@@ -525,13 +542,17 @@ int meaning_awkward(int type, uint64_t *out)
                 out[n++] = meaning_wrap(type, ((wide)1 << (w - shift)) + by);
         out[n++] = meaning_wrap(type, (wide)0x5a5a5a5a5a5a5a5a);
         out[n++] = meaning_wrap(type, (wide)INT64_MAX - 0x123456789);
+        out[n++] = meaning_wrap(type, ((wide)0x101 << 52) + 1); /* above the middle of two bf16 */
+        out[n++] = meaning_wrap(type, (wide)0x101 << 23);
+        out[n++] = meaning_wrap(type, 65519);
+        out[n++] = meaning_wrap(type, 65520);
         return n;
     }
     const format *f = format_of(type);
     for (size_t i = 0; i < sizeof FLOATS / sizeof FLOATS[0]; i++) {
         uint64_t bits;
         memcpy(&bits, &FLOATS[i], sizeof bits);
-        out[n++] = type == QN_F64 ? bits : meaning_cast(QN_F32, QN_F64, bits);
+        out[n++] = type == QN_F64 ? bits : meaning_cast(type, QN_F64, bits);
     }
     uint64_t inf = infinity_bits(f), smallest_normal = UINT64_C(1) << (f->precision - 1);
     const uint64_t edges[] = {1,
@@ -552,7 +573,18 @@ int meaning_awkward(int type, uint64_t *out)
         out[n++] = 0x3690000000000000; /* half of it */
         out[n++] = 0x47efffffefffffff; /* just below where f32 overflows */
         out[n++] = 0x47effffff0000000; /* and there */
+        out[n++] = 0x3ff0020000000001; /* above the middle of two neighbours in f16: a tie in f32 */
+        out[n++] = 0x40effdffffffffff; /* just below where f16 overflows */
     }
+    if (type == QN_F32) {
+        out[n++] = 0x3f801000; /* the middle of two neighbours in f16 */
+        out[n++] = 0x3f818000; /* and in bf16, to the even one above */
+        out[n++] = 0x3f808001; /* just above the middle */
+        out[n++] = 0x33000000; /* half the smallest f16 */
+        out[n++] = 0x33000001; /* just above */
+        out[n++] = 0x387fffff; /* rounds up to the smallest normal f16 */
+        out[n++] = 0x477fefff; /* just below where f16 overflows */
+        out[n++] = 0x477ff000; /* and there */    }
     for (int i = n, half = n; i < 2 * half && n < MEANING_VALUES; i++)
         out[n++] = out[i - half] ^ sign_bit(f);
     return n;

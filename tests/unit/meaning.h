@@ -25,5 +25,6 @@ uint64_t meaning_wrap(int type, wide x);
 int meaning_width(int type);
 bool meaning_is_signed(int type);
 bool meaning_is_float(int type);
+bool meaning_is_half(int type);
 
 #endif
