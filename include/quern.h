@@ -169,7 +169,7 @@ typedef struct qn_param {
 
 /** Kernel flags. */
 enum {
-    QN_CONTRACT = 1 << 0,       /**< a*b+c becomes fma, the same on every engine */
+    QN_CONTRACT = 1 << 0,       /**< a*b+c becomes fma, also in a reduce sum; the same on every engine */
     QN_CHECK_DIVISION = 1 << 1, /**< reserved */
     QN_ORDER_STRIPED = 1 << 2,  /**< reductions without an order of their own are striped */
     QN_ORDER_INDEXED = 1 << 3,  /**< ... are indexed */

@@ -243,15 +243,33 @@ static uint64_t reduction_close(reduction *r, int level)
     return p[0];
 }
 
-static void reduction_add(reduction *r, int level, uint64_t value)
+/** The partial that takes the next value of a level; it holds the identity if it has taken none. */
+static uint64_t *next_partial(reduction *r, int level)
 {
     int64_t n = r->count[level]++;
     uint64_t *p = &r->partial[level][n & (r->n_partials - 1)];
-    *p = qn__eval_combine(r->combine, r->type, n < r->n_partials ? r->identity : *p, value);
+    if (n < r->n_partials)
+        *p = r->identity;
     if (level > r->top)
         r->top = level;
-    if (n + 1 == r->block)
+    return p;
+}
+
+static void reduction_add(reduction *r, int level, uint64_t value)
+{
+    uint64_t *p = next_partial(r, level);
+    *p = qn__eval_combine(r->combine, r->type, *p, value);
+    if (r->count[level] == r->block)
         reduction_add(r, level + 1, reduction_close(r, level));
+}
+
+/** Adds a point that is a product, see qn__contracted_product. */
+static void reduction_add_product(reduction *r, uint64_t x, uint64_t y)
+{
+    uint64_t *p = next_partial(r, 0);
+    *p = qn__eval_op(QN_OP_fma, r->type, x, y, *p);
+    if (r->count[0] == r->block)
+        reduction_add(r, 1, reduction_close(r, 0));
 }
 
 static uint64_t reduction_end(reduction *r)
@@ -279,7 +297,8 @@ static uint64_t run_reduce(interp *s, uint32_t i)
 {
     const qn_inst *x = &s->k->inst[i];
     const uint32_t *dims = qn__args(s->k, i);
-    uint32_t yield = x->region[1] - 1;
+    uint32_t value = qn__args(s->k, x->region[1] - 1)[0], product = qn__contracted_product(s->k, i);
+    const uint32_t *factor = qn__args(s->k, product);
     uint64_t outer = s->point;
     for (int d = 0; d < x->n_args; d++) {
         uint64_t number = s->k->inst[dims[d]].imm;
@@ -294,7 +313,10 @@ static uint64_t run_reduce(interp *s, uint32_t i)
     s->point = outer;
     do {
         run_region(s, x->region[0], x->region[1]);
-        reduction_add(&r, 0, s->value[qn__args(s->k, yield)[0]]);
+        if (product)
+            reduction_add_product(&r, s->value[factor[0]], s->value[factor[1]]);
+        else
+            reduction_add(&r, 0, s->value[value]);
         s->point++;
     } while (next_point(s, dims, x->n_args));
     s->point = saved;

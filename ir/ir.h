@@ -204,6 +204,16 @@ static inline int qn__pure(const qn_inst *x) { return x->op >= QN_I_PURE ? x->op
 static inline bool qn__is_pure(const qn_inst *x) {
     return x->op >= QN_I_PURE || (x->op >= QN_I_CONST && x->op <= QN_I_LOWER) || x->op == QN_I_CAST || x->op == QN_I_BITCAST;
 }
+/** The product whose factors a reduce adds with one rounding each, fma(x, y, sum): what a sum of floats yields, where the
+ *  kernel has QN_CONTRACT. 0 if it adds values. Block results and partials are added as ever. */
+static inline uint32_t qn__contracted_product(const qn_kernel *k, uint32_t reduce)
+{
+    const qn_inst *x = &k->inst[reduce];
+    uint32_t value = qn__args(k, x->region[1] - 1)[0];
+    bool is_float = qn__dtype_class(x->type) == QN_CLASS_F;
+    return (k->flags & QN_CONTRACT) && x->sub == QN_COMBINE_SUM && is_float && qn__pure(&k->inst[value]) == QN_OP_mul ? value
+                                                                                                                 : 0;
+}
 /** Number of index operands of a load, store or atomic: the rank of its view. */
 static inline int qn__n_indices(const qn_kernel *k, uint32_t i) { return k->param[k->inst[i].imm].rank; }
 

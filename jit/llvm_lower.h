@@ -234,6 +234,7 @@ enum { BLOCK = 4096, PARTIALS = 64, MOST_DEPTH = 4 };
 /** One reduce while it is lowered. */
 typedef struct reduction {
     uint32_t inst, yield;
+    uint32_t product; /* points are products that are added by fma, see qn__contracted_product; or 0 */
     int type, combine, n_dims;
     int dim[QN_MAX_RANK];
     LLVMValueRef identity; /* scalar */
@@ -249,6 +250,11 @@ typedef struct stripes {
     LLVMTypeRef t;
 } stripes;
 
+/** What one point adds to each accumulator: value[n], or value[n] x factor[n] with one rounding. */
+typedef struct addend {
+    LLVMValueRef value[MOST_PARTS], factor[MOST_PARTS];
+} addend;
+LLVMValueRef qn__add_point(lower *g, const reduction *r, LLVMValueRef accumulated, const addend *a, int n);
 LLVMValueRef qn__combine(lower *g, const reduction *r, LLVMValueRef a, LLVMValueRef b);
 /** A scalar constant in all lanes of type t. */
 LLVMValueRef qn__constant_like(LLVMTypeRef t, LLVMValueRef scalar);
@@ -256,7 +262,7 @@ LLVMValueRef qn__constant_like(LLVMTypeRef t, LLVMValueRef scalar);
 void qn__stripes_open(lower *g, const reduction *r, stripes *s, int first, LLVMTypeRef t);
 /** Adds entry number count - 1 of a level; when its block is full, the block's result goes up. */
 void qn__stripes_push(lower *g, const reduction *r, const stripes *s, int depth, LLVMValueRef count,
-                      const LLVMValueRef *value);
+                      const addend *a);
 /** Ends: from level `depth`, which has had `count` entries, to the final value of each accumulator. */
 void qn__stripes_close(lower *g, const reduction *r, const stripes *s, int depth, LLVMValueRef count,
                        LLVMValueRef *acc);

@@ -18,6 +18,13 @@ LLVMValueRef qn__combine(lower *g, const reduction *r, LLVMValueRef a, LLVMValue
     return qn__lower_combine(g, r->combine, r->type, a, b);
 }
 
+LLVMValueRef qn__add_point(lower *g, const reduction *r, LLVMValueRef accumulated, const addend *a, int n)
+{
+    if (a->factor[n])
+        return qn__lower_op(g, QN_OP_fma, r->type, a->value[n], a->factor[n], accumulated);
+    return qn__combine(g, r, accumulated, a->value[n]);
+}
+
 LLVMValueRef qn__constant_like(LLVMTypeRef t, LLVMValueRef scalar)
 {
     LLVMValueRef lane[64];
@@ -38,14 +45,34 @@ static LLVMTypeRef accumulator_type(const lower *g, const reduction *r)
     return is_vector(g, r) ? qn__lane_type(g, r->type) : qn__scalar_type(g, r->type);
 }
 
-/** Emits the region once for the indices that stand in g->iv; values[n] for each accumulator. */
-static void emit_point(lower *g, const reduction *r, LLVMValueRef *values)
+/** What part p of the point adds to accumulator n. */
+static void take_point(lower *g, const reduction *r, int p, bool vector, addend *a, int n)
+{
+    uint32_t value = r->product ? qn__args(g->k, r->product)[0] : qn__args(g->k, r->yield)[0];
+    a->value[n] = vector ? qn__vector(g, value, p) : qn__scalar(g, value, p);
+    if (!r->product)
+        return;
+    uint32_t factor = qn__args(g->k, r->product)[1];
+    a->factor[n] = vector ? qn__vector(g, factor, p) : qn__scalar(g, factor, p);
+}
+
+/** Emits the region once for the indices that stand in g->iv. */
+static void emit_point(lower *g, const reduction *r, addend *a)
 {
     const qn_inst *x = &g->k->inst[r->inst];
+    memset(a, 0, sizeof *a);
     qn__lower_region(g, x->region[0], x->region[2]);
-    uint32_t value = qn__args(g->k, r->yield)[0];
     for (int n = 0; n < r->n; n++)
-        values[n] = is_vector(g, r) ? qn__vector(g, value, r->part[n]) : qn__scalar(g, value, r->part[n]);
+        take_point(g, r, r->part[n], is_vector(g, r), a, n);
+}
+
+/** Emits the region once and adds the point to each accumulator. */
+static void fold_point(lower *g, const reduction *r, LLVMValueRef *acc)
+{
+    addend a;
+    emit_point(g, r, &a);
+    for (int n = 0; n < r->n; n++)
+        acc[n] = qn__add_point(g, r, acc[n], &a, n);
 }
 
 /** Sets the index of a reduction dimension for what follows. */
@@ -67,10 +94,7 @@ static bool may_be_empty(const lower *g, int d)
 static void fold(lower *g, const reduction *r, int at, LLVMValueRef *acc)
 {
     if (at == r->n_dims) {
-        LLVMValueRef value[MOST_PARTS];
-        emit_point(g, r, value);
-        for (int n = 0; n < r->n; n++)
-            acc[n] = qn__combine(g, r, acc[n], value[n]);
+        fold_point(g, r, acc);
         return;
     }
     int d = r->dim[at];
@@ -99,7 +123,8 @@ static void fold_blocks(lower *g, const reduction *r, int depth, LLVMValueRef lo
     if (depth == 0) {
         qn__loop_open(g, &l, low, high, 1, true, false, r->n, init, phi);
         set_index(g, r->dim[0], l.index);
-        emit_point(g, r, inner);
+        memcpy(inner, phi, sizeof inner);
+        fold_point(g, r, inner);
     } else {
         int64_t size = 1;
         for (int n = 0; n < depth; n++)
@@ -110,9 +135,9 @@ static void fold_blocks(lower *g, const reduction *r, int depth, LLVMValueRef lo
         LLVMValueRef from = LLVMBuildAdd(g->b, low, LLVMBuildMul(g->b, l.index, by, ""), "");
         LLVMValueRef part = qn__umin(g, LLVMBuildSub(g->b, high, from, ""), by);
         fold_blocks(g, r, depth - 1, from, LLVMBuildAdd(g->b, from, part, ""), inner);
+        for (int m = 0; m < r->n; m++)
+            inner[m] = qn__combine(g, r, phi[m], inner[m]);
     }
-    for (int n = 0; n < r->n; n++)
-        inner[n] = qn__combine(g, r, phi[n], inner[n]);
     qn__loop_close(g, &l, inner, acc);
 }
 
@@ -134,10 +159,7 @@ static void fold_counted(lower *g, const reduction *r, int at, LLVMValueRef *sta
         qn__loop_close(g, &l, inner, state);
         return;
     }
-    LLVMValueRef value[MOST_PARTS];
-    emit_point(g, r, value);
-    for (int n = 0; n < r->n; n++)
-        state[n] = qn__combine(g, r, state[n], value[n]);
+    fold_point(g, r, state);
     *count = LLVMBuildAdd(g->b, *count, qn__const_i64(g, 1), "");
     int64_t size = 1;
     for (int v = 1; v <= r->n_levels; v++) {
@@ -178,10 +200,10 @@ static void fold_indexed(lower *g, const reduction *r, LLVMValueRef *acc)
 static LLVMValueRef stripe_points(lower *g, const reduction *r, const stripes *s, int at, LLVMValueRef count)
 {
     if (at == r->n_dims) {
-        LLVMValueRef value[MOST_PARTS];
-        emit_point(g, r, value);
+        addend a;
+        emit_point(g, r, &a);
         count = LLVMBuildAdd(g->b, count, qn__const_i64(g, 1), "");
-        qn__stripes_push(g, r, s, 0, count, value);
+        qn__stripes_push(g, r, s, 0, count, &a);
         return count;
     }
     int d = r->dim[at];
@@ -252,10 +274,12 @@ static void lane_step(lower *g, const reduction *r, LLVMValueRef left, LLVMValue
         }
     }
     qn__lower_region(g, x->region[0], x->region[2]);
-    uint32_t value = qn__args(g->k, r->yield)[0];
     FOR_PARTS(g, p)
     {
-        LLVMValueRef sum = qn__combine(g, r, acc[p], qn__vector(g, value, p));
+        addend a;
+        a.factor[0] = NULL;
+        take_point(g, r, p, true, &a, 0);
+        LLVMValueRef sum = qn__add_point(g, r, acc[p], &a, 0);
         acc[p] = g->tail_mask[p] ? LLVMBuildSelect(g->b, g->tail_mask[p], sum, acc[p], "") : sum;
         g->tail_mask[p] = NULL;
     }
@@ -383,9 +407,10 @@ static void lanes_striped(lower *g, const reduction *r, LLVMValueRef *acc)
     loop l;
     qn__loop_open(g, &l, qn__const_i64(g, 0), blocks, 1, true, false, 0, NULL, NULL);
     LLVMValueRef low = LLVMBuildAdd(g->b, g->begin[d], LLVMBuildMul(g->b, l.index, size, ""), "");
-    LLVMValueRef part = qn__umin(g, LLVMBuildSub(g->b, g->end[d], low, ""), size), result[MOST_PARTS];
-    lane_block(g, r, low, LLVMBuildAdd(g->b, low, part, ""), result);
-    qn__stripes_push(g, r, &s, 1, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, 1), ""), result);
+    LLVMValueRef part = qn__umin(g, LLVMBuildSub(g->b, g->end[d], low, ""), size);
+    addend result = {0};
+    lane_block(g, r, low, LLVMBuildAdd(g->b, low, part, ""), result.value);
+    qn__stripes_push(g, r, &s, 1, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, 1), ""), &result);
     qn__loop_close(g, &l, NULL, NULL);
     qn__stripes_close(g, r, &s, 1, blocks, acc);
 }
@@ -411,6 +436,7 @@ static reduction describe(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
     reduction r = {.inst = i, .type = x->type, .combine = x->sub, .n_dims = x->n_args};
+    r.product = qn__contracted_product(g->k, i);
     r.yield = qn__last_of_region(g->k, x->region[0], x->region[2]);
     r.identity = qn__const_bits(g, x->type, qn__reduce_identity(x->sub, x->type));
     for (int n = 0; n < r.n_dims; n++)

@@ -70,13 +70,13 @@ void qn__stripes_open(lower *g, const reduction *r, stripes *s, int first, LLVMT
 
 /** partial[count mod 64] = it combined with value. */
 static void add_to_stripe(lower *g, const reduction *r, const stripes *s, int depth, LLVMValueRef count,
-                          const LLVMValueRef *value)
+                          const addend *a)
 {
     LLVMValueRef at = LLVMBuildAnd(g->b, count, qn__const_i64(g, PARTIALS - 1), "");
     for (int n = 0; n < r->n; n++) {
         LLVMValueRef where = element(g, s, s->array[depth][n], at);
         LLVMValueRef old = LLVMBuildLoad2(g->b, s->t, where, "");
-        LLVMBuildStore(g->b, qn__combine(g, r, old, value[n]), where);
+        LLVMBuildStore(g->b, qn__add_point(g, r, old, a, n), where);
     }
 }
 
@@ -124,15 +124,15 @@ static LLVMValueRef is_multiple_of_block(lower *g, LLVMValueRef count)
 
 /** Adds result number count - 1 of level depth - 1; when its block is full, the block's result goes up. */
 void qn__stripes_push(lower *g, const reduction *r, const stripes *s, int depth, LLVMValueRef count,
-                    const LLVMValueRef *value)
+                      const addend *a)
 {
-    add_to_stripe(g, r, s, depth, LLVMBuildSub(g->b, count, qn__const_i64(g, 1), ""), value);
+    add_to_stripe(g, r, s, depth, LLVMBuildSub(g->b, count, qn__const_i64(g, 1), ""), a);
     if (depth == r->n_levels)
         return;
     LLVMBasicBlockRef join = when(g, is_multiple_of_block(g, count));
-    LLVMValueRef result[MOST_PARTS];
-    close_stripe(g, r, s, depth, result);
-    qn__stripes_push(g, r, s, depth + 1, LLVMBuildLShr(g->b, count, qn__const_i64(g, 12), ""), result);
+    addend result = {0};
+    close_stripe(g, r, s, depth, result.value);
+    qn__stripes_push(g, r, s, depth + 1, LLVMBuildLShr(g->b, count, qn__const_i64(g, 12), ""), &result);
     end_when(g, join);
 }
 
@@ -143,9 +143,9 @@ void qn__stripes_close(lower *g, const reduction *r, const stripes *s, int depth
         LLVMValueRef above = LLVMBuildLShr(g->b, LLVMBuildAdd(g->b, count, qn__const_i64(g, BLOCK - 1), ""),
                                            qn__const_i64(g, 12), "");
         LLVMBasicBlockRef join = when(g, LLVMBuildNot(g->b, is_multiple_of_block(g, count), ""));
-        LLVMValueRef result[MOST_PARTS];
-        close_stripe(g, r, s, depth, result);
-        qn__stripes_push(g, r, s, depth + 1, above, result);
+        addend result = {0};
+        close_stripe(g, r, s, depth, result.value);
+        qn__stripes_push(g, r, s, depth + 1, above, &result);
         end_when(g, join);
         count = above;
     }
