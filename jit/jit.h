@@ -117,6 +117,10 @@ typedef struct qn_plan {
     int32_t streams;             /* 1: non-temporal stores */
     int32_t split_dim;           /* domain dimension that threads divide, -1: none */
     int64_t granule;             /* its chunks start at multiples of this, counted from its begin */
+    /* NVPTX: each thread runs scalar code. tile: iterations that a block takes at once; 0: a loop in each thread. */
+    int32_t is_gpu;
+    int32_t axis[3];              /* dimensions of threadIdx.x, y and z, -1: none */
+    int32_t threads[QN_MAX_RANK]; /* of a block along each dimension */
 } qn_plan;
 
 /** Makes the plan. Pure: same kernel and facts, same plan. Never fails: the fallback is scalar code as declared. */

@@ -31,7 +31,7 @@ static LLVMValueRef combine_by_exchange(lower *g, int combine, int dtype, LLVMVa
     LLVMTypeRef t = LLVMTypeOf(as_bits(g, dtype, v));
     LLVMValueRef first = LLVMBuildLoad2(g->b, t, pointer, "");
     LLVMSetAlignment(first, (unsigned)qn_dtype_bytes(dtype));
-    LLVMSetOrdering(first, LLVMAtomicOrderingMonotonic);
+    qn__make_relaxed(g, first);
     LLVMBasicBlockRef before = LLVMGetInsertBlock(g->b), again = qn__new_block(g, "again"), done = qn__new_block(g, "done");
     LLVMBuildBr(g->b, again);
     LLVMPositionBuilderAtEnd(g->b, again);

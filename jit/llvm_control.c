@@ -16,7 +16,8 @@
 static LLVMValueRef opaque(lower *g, LLVMValueRef v)
 {
     LLVMTypeRef t = LLVMFunctionType(g->i64, &g->i64, 1, false);
-    LLVMValueRef barrier = LLVMGetInlineAsm(t, "", 0, "=r,0", 4, false, false, LLVMInlineAsmDialectATT, false);
+    const char *same = g->p->is_gpu ? "=l,0" : "=r,0";
+    LLVMValueRef barrier = LLVMGetInlineAsm(t, "", 0, same, 4, false, false, LLVMInlineAsmDialectATT, false);
     return LLVMBuildCall2(g->b, t, barrier, &v, 1, "");
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * llvm_emit.c: target machines, contexts, and module -> object bytes or assembly text. A target machine belongs to one
+ * llvm_emit.c: target machines, contexts, and module -> object bytes or assembly text (PTX is the assembly of NVPTX). A target machine belongs to one
  * compile thread and is kept there, because making one costs a fifth of a small compile. No error of LLVM reaches the
  * host: diagnostics are collected, and fatal errors go to the request (guard).
  */
@@ -13,14 +13,16 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char triple[] = "x86_64-unknown-linux-gnu";
-
 static void initialize_target(void)
 {
     LLVMInitializeX86TargetInfo();
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
 }
 
 void qn__llvm_start(void)
@@ -31,52 +33,69 @@ void qn__llvm_start(void)
 
 /* ---------------------------------------------------------------- machines */
 
+enum { MOST_MACHINES = 8 };
+
 /* What one compile thread keeps. */
 typedef struct machines {
-    LLVMTargetMachineRef v3, v4;
+    struct {
+        int isa, ptx;
+        LLVMTargetMachineRef machine;
+    } kept[MOST_MACHINES];
+    int n;
 } machines;
 
-static qn_status make_machine(const char *cpu, LLVMTargetMachineRef *out, qn_error *err)
+static qn_status make_machine(int isa, int ptx, LLVMTargetMachineRef *out, qn_error *err)
 {
+    bool is_gpu = qn__target_of(isa) == QN_TARGET_NVPTX;
+    const char *triple = is_gpu ? "nvptx64-nvidia-cuda" : "x86_64-unknown-linux-gnu";
+    char cpu[16], features[16] = "", *message = NULL;
     LLVMTargetRef target;
-    char *message = NULL;
+    snprintf(cpu, sizeof cpu, is_gpu ? "sm_%d" : "x86-64-v%d", isa);
+    if (is_gpu)
+        snprintf(features, sizeof features, "+ptx%d", ptx);
     if (LLVMGetTargetFromTriple(triple, &target, &message)) {
         qn__fail(err, QN_ERR_CODEGEN, "qn_llvm_provider: %s", message);
         LLVMDisposeMessage(message);
         return QN_ERR_CODEGEN;
     }
-    *out = LLVMCreateTargetMachine(target, triple, cpu, "", LLVMCodeGenLevelDefault, LLVMRelocPIC,
-                                   LLVMCodeModelSmall);
+    *out = LLVMCreateTargetMachine(target, triple, cpu, features, LLVMCodeGenLevelDefault, LLVMRelocPIC,
+                                   is_gpu ? LLVMCodeModelDefault : LLVMCodeModelSmall);
     return *out ? QN_OK : qn__fail(err, QN_ERR_CODEGEN, "qn_llvm_provider: no target machine for %s", cpu);
 }
 
-qn_status qn__llvm_machine(void **thread_state, int isa, LLVMTargetMachineRef *out, qn_error *err)
+qn_status qn__llvm_machine(void **thread_state, const qn_facts *f, LLVMTargetMachineRef *out, qn_error *err)
 {
-    if (isa != QN_ISA_V3 && isa != QN_ISA_V4)
-        return qn__fail(err, QN_ERR_TARGET, "qn_llvm_provider: instruction set %d is not 3 or 4", isa);
+    bool is_ptx = (f->ptx >= 63 && f->ptx <= 65) || (f->ptx >= 70 && f->ptx <= 78) || (f->ptx >= 80 && f->ptx <= 85);
+    bool is_known = f->ptx ? is_ptx && qn__ptx_of_isa(f->isa) && f->ptx >= qn__ptx_of_isa(f->isa)
+                           : f->isa == QN_ISA_V3 || f->isa == QN_ISA_V4;
+    if (!is_known)
+        return qn__fail(err, QN_ERR_TARGET, "qn_llvm_provider: no instruction set %d (PTX ISA %d)", f->isa, f->ptx);
     if (!*thread_state)
         *thread_state = qn__zalloc(1, sizeof(machines));
     machines *m = *thread_state;
     if (!m)
         return qn__fail(err, QN_ERR_MEMORY, "qn_llvm_provider: no memory for a target machine");
-    LLVMTargetMachineRef *kept = isa == QN_ISA_V4 ? &m->v4 : &m->v3;
-    qn_status status = QN_OK;
-    if (!*kept)
-        status = make_machine(isa == QN_ISA_V4 ? "x86-64-v4" : "x86-64-v3", kept, err);
-    if (status == QN_OK)
-        *out = *kept;
-    return status;
+    for (int i = 0; i < m->n; i++)
+        if (m->kept[i].isa == f->isa && m->kept[i].ptx == f->ptx) {
+            *out = m->kept[i].machine;
+            return QN_OK;
+        }
+    qn_status status = make_machine(f->isa, f->ptx, out, err);
+    if (status != QN_OK)
+        return status;
+    if (m->n == MOST_MACHINES)
+        LLVMDisposeTargetMachine(m->kept[--m->n].machine);
+    m->kept[m->n].isa = f->isa;
+    m->kept[m->n].ptx = f->ptx;
+    m->kept[m->n++].machine = *out;
+    return QN_OK;
 }
 
 void qn__llvm_thread_end(void **thread_state)
 {
     machines *m = *thread_state;
-    if (!m)
-        return;
-    if (m->v3)
-        LLVMDisposeTargetMachine(m->v3);
-    if (m->v4)
-        LLVMDisposeTargetMachine(m->v4);
+    for (int i = 0; m && i < m->n; i++)
+        LLVMDisposeTargetMachine(m->kept[i].machine);
     qn__free(m);
     *thread_state = NULL;
 }
@@ -107,8 +126,10 @@ LLVMModuleRef qn__llvm_module(LLVMContextRef context, LLVMTargetMachineRef machi
 {
     LLVMModuleRef module = LLVMModuleCreateWithNameInContext("quern", context);
     LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine);
+    char *triple = LLVMGetTargetMachineTriple(machine);
     LLVMSetTarget(module, triple);
     LLVMSetModuleDataLayout(module, layout);
+    LLVMDisposeMessage(triple);
     LLVMDisposeTargetData(layout);
     return module;
 }
@@ -134,6 +155,11 @@ void qn__llvm_finish_functions(LLVMModuleRef module, int isa)
             continue;
         add_flag(f, "nounwind");
         add_text(f, "no-builtins", "");
+        if (qn__target_of(isa) == QN_TARGET_NVPTX) { /* subnormal numbers are kept */
+            add_text(f, "denormal-fp-math", "ieee,ieee");
+            add_text(f, "denormal-fp-math-f32", "ieee,ieee");
+            continue;
+        }
         add_text(f, "tune-cpu", host);
         add_text(f, "prefer-vector-width", isa == QN_ISA_V4 ? "512" : "256");
     }

@@ -3,9 +3,11 @@
  * llvm_fault.c: cold blocks that record the first failure in iteration order. A failure replaces the recorded one if its
  * iteration is lower; within one iteration the first in time stays. Where lanes run over a reduction, points of one
  * reduce are seen out of order inside a vector, so there the lower point of the same reduce wins too; the record's
- * `point` carries the number of the reduce above its low 48 bits for that comparison.
+ * `point` carries the number of the reduce above its low 48 bits for that comparison. Threads of a GPU share one record:
+ * a thread whose failure is earlier takes the record's lock, looks again, and writes; no thread waits for one whose
+ * failure is not its business.
  */
-#include "jit/llvm_lower.h"
+#include "jit/llvm_nvptx.h"
 
 #include <stddef.h>
 
@@ -17,13 +19,16 @@ static LLVMValueRef field(lower *g, size_t offset)
 
 static void set_field(lower *g, size_t offset, LLVMValueRef v)
 {
-    LLVMSetAlignment(LLVMBuildStore(g->b, v, field(g, offset)), 8);
+    LLVMValueRef store = LLVMBuildStore(g->b, v, field(g, offset));
+    LLVMSetAlignment(store, 8);
+    LLVMSetVolatile(store, g->p->is_gpu);
 }
 
 static LLVMValueRef get_field(lower *g, size_t offset)
 {
     LLVMValueRef v = LLVMBuildLoad2(g->b, g->i64, field(g, offset), "");
     LLVMSetAlignment(v, 8);
+    LLVMSetVolatile(v, g->p->is_gpu);
     return v;
 }
 
@@ -139,6 +144,21 @@ static void mark_unlikely(lower *g, LLVMValueRef branch_inst)
     LLVMSetMetadata(branch_inst, kind, LLVMMetadataAsValue(g->context, LLVMMDNodeInContext2(g->context, m, 3)));
 }
 
+/** Waits for the lock of a GPU's record as long as this failure is earlier; goes on to `go_on` when it is not. Returns
+ *  the block where the lock has to be given back. */
+static LLVMBasicBlockRef take_lock(lower *g, LLVMValueRef iteration, LLVMValueRef point, uint32_t r,
+                                   LLVMBasicBlockRef go_on)
+{
+    LLVMBasicBlockRef look = qn__new_block(g, "look"), try = qn__new_block(g, "try"),
+                      locked = qn__new_block(g, "locked"), release = qn__new_block(g, "release");
+    LLVMBuildBr(g->b, look);
+    LLVMPositionBuilderAtEnd(g->b, look);
+    LLVMBuildCondBr(g->b, is_earlier(g, iteration, point, r), try, go_on);
+    LLVMPositionBuilderAtEnd(g->b, try);
+    qn__nvptx_lock(g, look, locked);
+    return release;
+}
+
 void qn__note_fault(lower *g, uint32_t i, int p, LLVMValueRef bad, int status)
 {
     LLVMBasicBlockRef cold = qn__new_block(g, "cold"), record = qn__new_block(g, "record"),
@@ -149,10 +169,18 @@ void qn__note_fault(lower *g, uint32_t i, int p, LLVMValueRef bad, int status)
     uint32_t r = status == QN_ERR_BOUNDS ? qn__enclosing_reduce(g->k, i) : 0;
     LLVMValueRef lane = first_lane(g, bad), iteration = iteration_number(g, p, lane);
     LLVMValueRef point = point_number(g, r, p, lane);
-    LLVMBuildCondBr(g->b, is_earlier(g, iteration, point, r), record, go_on);
+    LLVMBasicBlockRef release = go_on;
+    if (g->p->is_gpu)
+        release = take_lock(g, iteration, point, r, go_on);
+    LLVMBuildCondBr(g->b, is_earlier(g, iteration, point, r), record, release);
     LLVMPositionBuilderAtEnd(g->b, record);
     write_record(g, i, p, lane, iteration, point, status);
-    LLVMBuildBr(g->b, go_on);
+    LLVMBuildBr(g->b, release);
+    if (g->p->is_gpu) {
+        LLVMPositionBuilderAtEnd(g->b, release);
+        qn__nvptx_unlock(g);
+        LLVMBuildBr(g->b, go_on);
+    }
     qn__level_close(g);
     LLVMPositionBuilderAtEnd(g->b, go_on);
 }

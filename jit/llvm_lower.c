@@ -2,11 +2,13 @@
 /*
  * llvm_lower.c: the entry function and the loop nest over the domain. See llvm_lower.h for how a body is emitted.
  *
+ * On x86 (llvm_nvptx.c says what differs in PTX):
+ *
  *   entry:  bounds of the dimensions, argument slots
  *   loops:  plan->order, outermost first; a jammed dimension runs in steps of `jam` and then one by one
  *   lanes:  whole steps of width x unroll, then what is left: vectors under a mask, or one by one
  */
-#include "jit/llvm_lower.h"
+#include "jit/llvm_nvptx.h"
 
 #include <string.h>
 
@@ -17,7 +19,7 @@ enum { MOST_INSTRUCTIONS = 4000 };
 
 static LLVMValueRef range_entry(lower *g, int n)
 {
-    LLVMValueRef at = qn__const_i64(g, n);
+    LLVMValueRef at = qn__const_i64(g, g->first_range + n);
     LLVMValueRef v = LLVMBuildLoad2(g->b, g->i64, LLVMBuildGEP2(g->b, g->i64, g->range, &at, 1, ""), "");
     LLVMSetAlignment(v, 8);
     return v;
@@ -192,14 +194,21 @@ static void loop_lanes(lower *g, const span *spans, int at)
 
 static void emit_loops(lower *g, const span *spans, int at)
 {
-    if (at == g->p->n_loops)
+    bool is_sequential =
+        at < g->p->n_loops && g->k->inst[g->k->dim[g->p->order[at]]].sub == QN_DIM_SEQUENTIAL;
+    if (at == g->p->n_loops) {
         qn__lower_region(g, g->k->body, g->k->n_insts);
-    else if (g->p->order[at] == g->p->lane_dim)
+    } else if (g->p->is_gpu && (is_sequential || qn__nvptx_is_tiled(g, g->p->order[at]))) {
+        if (is_sequential) /* a launch runs one index */
+            set_index(g, g->p->order[at], spans[at].low);
+        emit_loops(g, spans, at + 1);
+    } else if (g->p->order[at] == g->p->lane_dim) {
         loop_lanes(g, spans, at);
-    else if (g->p->order[at] == g->p->jam_dim)
+    } else if (g->p->order[at] == g->p->jam_dim) {
         loop_jammed(g, spans, at);
-    else
+    } else {
         loop_over(g, spans, at, spans[at], 1, false);
+    }
 }
 
 /* ---------------------------------------------------------------- the function */
@@ -213,7 +222,7 @@ static void set_types(lower *g)
     g->i64 = LLVMInt64TypeInContext(g->context);
     g->f32 = LLVMFloatTypeInContext(g->context);
     g->f64 = LLVMDoubleTypeInContext(g->context);
-    g->ptr = LLVMPointerTypeInContext(g->context, 0);
+    g->ptr = LLVMPointerTypeInContext(g->context, g->p->is_gpu ? 1 : 0);
 }
 
 static void open_function(lower *g, const char *symbol)
@@ -225,6 +234,22 @@ static void open_function(lower *g, const char *symbol)
     g->range = LLVMGetParam(g->function, 1);
     g->fault = LLVMGetParam(g->function, 2);
     LLVMPositionBuilderAtEnd(g->b, qn__new_block(g, "entry"));
+}
+
+static void emit_body(lower *g, void *spans)
+{
+    emit_loops(g, spans, 0);
+}
+
+/** Everything on a GPU: units of work, and loops where a dimension is not divided between threads. */
+static void emit_units(lower *g, span *spans)
+{
+    LLVMValueRef low[QN_MAX_RANK], high[QN_MAX_RANK];
+    for (int at = 0; at < g->p->n_loops; at++) {
+        low[at] = spans[at].low;
+        high[at] = spans[at].high;
+    }
+    qn__nvptx_units(g, low, high, emit_body, spans);
 }
 
 static bool make_arrays(lower *g)
@@ -275,14 +300,19 @@ static int lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts *
     if (make_arrays(&g)) {
         g.b = LLVMCreateBuilderInContext(g.context);
         set_types(&g);
-        open_function(&g, symbol);
+        if (p->is_gpu)
+            qn__nvptx_open(&g, symbol);
+        else
+            open_function(&g, symbol);
         compute_bounds(&g);
         bool is_empty = false;
         for (int at = 0; at < p->n_loops; at++) {
             spans[at] = span_of(&g, p->order[at], &n_sequential);
             is_empty |= is_known_empty(&(span){g.begin[p->order[at]], g.end[p->order[at]]});
         }
-        if (!is_empty)
+        if (!is_empty && p->is_gpu)
+            emit_units(&g, spans);
+        else if (!is_empty)
             emit_loops(&g, spans, 0);
         LLVMBuildRetVoid(g.b);
         n = g.failed ? -1 : count_instructions(g.function);
@@ -316,6 +346,8 @@ qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_fact
         LLVMDeleteFunction(LLVMGetNamedFunction(module, symbol));
     if (n < 0)
         return qn__fail(err, QN_ERR_CODEGEN, "qn__llvm_lower: kernel could not be lowered (out of memory or too deep)");
+    if (p->is_gpu)
+        qn__nvptx_info(k, f, p, &info->gpu);
     info->split_dim = plan.split_dim;
     info->granule = plan.granule;
     info->n_sequential = 0;

@@ -58,11 +58,12 @@ typedef struct lower {
     LLVMModuleRef module;
     LLVMBuilderRef b;
     LLVMValueRef function, slots, range, fault;
+    int first_range; /* where the words of qn_entry's `range` begin in `range` */
     const qn_kernel *k;
     const qn_facts *f;
     const qn_plan *p;
     qn_analysis a;
-    LLVMTypeRef i1, i8, i16, i32, i64, f32, f64, ptr;
+    LLVMTypeRef i1, i8, i16, i32, i64, f32, f64, ptr; /* ptr: to the data of views */
 
     int width, unroll, jam; /* of the block being emitted */
     int jam_max;            /* part encoding */
@@ -192,6 +193,8 @@ check qn__make_check(lower *g, uint32_t i, int p);
 void qn__report(lower *g, uint32_t i, int p, const check *c);
 /** Lanes for which a vector access is performed: NULL for all. */
 LLVMValueRef qn__access_mask(lower *g, uint32_t i, int p, const check *c);
+/** Makes a load or store of one element a relaxed atomic one. */
+void qn__make_relaxed(const lower *g, LLVMValueRef access);
 void qn__lower_load(lower *g, uint32_t i);
 void qn__lower_store(lower *g, uint32_t i);
 /** any lane of a mask, as i1; true constant for NULL. */

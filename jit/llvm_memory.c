@@ -151,13 +151,31 @@ static bool is_atomic_view(const lower *g, uint32_t i)
     return (g->k->param[g->k->inst[i].imm].traits & QN_ATOMIC) != 0;
 }
 
+void qn__make_relaxed(const lower *g, LLVMValueRef access)
+{
+    if (g->p->is_gpu) /* LLVM 19 selects no atomic loads and stores of PTX; volatile ones are relaxed there */
+        LLVMSetVolatile(access, true);
+    else
+        LLVMSetOrdering(access, LLVMAtomicOrderingMonotonic);
+}
+
+static void mark_invariant(lower *g, LLVMValueRef load)
+{
+    static const char name[] = "invariant.load";
+    LLVMMetadataRef none = LLVMMDNodeInContext2(g->context, NULL, 0);
+    LLVMSetMetadata(load, LLVMGetMDKindIDInContext(g->context, name, sizeof name - 1),
+                    LLVMMetadataAsValue(g->context, none));
+}
+
 static LLVMValueRef plain_load(lower *g, uint32_t i, LLVMTypeRef t, LLVMValueRef pointer)
 {
     int dtype = g->k->param[g->k->inst[i].imm].dtype;
     LLVMValueRef v = LLVMBuildLoad2(g->b, t, pointer, "");
     LLVMSetAlignment(v, (unsigned)qn_dtype_bytes(dtype));
     if (is_atomic_view(g, i) && LLVMGetTypeKind(t) != LLVMVectorTypeKind)
-        LLVMSetOrdering(v, LLVMAtomicOrderingMonotonic);
+        qn__make_relaxed(g, v);
+    else if (g->p->is_gpu && g->f->param[g->k->inst[i].imm].is_constant_memory)
+        mark_invariant(g, v); /* loads through the read-only cache */
     return v;
 }
 
@@ -410,7 +428,7 @@ static void store_scalar(lower *g, uint32_t i, int p, const check *c, uint32_t v
     LLVMValueRef store = LLVMBuildStore(g->b, to_memory(g, dtype, v), x.pointer);
     LLVMSetAlignment(store, (unsigned)qn_dtype_bytes(dtype));
     if (is_atomic_view(g, i))
-        LLVMSetOrdering(store, LLVMAtomicOrderingMonotonic);
+        qn__make_relaxed(g, store);
     if (has_branch)
         qn__end_branch(g, &then, NULL);
 }

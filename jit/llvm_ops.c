@@ -85,9 +85,25 @@ static LLVMValueRef lower_rem(lower *g, int type, LLVMValueRef a, LLVMValueRef b
     return choose(g, by_zero, a, r);
 }
 
+static LLVMTypeRef type_like(const lower *g, int dtype, LLVMValueRef v);
+
+/** neg and abs of PTX need not keep the bits of a NaN: there they are integer instructions. */
+static LLVMValueRef change_sign(lower *g, int type, LLVMValueRef a, bool is_abs)
+{
+    int bits_type = qn__dtype_width(type) == 64 ? QN_U64 : QN_U32;
+    LLVMTypeRef old = LLVMTypeOf(a);
+    LLVMValueRef v = LLVMBuildBitCast(g->b, a, type_like(g, bits_type, a), "");
+    uint64_t sign = lowest(bits_type);
+    v = is_abs ? LLVMBuildAnd(g->b, v, like(g, v, bits_type, sign - 1), "")
+               : LLVMBuildXor(g->b, v, like(g, v, bits_type, sign), "");
+    return LLVMBuildBitCast(g->b, v, old, "");
+}
+
 static LLVMValueRef lower_neg(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
 {
     (void)b, (void)c;
+    if (class_of(type) == QN_CLASS_F && g->p->is_gpu)
+        return change_sign(g, type, a, false);
     return class_of(type) == QN_CLASS_F ? LLVMBuildFNeg(g->b, a, "") : LLVMBuildNeg(g->b, a, "");
 }
 
@@ -97,6 +113,8 @@ static LLVMValueRef lower_abs(lower *g, int type, LLVMValueRef a, LLVMValueRef b
     LLVMValueRef v[2] = {a, LLVMConstInt(g->i1, 0, false)};
     if (class_of(type) == QN_CLASS_U)
         return a;
+    if (class_of(type) == QN_CLASS_F && g->p->is_gpu)
+        return change_sign(g, type, a, true);
     return class_of(type) == QN_CLASS_F ? intrinsic(g, "llvm.fabs", v, 1) : intrinsic(g, "llvm.abs", v, 2);
 }
 

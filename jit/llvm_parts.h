@@ -21,11 +21,11 @@ qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_fact
 
 /* ---------------------------------------------------------------- emission (llvm_emit.c) */
 
-/** Initialises the X86 target once per process. Any thread. */
+/** Initialises the targets once per process. Any thread. */
 void qn__llvm_start(void);
 
-/** The target machine for QN_ISA_V3 or QN_ISA_V4, kept in *thread_state, which qn__llvm_thread_end frees. */
-qn_status qn__llvm_machine(void **thread_state, int isa, LLVMTargetMachineRef *out, qn_error *err);
+/** The target machine for the facts' instruction set, kept in *thread_state, which qn__llvm_thread_end frees. */
+qn_status qn__llvm_machine(void **thread_state, const qn_facts *f, LLVMTargetMachineRef *out, qn_error *err);
 void qn__llvm_thread_end(void **thread_state);
 
 /** First error that LLVM reported through the context; emission succeeds all the same, so ask. */

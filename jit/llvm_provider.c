@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * llvm_provider.c: the one function that libquern calls here, and the pipeline behind it: text and key -> kernel and
- * facts -> plan -> module -> object -> blob. One compile uses one fresh LLVMContext and leaves nothing behind but the
+ * facts -> plan -> module -> object -> blob, or PTX. One compile uses one fresh LLVMContext and leaves nothing behind but the
  * target machines in *thread_state.
  */
 #define _POSIX_C_SOURCE 200809L
@@ -72,7 +72,7 @@ static qn_status send_llvm_and_asm(const compilation *c)
         send(c->r, QN_SINK_LLVM, text, strlen(text));
         LLVMDisposeMessage(text);
     }
-    if (!(c->r->texts & QN_DUMP_ASM))
+    if (c->plan.is_gpu || !(c->r->texts & QN_DUMP_ASM))
         return QN_OK;
     LLVMModuleRef copy = LLVMCloneModule(c->module); /* emission uses a module up */
     LLVMMemoryBufferRef text = NULL;
@@ -113,10 +113,12 @@ static qn_status read_request(compilation *c)
 static qn_status build_module(compilation *c)
 {
     qn_request *r = c->r;
-    qn_status status = qn__llvm_machine(r->thread_state, c->facts.isa, &c->machine, &r->error);
+    qn_status status = qn__llvm_machine(r->thread_state, &c->facts, &c->machine, &r->error);
     if (status != QN_OK)
         return status;
-    if (r->loader == QN_LOADER_ORC)
+    if (c->plan.is_gpu)
+        snprintf(c->symbol, sizeof c->symbol, QN_GPU_ENTRY);
+    else if (r->loader == QN_LOADER_ORC)
         qn__orc_symbol(c->symbol, sizeof c->symbol);
     else
         snprintf(c->symbol, sizeof c->symbol, "quern_kernel");
@@ -129,11 +131,31 @@ static qn_status build_module(compilation *c)
     return qn__llvm_verify(c->module, &r->error);
 }
 
+/* PTX is a text; what it would call and does not hold is an error. */
+static qn_status emit_ptx(compilation *c)
+{
+    static const char called[] = ".extern .func";
+    qn_request *r = c->r;
+    LLVMMemoryBufferRef text = NULL;
+    qn_status status = qn__llvm_emit(c->machine, c->module, LLVMAssemblyFile, &c->diagnostics, &text, &r->error);
+    if (status != QN_OK)
+        return status;
+    qn__text_bytes(&c->code, LLVMGetBufferStart(text), LLVMGetBufferSize(text));
+    qn__text_bytes(&c->code, "", 1);
+    LLVMDisposeMemoryBuffer(text);
+    if (c->code.failed)
+        return qn__fail(&r->error, QN_ERR_MEMORY, "qn_llvm_provider: no memory for the PTX");
+    const char *found = strstr(c->code.data, called);
+    return found ? qn__fail(&r->error, QN_ERR_INTERNAL, "qn_llvm_provider: the PTX calls %.80s", found) : QN_OK;
+}
+
 /* 3. Module -> object -> blob. The orc loader takes the object, but the same things are refused in it. */
 static qn_status emit_code(compilation *c)
 {
     qn_request *r = c->r;
     qn_status status = send_llvm_and_asm(c);
+    if (c->plan.is_gpu)
+        return status == QN_OK ? emit_ptx(c) : status;
     if (status == QN_OK)
         status = qn__llvm_emit(c->machine, c->module, LLVMObjectFile, &c->diagnostics, &c->object,
                                &r->error);
@@ -147,7 +169,7 @@ static qn_status emit_code(compilation *c)
 static qn_status deliver_code(compilation *c)
 {
     qn_request *r = c->r;
-    if (r->loader == QN_LOADER_ORC)
+    if (r->loader == QN_LOADER_ORC && !c->plan.is_gpu)
         return qn__orc_load(LLVMGetBufferStart(c->object), LLVMGetBufferSize(c->object), c->symbol,
                             &r->orc_entry, &r->orc_handle, &r->error);
     send(r, QN_SINK_CODE, c->code.data, c->code.n);

@@ -5,7 +5,7 @@
  *
  * "May it be the lane dimension?" (applicable) is kept apart from "is it worth it?" (lane_cost).
  */
-#include "jit/analyse.h"
+#include "jit/plan.h"
 
 #include <limits.h>
 #include <string.h>
@@ -407,6 +407,12 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
     out->jam = 1;
     out->width = 1;
     out->unroll = 1;
+    if (qn__target_of(f->isa) == QN_TARGET_NVPTX) {
+        out->split_dim = -1;
+        out->granule = 1;
+        qn__plan_gpu(k, f, out);
+        return;
+    }
     s.has_analysis = qn__analyse(k, f, -1, -1, &s.a);
     int wanted = f->plan.lane_dim - 1;
     if (s.has_analysis && f->plan.lane_dim >= 0) {
@@ -424,12 +430,27 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
     qn__analysis_release(&s.a);
 }
 
+static void print_threads(const qn_plan *p, qn_text *out)
+{
+    qn__text_add(out, "\nthreads");
+    for (int a = 0; a < 3 && p->axis[a] >= 0; a++)
+        qn__text_add(out, "%s %d of dimension %d", a ? " x" : "", p->threads[p->axis[a]], p->axis[a]);
+    qn__text_add(out, "%s\ntile", p->axis[0] < 0 ? " 1" : "");
+    for (int n = 0; n < p->n_loops; n++)
+        qn__text_add(out, " %lld", (long long)p->tile[p->order[n]]);
+    qn__text_add(out, "\n");
+}
+
 void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out)
 {
     static const char *const remainders[] = {"none", "mask", "scalar"};
     qn__text_add(out, "order");
     for (int n = 0; n < p->n_loops; n++)
         qn__text_add(out, " %d", p->order[n]);
+    if (p->is_gpu) {
+        print_threads(p, out);
+        return;
+    }
     qn__text_add(out, "\nlanes %d%s\nwidth %d\nunroll %d\njam %d x %d\nremainder %s\n", p->lane_dim,
                  p->lane_dim >= 0 && kind_of(k, p->lane_dim) == QN_DIM_REDUCTION ? " (reduction)" : "",
                  p->width, p->unroll, p->jam_dim, p->jam, remainders[p->remainder]);

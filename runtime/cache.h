@@ -33,6 +33,7 @@ struct qn_function {
     qn_blob blob;
     void *orc_handle;
     qn_text plan, llvm, assembly;
+    qn_text ptx; /* zero-terminated, the zero counted; empty: x86 */
     qn_error error; /* of a failed build */
     int64_t bytes;
     uint64_t last_use;

@@ -47,8 +47,12 @@ static qn_status check_options(const qn_launch_state *l, qn_error *err)
             return qn__fail(err, QN_ERR_ARGUMENT, "%s: option %s: %lld not in [%lld,%lld]", l->who,
                             field[i].name, (long long)field[i].value, (long long)field[i].low,
                             (long long)field[i].high);
-    if (o->isa != QN_ISA_AUTO && o->isa != QN_ISA_V3 && o->isa != QN_ISA_V4)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: option isa: %d is none of 0, 3, 4", l->who,
+    bool is_gpu = qn__ptx_of_isa(o->isa) != 0;
+    if (o->isa != QN_ISA_AUTO && o->isa != QN_ISA_V3 && o->isa != QN_ISA_V4 && !is_gpu)
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: option isa: %d is none of 0, 3, 4, 70, 75, 80, 86, 89, 90",
+                        l->who, o->isa);
+    if (is_gpu && !l->takes_any_target)
+        return qn__fail(err, QN_ERR_TARGET, "%s: option isa: %d is a GPU's, the executor is the host's", l->who,
                         o->isa);
     if (o->plan.width & (o->plan.width - 1))
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: option plan.width: %d is no power of two",

@@ -77,4 +77,6 @@ void qn__dump(qn_context *c, const qn_function *f)
         write_file(c, f, "llvm", &f->llvm);
     if (wanted & QN_DUMP_ASM)
         write_file(c, f, "asm", &f->assembly);
+    if (wanted & QN_DUMP_PTX && f->ptx.n > 0)
+        write_file(c, f, "ptx", &(qn_text){.data = f->ptx.data, .n = f->ptx.n - 1});
 }

@@ -47,6 +47,7 @@ void qn_function_release(qn_function *f)
     qn__text_release(&f->plan);
     qn__text_release(&f->llvm);
     qn__text_release(&f->assembly);
+    qn__text_release(&f->ptx);
     qn__free(f);
     qn__context_drop(c);
 }
@@ -79,7 +80,7 @@ static size_t text_on_demand(qn_function *f, int stage, char *buffer, size_t buf
     bool is_known = text->data != NULL;
     qn__unlock(c);
     qn_compiled code = {0};
-    if (!is_known && f->entry &&
+    if (!is_known && (f->entry || f->ptx.n > 0) &&
         qn__compile(c, f->kernel, &f->key, QN_LOADER_ARENA, (uint32_t)stage, &code, NULL) ==
             QN_OK) {
         qn_text *made = stage == QN_DUMP_LLVM ? &code.llvm : &code.assembly;
@@ -110,6 +111,9 @@ size_t qn_function_text(const qn_function *f, int stage, char *buffer, size_t bu
         break;
     case QN_DUMP_PLAN:
         return qn__text_out(&f->plan, buffer, buffer_bytes);
+    case QN_DUMP_PTX:
+        return qn__text_out(&(qn_text){.data = f->ptx.data, .n = f->ptx.n ? f->ptx.n - 1 : 0}, buffer,
+                            buffer_bytes);
     case QN_DUMP_LLVM:
     case QN_DUMP_ASM:
         return text_on_demand((qn_function *)(uintptr_t)f, stage, buffer,

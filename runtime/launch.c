@@ -278,7 +278,12 @@ qn_status qn_launch(qn_context *c, const qn_kernel *k, int n, const qn_arg *args
 qn_status qn_specialize(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
                         const qn_options *o, qn_function **out, qn_error *err)
 {
-    qn_launch_state l = {.who = "qn_specialize", .context = c, .kernel = k, .n = n, .args = args};
+    qn_launch_state l = {.who = "qn_specialize",
+                         .context = c,
+                         .kernel = k,
+                         .n = n,
+                         .args = args,
+                         .takes_any_target = true};
     if (!out)
         return qn__fail(err, QN_ERR_ARGUMENT, "qn_specialize: out is NULL");
     qn_status status = qn__launch_check(&l, o, err);
@@ -288,7 +293,8 @@ qn_status qn_specialize(qn_context *c, const qn_kernel *k, int n, const qn_arg *
     qn__context_retain(c);
     status = qn__specialize(&l, &f, err);
     if (status == QN_OK) {
-        remember(&l, o, f);
+        if (qn__target_of(l.options.isa) == QN_TARGET_X86)
+            remember(&l, o, f);
         if (!f)
             status = qn__specialize_nothing(&l, &f, err);
     }

@@ -27,6 +27,7 @@ typedef struct qn_launch_state {
     qn_domain domain;
     int64_t n_iterations; /* over all dimensions */
     bool is_ordered;
+    bool takes_any_target; /* the code is wanted, not run: it may be for a GPU that is not here */
     qn_error overlap; /* why, if it is ordered */
 } qn_launch_state;
 

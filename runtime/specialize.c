@@ -15,6 +15,11 @@
 static qn_status install(qn_context *c, qn_function *f, qn_compiled *code, qn_error *err)
 {
     f->info = code->info;
+    if (code->info.gpu.n_steps > 0) {
+        f->ptx = code->code;
+        memset(&code->code, 0, sizeof code->code);
+        return QN_OK;
+    }
     if (f->loader == QN_LOADER_ORC) {
         f->entry = code->orc_entry;
         f->orc_handle = code->orc_handle;
@@ -248,6 +253,8 @@ static qn_status find_version(qn_launch_state *l, qn_function **out, qn_error *e
 
 static qn_status check_target(const qn_launch_state *l, qn_error *err)
 {
+    if (qn__target_of(l->options.isa) == QN_TARGET_NVPTX)
+        return QN_OK;
     if (l->context->isa == 0)
         return qn__fail(err, QN_ERR_TARGET, "the processor is below x86-64-v3");
     if (l->options.isa > l->context->isa)
@@ -281,7 +288,8 @@ qn_status qn__specialize(qn_launch_state *l, qn_function **out, qn_error *err)
         qn_status status = check_target(l, &error);
         if (status == QN_OK)
             status = find_version(l, &f, &error);
-        bool may_fall_back = l->options.engine == QN_ENGINE_AUTO && status != QN_ERR_MEMORY;
+        bool may_fall_back = l->options.engine == QN_ENGINE_AUTO && status != QN_ERR_MEMORY &&
+                             qn__target_of(l->options.isa) == QN_TARGET_X86;
         if (status != QN_OK && !may_fall_back)
             return qn__fail(err, status, "%s: kernel \"%.60s\": %s", l->who, l->kernel->name,
                             error.message);

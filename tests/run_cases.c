@@ -32,6 +32,7 @@ enum { N_CONFIGURATIONS = sizeof CONFIGURATIONS / sizeof CONFIGURATIONS[0] };
 
 typedef struct runner {
     qn_context *context;
+    ptx_cases *ptx; /* NULL: there is no code generator */
     char skip[N_CONFIGURATIONS]
              [QN_MESSAGE_BYTES]; /* why a configuration cannot run here; "": it can */
 } runner;
@@ -209,6 +210,15 @@ static bool run_x86(const runner *r, const qn_kernel *k, case_instance *c, const
     return passed;
 }
 
+/** Keeps the PTX of a case that launches. */
+static void generate_ptx(const runner *r, const qn_kernel *k, const case_instance *c, int status)
+{
+    qn_arg args[MAX_BINDINGS];
+    int n = bind_arguments(k, c, args);
+    if (r->ptx && n >= 0 && (status == QN_OK || status == QN_ERR_BOUNDS || status == QN_ERR_LIMIT))
+        ptx_cases_add(r->ptx, k, n, args, c->checks, c->strict);
+}
+
 /** One case, all values of its variable: a point for the interpreter and one for each configuration. */
 static void run_set(const runner *r, const case_file *f, const case_set *set, const qn_kernel *k)
 {
@@ -228,6 +238,8 @@ static void run_set(const runner *r, const case_file *f, const case_set *set, co
             passed[1 + i] = passed[1 + i] && same;
             agreed = agreed && same;
         }
+        if (v == 0)
+            generate_ptx(r, k, &c, reference.status);
         if (!agreed && set->variable[0])
             tap_note("... with %s = %" PRId64, set->variable, set->value[v]);
         case_instance_free(&c);
@@ -330,6 +342,14 @@ static void find_skips(runner *r)
     qn_kernel_release(k);
 }
 
+static void ptx_point(int outcome, const char *what)
+{
+    if (outcome < 0)
+        tap_skip(what);
+    else
+        tap_ok(outcome != 0, "%s", what);
+}
+
 int main(int argc, char **argv)
 {
     runner r = {0};
@@ -338,10 +358,13 @@ int main(int argc, char **argv)
     if (!tap_ok(qn_context_new(&o, &r.context, &err) == QN_OK, "context %s", err.message))
         return tap_done();
     find_skips(&r);
+    r.ptx = r.skip[0][0] ? NULL : ptx_cases_new();
     for (int i = 1; i < argc; i++)
         run_path(&r, argv[i]);
     if (argc == 1)
         run_path(&r, QN_SOURCE_DIR "/tests/cases");
+    if (r.ptx)
+        ptx_cases_end(r.ptx, ptx_point);
     qn_counters counters;
     qn_context_counters(r.context, &counters);
     tap_note("%" PRId64 " launches, %" PRId64 " interpreted, %" PRId64 " compiles, %" PRId64

@@ -85,4 +85,12 @@ static inline qn_status case_address(const qn_view *v, const int64_t *index, voi
     return qn_view_at(&plain, plain.layout.rank, index, out, err);
 }
 
+/** PTX of cases (run_cases_ptx.c). */
+typedef struct ptx_cases ptx_cases;
+ptx_cases *ptx_cases_new(void);
+/** Generates PTX for these arguments and keeps it. */
+void ptx_cases_add(ptx_cases *p, const qn_kernel *k, int n, const qn_arg *args, int checks, int strict);
+/** Assembles what was kept, where there is a ptxas. Outcomes: 1 passed, 0 failed, -1 skipped. Frees p. */
+void ptx_cases_end(ptx_cases *p, void (*point)(int outcome, const char *what));
+
 #endif

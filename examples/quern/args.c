@@ -27,7 +27,11 @@ static const choice specializes[] = {{"auto", QN_SPECIALIZE_AUTO},
                                      {"exact", QN_SPECIALIZE_EXACT},
                                      {"dynamic", QN_SPECIALIZE_DYNAMIC},
                                      {0}};
-static const choice isas[] = {{"auto", QN_ISA_AUTO}, {"v3", QN_ISA_V3}, {"v4", QN_ISA_V4}, {0}};
+static const choice isas[] = {{"auto", QN_ISA_AUTO}, {"v3", QN_ISA_V3}, {"v4", QN_ISA_V4},
+                              {"sm_70", QN_ISA_SM70}, {"sm_75", QN_ISA_SM75}, {"sm_80", QN_ISA_SM80},
+                              {"sm_86", QN_ISA_SM86}, {"sm_89", QN_ISA_SM89}, {"sm_90", QN_ISA_SM90},
+                              {0}};
+static const choice targets[] = {{"host", QN_ISA_AUTO}, {"cuda", QN_ISA_SM90}, {0}};
 static const choice loaders[] = {
     {"auto", QN_LOADER_AUTO}, {"arena", QN_LOADER_ARENA}, {"orc", QN_LOADER_ORC}, {0}};
 #define QN_X(name, bit, text) {text, QN_DUMP_##name},
@@ -53,7 +57,9 @@ static const option options[] = {
      0, 0},
     {"--specialize", "S", "auto, exact or dynamic: what becomes constant", FIELD(launch.specialize),
      specializes, 0, 0},
-    {"--isa", "I", "auto, v3 or v4: instructions that may be used", FIELD(launch.isa), isas, 0, 0},
+    {"--isa", "I", "auto, v3, v4, or for asm sm_70 to sm_90: instructions that may be used", FIELD(launch.isa), isas,
+     0, 0},
+    {"--target", "T", "asm: host or cuda (sm_90 unless --isa says otherwise)", FIELD(launch.isa), targets, 0, 0},
     {"--loader", "L", "auto, arena or orc: how code is loaded", FIELD(launch.loader), loaders, 0,
      0},
     {"--stage", "S", "asm: the stage to print, one of those of --dump", FIELD(stage), stages, 0, 0},
@@ -71,7 +77,7 @@ void line_help(void)
         printf("  %-18s %-3s %s\n", options[i].name, options[i].value ? options[i].value : "",
                options[i].help);
     printf("  %-18s %-3s %s\n", "--dump", "S,S",
-           "write stages to files: kernel, key, plan, llvm, asm");
+           "write stages to files: kernel, key, plan, llvm, asm, ptx");
     printf("  %-18s %-3s %s\n", "--dump-dir", "DIR", "where (default: the working directory)");
     printf("  %-18s %-3s %s\n", "--out", "N=F", "write array N to the .npy file F after the run");
 }

@@ -254,7 +254,7 @@ int command_asm(const tool_line *line)
         status = tool_fail(EXIT_ERROR, "%s: %s: %s", line->kernel_path, qn_status_name(err.status),
                            err.message);
     if (status == EXIT_OK)
-        status = print_stage(f, line->stage);
+        status = print_stage(f, o.isa >= QN_ISA_SM70 && line->stage == QN_DUMP_ASM ? QN_DUMP_PTX : line->stage);
     qn_function_release(f);
     job_close(&job);
     return status;

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * llvm_nvptx.c: what lowering to PTX does differently: the kernel's one parameter, the walk of a block's threads over
+ * units of work, and the fault record that many threads share. The body is the same scalar code as on x86.
+ *
+ * A unit of work is a tile of the parallel dimensions (plan->tile). Blocks take units blockIdx.x, blockIdx.x +
+ * gridDim.x, ...; the threads of a block take the iterations of its unit (plan->axis).
+ */
+#include "jit/llvm_nvptx.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { GLOBAL_MEMORY = 1, KERNEL_CALL = 71 };
+/** Bytes of parameters that every GPU and PTX version takes. */
+enum { MOST_PARAMETER_BYTES = 4096 };
+
+/* ---------------------------------------------------------------- the entry */
+
+static int count_sequential(const qn_kernel *k)
+{
+    int n = 0;
+    for (int d = 0; d < k->n_dims; d++)
+        n += k->inst[k->dim[d]].sub == QN_DIM_SEQUENTIAL;
+    return n;
+}
+
+static LLVMValueRef word(lower *g, LLVMValueRef words, int n, LLVMTypeRef t)
+{
+    LLVMValueRef at = qn__const_i64(g, n);
+    LLVMValueRef v = LLVMBuildLoad2(g->b, t, LLVMBuildGEP2(g->b, g->i64, words, &at, 1, ""), "");
+    LLVMSetAlignment(v, 8);
+    return v;
+}
+
+/** Fixes the number of threads of a block: !nvvm.annotations = {function, "reqntidx", x, ...}. */
+static void annotate(lower *g, const int32_t *threads)
+{
+    static const char *const name[3] = {"reqntidx", "reqntidy", "reqntidz"};
+    LLVMMetadataRef m[7] = {LLVMValueAsMetadata(g->function)};
+    for (int a = 0; a < 3; a++) {
+        m[1 + 2 * a] = LLVMMDStringInContext2(g->context, name[a], strlen(name[a]));
+        m[2 + 2 * a] = LLVMValueAsMetadata(LLVMConstInt(g->i32, (unsigned long long)threads[a], false));
+    }
+    LLVMMetadataRef node = LLVMMDNodeInContext2(g->context, m, 7);
+    LLVMAddNamedMetadataOperand(g->module, "nvvm.annotations", LLVMMetadataAsValue(g->context, node));
+}
+
+static void block_of(const qn_plan *p, int32_t *threads)
+{
+    for (int a = 0; a < 3; a++)
+        threads[a] = p->axis[a] >= 0 ? p->threads[p->axis[a]] : 1;
+}
+
+void qn__nvptx_open(lower *g, const char *symbol)
+{
+    int n_words = g->f->n_slots + 2 * count_sequential(g->k) + 2;
+    bool in_memory = n_words * 8 > MOST_PARAMETER_BYTES;
+    LLVMTypeRef block = LLVMArrayType2(g->i64, (uint64_t)n_words);
+    LLVMTypeRef param = LLVMPointerTypeInContext(g->context, in_memory ? GLOBAL_MEMORY : 0);
+    g->function = LLVMAddFunction(g->module, symbol,
+                                  LLVMFunctionType(LLVMVoidTypeInContext(g->context), &param, 1, false));
+    LLVMSetFunctionCallConv(g->function, KERNEL_CALL);
+    g->slots = LLVMGetParam(g->function, 0);
+    if (!in_memory) {
+        unsigned by_value = LLVMGetEnumAttributeKindForName("byval", 5), align = LLVMGetEnumAttributeKindForName("align", 5);
+        LLVMAddAttributeAtIndex(g->function, 1, LLVMCreateTypeAttribute(g->context, by_value, block));
+        LLVMAddAttributeAtIndex(g->function, 1, LLVMCreateEnumAttribute(g->context, align, 8));
+    }
+    int32_t threads[3];
+    block_of(g->p, threads);
+    annotate(g, threads);
+    LLVMPositionBuilderAtEnd(g->b, qn__new_block(g, "entry"));
+    g->range = g->slots;
+    g->first_range = g->f->n_slots - 2; /* the sequential dimensions come right after the slots */
+    g->fault = word(g, g->slots, n_words - 2, g->ptr);
+}
+
+void qn__nvptx_info(const qn_kernel *k, const qn_facts *f, const qn_plan *p, qn_gpu_info *info)
+{
+    memset(info, 0, sizeof *info);
+    info->n_steps = 1;
+    info->n_words = f->n_slots + 2 * count_sequential(k) + 2;
+    info->words_in_memory = info->n_words * 8 > MOST_PARAMETER_BYTES;
+    block_of(p, info->step[0].threads);
+    for (int n = 0; n < p->n_loops; n++)
+        info->step[0].tile[p->order[n]] = p->tile[p->order[n]];
+}
+
+/* ---------------------------------------------------------------- units of work */
+
+static LLVMValueRef special_register(lower *g, const char *name, LLVMTypeRef t)
+{
+    LLVMValueRef v = qn__call(g, name, NULL, 0, NULL, 0);
+    return t == g->i32 ? v : LLVMBuildZExt(g->b, v, t, "");
+}
+
+/** The walk over one function's units. Tiles are counted in `type`. */
+typedef struct walk {
+    int n, dim[QN_MAX_RANK]; /* tiled dimensions, outermost first */
+    LLVMValueRef low[QN_MAX_RANK], high[QN_MAX_RANK], tiles[QN_MAX_RANK];
+    LLVMValueRef units, unit;
+    LLVMTypeRef type;
+} walk;
+
+static LLVMValueRef constant(LLVMTypeRef t, int64_t n)
+{
+    return LLVMConstInt(t, (unsigned long long)n, true);
+}
+
+/** ceil(extent / tile), i64 */
+static LLVMValueRef tiles_of(lower *g, const walk *w, int n)
+{
+    int64_t tile = g->p->tile[w->dim[n]], low, high;
+    if (qn__is_const(w->low[n], &low) && qn__is_const(w->high[n], &high))
+        return qn__const_i64(g, (high - low) / tile + ((high - low) % tile != 0));
+    LLVMValueRef extent = LLVMBuildSub(g->b, w->high[n], w->low[n], "");
+    if (tile == 1)
+        return extent;
+    extent = LLVMBuildAdd(g->b, extent, qn__const_i64(g, tile - 1), "");
+    return LLVMBuildUDiv(g->b, extent, qn__const_i64(g, tile), "");
+}
+
+/** Counts tiles and units; in 32 bits where their number is known to fit. */
+static void count_units(lower *g, walk *w)
+{
+    int64_t known = 1, n;
+    w->units = qn__const_i64(g, 1);
+    for (int i = 0; i < w->n; i++) {
+        w->tiles[i] = tiles_of(g, w, i);
+        if (!qn__is_const(w->tiles[i], &n) || known > INT32_MAX / (n > 0 ? n : 1))
+            known = INT64_MAX;
+        else
+            known *= n;
+        w->units = LLVMBuildMul(g->b, w->units, w->tiles[i], "");
+    }
+    w->type = g->i64;
+    if (known > INT32_MAX)
+        return;
+    w->type = g->i32; /* a step of gridDim.x < 2^31 beyond the last unit does not wrap either */
+    w->units = constant(g->i32, known);
+    for (int i = 0; i < w->n; i++)
+        w->tiles[i] = LLVMBuildTrunc(g->b, w->tiles[i], g->i32, "");
+}
+
+/** The index of this thread in dimension number n for the present unit; *ok is anded with "inside the domain". */
+static LLVMValueRef thread_index(lower *g, const walk *w, int n, LLVMValueRef tile_number, LLVMValueRef *ok)
+{
+    static const char *const thread[3] = {"llvm.nvvm.read.ptx.sreg.tid.x", "llvm.nvvm.read.ptx.sreg.tid.y",
+                                          "llvm.nvvm.read.ptx.sreg.tid.z"};
+    int d = w->dim[n];
+    int64_t tile = g->p->tile[d], low, high;
+    LLVMValueRef ahead = w->type == g->i64 ? tile_number : LLVMBuildZExt(g->b, tile_number, g->i64, "");
+    if (tile != 1)
+        ahead = LLVMBuildMul(g->b, ahead, qn__const_i64(g, tile), "");
+    for (int a = 0; a < 3; a++)
+        if (g->p->axis[a] == d)
+            ahead = LLVMBuildAdd(g->b, ahead, special_register(g, thread[a], g->i64), "");
+    bool is_known = qn__is_const(w->low[n], &low) && qn__is_const(w->high[n], &high);
+    LLVMValueRef index = is_known && low == 0 ? ahead : LLVMBuildAdd(g->b, w->low[n], ahead, "");
+    if (tile != 1 && !(is_known && (high - low) % tile == 0)) {
+        LLVMValueRef extent = LLVMBuildSub(g->b, w->high[n], w->low[n], "");
+        LLVMValueRef inside = LLVMBuildICmp(g->b, LLVMIntULT, ahead, extent, "");
+        *ok = *ok ? LLVMBuildAnd(g->b, *ok, inside, "") : inside;
+    }
+    return index;
+}
+
+/** Sets the indices of the tiled dimensions for the present unit; the condition under which they are inside, or NULL. */
+static LLVMValueRef set_indices(lower *g, const walk *w)
+{
+    LLVMValueRef rest = w->unit, ok = NULL;
+    for (int n = w->n - 1; n >= 0; n--) {
+        int64_t tiles;
+        LLVMValueRef number = rest;
+        if (qn__is_const(w->tiles[n], &tiles) && tiles == 1) {
+            number = constant(w->type, 0);
+        } else if (n > 0) {
+            number = LLVMBuildURem(g->b, rest, w->tiles[n], "");
+            rest = LLVMBuildUDiv(g->b, rest, w->tiles[n], "");
+        }
+        g->iv[w->dim[n]] = thread_index(g, w, n, number, &ok);
+        g->iv_level[w->dim[n]] = g->depth;
+    }
+    return ok;
+}
+
+/** The present unit: the body, if this thread has an iteration in it. */
+static void run_unit(lower *g, const walk *w, void (*body)(lower *g, void *arg), void *arg)
+{
+    LLVMValueRef ok = set_indices(g, w);
+    if (!ok) {
+        body(g, arg);
+        return;
+    }
+    LLVMBasicBlockRef inside = qn__new_block(g, "mine"), join = qn__new_block(g, "idle");
+    LLVMBuildCondBr(g->b, ok, inside, join);
+    qn__level_open(g, false, false, true);
+    LLVMPositionBuilderAtEnd(g->b, inside);
+    body(g, arg);
+    LLVMBuildBr(g->b, join);
+    qn__level_close(g);
+    LLVMPositionBuilderAtEnd(g->b, join);
+}
+
+bool qn__nvptx_is_tiled(const lower *g, int d)
+{
+    return g->p->is_gpu && g->p->tile[d] > 0;
+}
+
+void qn__nvptx_units(lower *g, const LLVMValueRef *low, const LLVMValueRef *high, void (*body)(lower *g, void *arg),
+                     void *arg)
+{
+    walk w = {0};
+    for (int at = 0; at < g->p->n_loops; at++)
+        if (qn__nvptx_is_tiled(g, g->p->order[at])) {
+            w.dim[w.n] = g->p->order[at];
+            w.low[w.n] = low[at];
+            w.high[w.n++] = high[at];
+        }
+    count_units(g, &w);
+    LLVMValueRef first = special_register(g, "llvm.nvvm.read.ptx.sreg.ctaid.x", w.type);
+    LLVMBasicBlockRef entry = qn__new_block(g, "units"), head = qn__new_block(g, "unit"), done = qn__new_block(g, "done");
+    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntULT, first, w.units, ""), entry, done);
+    qn__level_open(g, false, false, true);
+    LLVMPositionBuilderAtEnd(g->b, entry);
+    LLVMValueRef step = special_register(g, "llvm.nvvm.read.ptx.sreg.nctaid.x", w.type);
+    LLVMBuildBr(g->b, head);
+    qn__level_open(g, false, false, false);
+    LLVMPositionBuilderAtEnd(g->b, head);
+    w.unit = LLVMBuildPhi(g->b, w.type, "");
+    LLVMAddIncoming(w.unit, &first, &entry, 1);
+    run_unit(g, &w, body, arg);
+    LLVMValueRef next = LLVMBuildAdd(g->b, w.unit, step, "");
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b);
+    LLVMAddIncoming(w.unit, &next, &latch, 1);
+    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntULT, next, w.units, ""), head, done);
+    qn__level_close(g);
+    qn__level_close(g);
+    LLVMPositionBuilderAtEnd(g->b, done);
+}
+
+/* ---------------------------------------------------------------- the fault record */
+
+static LLVMValueRef lock_address(lower *g)
+{
+    LLVMValueRef n = qn__const_i64(g, (int64_t)offsetof(qn_gpu_fault, lock));
+    return LLVMBuildGEP2(g->b, g->i8, g->fault, &n, 1, "");
+}
+
+static void fence(lower *g)
+{
+    qn__call(g, "llvm.nvvm.membar.gl", NULL, 0, NULL, 0);
+}
+
+void qn__nvptx_lock(lower *g, LLVMBasicBlockRef retry, LLVMBasicBlockRef locked)
+{
+    LLVMValueRef pair = LLVMBuildAtomicCmpXchg(g->b, lock_address(g), qn__const_i64(g, 0), qn__const_i64(g, 1),
+                                               LLVMAtomicOrderingMonotonic, LLVMAtomicOrderingMonotonic, false);
+    LLVMBuildCondBr(g->b, LLVMBuildExtractValue(g->b, pair, 1, ""), locked, retry);
+    LLVMPositionBuilderAtEnd(g->b, locked);
+    fence(g);
+}
+
+void qn__nvptx_unlock(lower *g)
+{
+    fence(g);
+    LLVMBuildAtomicRMW(g->b, LLVMAtomicRMWBinOpXchg, lock_address(g), qn__const_i64(g, 0), LLVMAtomicOrderingMonotonic,
+                       false);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * llvm_nvptx.h: private to the lowering: what it does differently for PTX. g->p->is_gpu says that it does.
+ */
+#ifndef QN_JIT_LLVM_NVPTX_H
+#define QN_JIT_LLVM_NVPTX_H
+
+#include "jit/llvm_lower.h"
+
+/** Opens the kernel: its parameter, g->slots, g->range and g->fault. Stands in its entry block then. */
+void qn__nvptx_open(lower *g, const char *symbol);
+/** What a launch must know. */
+void qn__nvptx_info(const qn_kernel *k, const qn_facts *f, const qn_plan *p, qn_gpu_info *info);
+/** Whether a dimension is divided between blocks and threads, so that no loop runs over it. */
+bool qn__nvptx_is_tiled(const lower *g, int d);
+/** Emits the loop over units of work and in it the body, for each thread that has an iteration, with the indices of the
+ *  tiled dimensions set. low and high are the bounds of the loops of plan->order. */
+void qn__nvptx_units(lower *g, const LLVMValueRef *low, const LLVMValueRef *high, void (*body)(lower *g, void *arg),
+                     void *arg);
+/** Takes the lock of the fault record or goes to `retry`; stands in `locked` then. */
+void qn__nvptx_lock(lower *g, LLVMBasicBlockRef retry, LLVMBasicBlockRef locked);
+void qn__nvptx_unlock(lower *g);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan_gpu.c: how the threads of a GPU walk the domain. Each thread runs scalar code for its own iterations. Data in,
+ * data out; docs/plan.md explains the choices.
+ */
+#include "jit/plan.h"
+
+#include <string.h>
+
+/* Threads of a block: enough to hide latency with several blocks on one processor, few enough to leave registers. */
+enum { BLOCK_THREADS = 256, WARP = 32 };
+
+/* Cost of one element through one access, in sectors of 32 bytes that a warp touches, relative to unit stride. */
+#define COST_SAME 0.25
+#define COST_APART 8.0
+
+typedef struct planner {
+    const qn_kernel *k;
+    const qn_facts *f;
+    qn_analysis a;
+    qn_plan *p;
+} planner;
+
+static bool is_parallel(const planner *s, int d)
+{
+    return s->k->inst[s->k->dim[d]].sub == QN_DIM_PARALLEL;
+}
+
+/** Iterations of a dimension, or -1 if not known. */
+static int64_t trips(const qn_facts *f, int d)
+{
+    if (f->begin[d].kind != QN_FACT_EXACT || f->end[d].kind != QN_FACT_EXACT)
+        return -1;
+    return f->end[d].value - f->begin[d].value;
+}
+
+static double access_cost(const planner *s, uint32_t i, int d)
+{
+    int64_t stride;
+    if (!qn__access_stride(s->k, s->f, &s->a, i, d, &stride))
+        return COST_APART;
+    double apart = stride < 0 ? -(double)stride : (double)stride;
+    if (stride == 0)
+        return COST_SAME;
+    return apart < COST_APART ? apart : COST_APART;
+}
+
+/** Cost of neighbouring threads along d. Stores count twice, accesses inside reduces 16 times. */
+static double lane_cost(const planner *s, int d)
+{
+    double sum = 0;
+    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
+        uint32_t i = s->k->access[n].inst;
+        double times = qn__enclosing_reduce(s->k, i) ? 16 : s->k->inst[i].op == QN_I_LOAD ? 1 : 2;
+        sum += times * access_cost(s, i, d);
+    }
+    return sum;
+}
+
+/** How far accesses move along d, the larger, the further out. Of dynamic strides only the order is known. */
+static double distance(const planner *s, int d)
+{
+    double sum = 0;
+    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
+        uint32_t i = s->k->access[n].inst;
+        const qn_param_fact *param = &s->f->param[s->k->inst[i].imm];
+        int64_t stride;
+        if (qn__access_stride(s->k, s->f, &s->a, i, d, &stride)) {
+            sum += stride < 0 ? -(double)stride : (double)stride;
+            continue;
+        }
+        for (int r = 0; r < qn__n_indices(s->k, i); r++)
+            if (s->a.value[qn__args(s->k, i)[r]].deps >> d & 1)
+                sum += (double)(UINT64_C(1) << (3 * param->dim[r].reach));
+    }
+    return sum;
+}
+
+/* ---------------------------------------------------------------- order */
+
+/** The dimension of neighbouring threads, or -1. */
+static int best_lanes(const planner *s)
+{
+    int best = -1, wanted = s->f->plan.lane_dim - 1;
+    double least = 0;
+    if (wanted >= 0 && wanted < s->k->n_dims && is_parallel(s, wanted))
+        return wanted;
+    for (int d = 0; d < s->k->n_dims; d++) {
+        if (!is_parallel(s, d) || trips(s->f, d) == 1)
+            continue;
+        double cost = lane_cost(s, d);
+        if (best < 0 || cost <= least) {
+            best = d;
+            least = cost;
+        }
+    }
+    return best;
+}
+
+static void choose_order(const planner *s, int lanes)
+{
+    qn_plan *p = s->p;
+    double far[QN_MAX_RANK];
+    for (int d = 0; d < s->k->n_dims; d++)
+        if (s->k->inst[s->k->dim[d]].sub == QN_DIM_SEQUENTIAL)
+            p->order[p->n_loops++] = d;
+    int first = p->n_loops;
+    for (int d = 0; d < s->k->n_dims; d++) {
+        if (!is_parallel(s, d) || d == lanes)
+            continue;
+        far[d] = lanes < 0 ? 0 : distance(s, d); /* without lanes: as declared, in one thread */
+        int at = p->n_loops++;
+        for (; at > first && far[p->order[at - 1]] < far[d]; at--)
+            p->order[at] = p->order[at - 1];
+        p->order[at] = d;
+    }
+    if (lanes >= 0)
+        p->order[p->n_loops++] = lanes;
+}
+
+/* ---------------------------------------------------------------- blocks of threads */
+
+static int32_t power_above(int64_t n, int32_t most)
+{
+    int32_t power = 1;
+    while (power < n && power < most)
+        power *= 2;
+    return power;
+}
+
+/** Threads along the innermost loop: as many as there are, in blocks that leave few of them idle. */
+static int32_t threads_across(int64_t n, bool has_more)
+{
+    if (n < 0)
+        return has_more ? 2 * WARP : BLOCK_THREADS;
+    int32_t best = power_above(n, BLOCK_THREADS);
+    for (int32_t threads = best / 2; threads >= WARP; threads /= 2) {
+        int64_t waste = (n + best - 1) / best * best - n, less = (n + threads - 1) / threads * threads - n;
+        if ((waste - less) * 8 > n)
+            best = threads;
+    }
+    return best;
+}
+
+static void choose_threads(const planner *s)
+{
+    qn_plan *p = s->p;
+    int32_t left = BLOCK_THREADS;
+    int n_axes = 0;
+    for (int n = p->n_loops - 1; n >= 0; n--) {
+        int d = p->order[n];
+        if (!is_parallel(s, d))
+            break;
+        int64_t t = trips(s->f, d);
+        p->threads[d] = 1;
+        if (n_axes < 3 && t != 1 && left > 1) {
+            p->threads[d] = n_axes == 0 ? threads_across(t, n > 0 && is_parallel(s, p->order[n - 1]))
+                                        : power_above(t < 0 ? left : t, left);
+            p->axis[n_axes++] = d;
+        }
+        left /= p->threads[d];
+        p->tile[d] = p->threads[d];
+    }
+}
+
+void qn__plan_gpu(const qn_kernel *k, const qn_facts *f, qn_plan *out)
+{
+    planner s = {.k = k, .f = f, .p = out};
+    out->is_gpu = 1;
+    out->axis[0] = out->axis[1] = out->axis[2] = -1;
+    bool has_analysis = qn__analyse(k, f, -1, -1, &s.a);
+    bool is_threaded = has_analysis && !f->is_ordered;
+    choose_order(&s, is_threaded ? best_lanes(&s) : -1);
+    if (is_threaded)
+        choose_threads(&s);
+    qn__analysis_release(&s.a);
+}
