@@ -126,36 +126,60 @@ static int combine_of_op(int op)
     }
 }
 
+/** fma(x, y, load of the element) of a contracting kernel: x * y, which is added. 0: not such a value. */
+static uint32_t contracted_update(qn_builder *b, const char *who, qn_param p, int n,
+                                  const uint32_t *args)
+{
+    const uint32_t *operand = qn__builder_args(b, args[n]);
+    if (!(b->flags & QN_CONTRACT) || qn__pure(&b->inst[args[n]]) != QN_OP_fma ||
+        !is_load_of(b, operand[2], p, n, args))
+        return 0;
+    uint32_t factor[2] = {operand[0], operand[1]};
+    return qn__append_op(b, who, QN_OP_mul, factor);
+}
+
 /**
- * A store of combine(load of the same element, v) through an atomic view is one atomic. args[n] is
- * the stored value. The load is the first operand, or the second of an integer op. load - v is a
- * sum with -v, which is exact.
+ * What the value args[n] combines with the element args[0..n) that it was loaded from, and how; 0
+ * if it does not. The load is the first operand, or the second of an integer op. load - v is a sum
+ * with -v, which is exact. Products that were contracted before the parameter became atomic
+ * (variant.c) are taken apart again.
  */
+static uint32_t update_of(qn_builder *b, const char *who, qn_param p, int n, const uint32_t *args,
+                          int *combine)
+{
+    const qn_inst *x = &b->inst[args[n]];
+    const uint32_t *operand = qn__builder_args(b, args[n]);
+    int op = qn__pure(x);
+    *combine = op == QN_OP_sub || op == QN_OP_fma ? QN_COMBINE_SUM : combine_of_op(op);
+    if (op == QN_OP_fma)
+        return contracted_update(b, who, p, n, args);
+    if (*combine < 0)
+        return 0;
+    uint32_t first = operand[0], second = operand[1];
+    if (is_load_of(b, first, p, n, args))
+        return op == QN_OP_sub ? qn__append_op(b, who, QN_OP_neg, &second) : second;
+    bool is_integer = qn__dtype_class(b->param[p.id - 1].dtype) != QN_CLASS_F;
+    return op != QN_OP_sub && is_integer && is_load_of(b, second, p, n, args) ? first : 0;
+}
+
+/** A store of combine(load of the same element, v) through an atomic view is one atomic. */
 static bool store_as_atomic(qn_builder *b, const char *who, qn_param p, int n, const uint32_t *args)
 {
     const qn_kernel_parameter *view = &b->param[p.id - 1];
     const qn_inst *x = &b->inst[args[n]];
-    if (!(view->traits & QN_ATOMIC) || view->dtype == QN_BOOL || !qn__pure(x) || x->n_args != 2)
+    if (!(view->traits & QN_ATOMIC) || view->dtype == QN_BOOL || !qn__pure(x))
         return false;
-    bool is_sub = qn__pure(x) == QN_OP_sub;
-    int combine = is_sub ? QN_COMBINE_SUM : combine_of_op(qn__pure(x));
-    if (combine < 0)
-        return false;
-    const uint32_t *operand = qn__builder_args(b, args[n]);
-    uint32_t v = 0;
-    if (is_load_of(b, operand[0], p, n, args))
-        v = operand[1];
-    else if (!is_sub && qn__dtype_class(view->dtype) != QN_CLASS_F &&
-             is_load_of(b, operand[1], p, n, args))
-        v = operand[0];
-    if (v == 0 || !qn__is_open(b, v))
-        return false;
+    for (int a = 0; a < x->n_args; a++)
+        if (!qn__is_open(b, qn__builder_args(b, args[n])[a]))
+            return false;
+    int combine;
     uint32_t all[QN_MAX_RANK + 1] = {0};
     for (int i = 0; i < n; i++)
         all[i] = args[i];
-    all[n] = is_sub ? qn__append_op(b, who, QN_OP_neg, &v) : v;
-    if (all[n])
-        append_atomic(b, who, combine, p, n + 1, all);
+    all[n] = update_of(b, who, p, n, args, &combine);
+    if (all[n] == 0)
+        return b->error.status != 0;
+    append_atomic(b, who, combine, p, n + 1, all);
     return true;
 }
 

@@ -115,6 +115,7 @@ void qn__kernel_free(qn_kernel *k)
     qn__free(k->operand);
     qn__free(k->access);
     qn__free(k->canonical);
+    qn__variants_free(atomic_load_explicit(&k->variants, memory_order_acquire));
     qn__free(k);
 }
 

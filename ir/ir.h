@@ -178,8 +178,12 @@ typedef struct qn_access {
     uint32_t site; /* its index in k->access */
 } qn_access;
 
+/** Kernels made of a kernel (ir/variant.c). */
+typedef struct qn_variant qn_variant;
+
 struct qn_kernel {
     _Atomic int64_t references;
+    qn_variant *_Atomic variants; /* only grows */
     char *name;
     uint32_t flags;
     int32_t n_params, n_dims;
@@ -229,6 +233,11 @@ extern const qn_op_info qn__op_info[QN_N_TABLE_OPS];
 qn_status qn__verify(const qn_kernel *k, qn_error *err);
 /** Appends the text of a kernel (ir/print.c). Anonymous: kernel is "k", parameters are p0, p1, ... */
 void qn__print(const qn_kernel *k, bool anonymous, qn_text *out);
+/** The kernel with the view parameters in `atomics` (bit p: parameter p) declared atomic too: updates of their elements
+ *  become atomics. *out is borrowed, for the life of k (ir/variant.c). Threads may call it at once. */
+qn_status qn__kernel_atomic(const qn_kernel *k, uint64_t atomics, const qn_kernel **out,
+                            qn_error *err);
+void qn__variants_free(qn_variant *v);
 /** Frees a kernel's arrays; for qn_kernel_release and failed builds. */
 void qn__kernel_free(qn_kernel *k);
 

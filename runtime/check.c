@@ -104,10 +104,6 @@ static qn_status check_traits(const qn_launch_state *l, int i, const char *who, 
     if (v->traits & QN_READ_ONLY && param->is_written)
         return qn__fail(err, QN_ERR_READ_ONLY,
                         "%s: view \"%.60s\" is read-only and the kernel writes it", who, label);
-    if (v->traits & QN_ATOMIC && !(param->traits & QN_ATOMIC))
-        return qn__fail(err, QN_ERR_UNSUPPORTED,
-                        "%s: view \"%.60s\" is atomic and the parameter is not declared so", who,
-                        label);
     if (traits & QN_ALIGNED && (uintptr_t)v->data % CACHE_LINE)
         return qn__fail(err, QN_ERR_ALIGNMENT,
                         "%s: view \"%.60s\" claims alignment to %d bytes, data is %p", who, label,
@@ -209,4 +205,16 @@ qn_status qn__launch_check(qn_launch_state *l, const qn_options *o, qn_error *er
     if (status == QN_OK)
         status = qn__overlap_check(l, err);
     return status;
+}
+
+qn_status qn__late_atomics(const qn_kernel *k, int n, const qn_arg *args, const qn_kernel **out,
+                           qn_error *err)
+{
+    uint64_t atomics = 0;
+    *out = k;
+    for (int i = 0; k && args && n == k->n_params && i < n; i++)
+        if (k->param[i].rank >= 0 && args[i].view &&
+            args[i].view->traits & ~k->param[i].traits & QN_ATOMIC)
+            atomics |= UINT64_C(1) << i;
+    return atomics ? qn__kernel_atomic(k, atomics, out, err) : QN_OK;
 }

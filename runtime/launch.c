@@ -236,8 +236,14 @@ static qn_status launch_held(qn_context *c, const qn_kernel *k, int n, const qn_
 static qn_status launch_unknown(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
                                 const qn_options *o, qn_error *err)
 {
+    const qn_kernel *late;
+    qn_status status = qn__late_atomics(k, n, args, &late, err);
+    if (status)
+        return status;
+    if (late != k)
+        return qn_launch(c, late, n, args, o, err); /* it may be known */
     qn__context_retain(c);
-    qn_status status = launch_held(c, k, n, args, o, err);
+    status = launch_held(c, k, n, args, o, err);
     qn__context_drop(c);
     return status;
 }
@@ -280,13 +286,14 @@ qn_status qn_specialize(qn_context *c, const qn_kernel *k, int n, const qn_arg *
 {
     qn_launch_state l = {.who = "qn_specialize",
                          .context = c,
-                         .kernel = k,
                          .n = n,
                          .args = args,
                          .takes_any_target = true};
     if (!out)
         return qn__fail(err, QN_ERR_ARGUMENT, "qn_specialize: out is NULL");
-    qn_status status = qn__launch_check(&l, o, err);
+    qn_status status = qn__late_atomics(k, n, args, &l.kernel, err);
+    if (status == QN_OK)
+        status = qn__launch_check(&l, o, err);
     if (status)
         return status;
     qn_function *f = NULL;

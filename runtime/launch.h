@@ -35,6 +35,11 @@ typedef struct qn_launch_state {
  * args (check.c). */
 qn_status qn__launch_check(qn_launch_state *l, const qn_options *o, qn_error *err);
 
+/** The kernel to launch for k: k, or the one with the parameters declared atomic whose arguments claim it (check.c).
+ * Borrowed, for the life of k. */
+qn_status qn__late_atomics(const qn_kernel *k, int n, const qn_arg *args, const qn_kernel **out,
+                           qn_error *err);
+
 /** How the accesses of a kernel use its parameters (overlap.c). */
 typedef struct qn_usage {
     bool has_plain_store[QN_MAX_PARAMS];

@@ -125,10 +125,12 @@ static qn_status make_call(qn_launch_state *l, qn_call **out, qn_error *err)
 qn_status qn_prepare(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
                      const qn_options *o, qn_call **out, qn_error *err)
 {
-    qn_launch_state l = {.who = "qn_prepare", .context = c, .kernel = k, .n = n, .args = args};
+    qn_launch_state l = {.who = "qn_prepare", .context = c, .n = n, .args = args};
     if (!out)
         return qn__fail(err, QN_ERR_ARGUMENT, "qn_prepare: out is NULL");
-    qn_status status = qn__launch_check(&l, o, err);
+    qn_status status = qn__late_atomics(k, n, args, &l.kernel, err);
+    if (status == QN_OK)
+        status = qn__launch_check(&l, o, err);
     if (status)
         return status;
     qn__context_retain(c);

@@ -32,7 +32,8 @@ QN_API const char *qn_space_name(int space);
 /** Whether views can be made and used in this space by this build. */
 QN_API bool qn_space_is_available(int space);
 
-/** Traits of a view or kernel parameter, or-ed. Claims are checked at the launch, never trusted. */
+/** Traits of a view or kernel parameter, or-ed. Claims are checked at the launch, never trusted. Those of an argument
+ *  count as if the parameter had been declared so; with QN_ATOMIC the kernel runs as built with the parameter atomic. */
 enum {
     QN_READ_ONLY = 1 << 0,     /**< stores through it are refused */
     QN_ATOMIC = 1 << 1,        /**< every access through it is atomic (relaxed) */

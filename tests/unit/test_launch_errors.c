@@ -97,13 +97,14 @@ static void test_views(const setup *s)
 
 static void test_traits(const setup *s)
 {
-    qn_view fixed = s->y, aligned = s->x, atomic = s->x, alone = s->x, random = s->x;
+    qn_view fixed = s->y, aligned = s->x, late, alone = s->x, random = s->x;
     const int64_t broadcast[] = {0}, extent[] = {N};
     fixed.traits = QN_READ_ONLY;
     aligned.traits = QN_ALIGNED;
     aligned.data = (float *)aligned.data + 1;
     aligned.layout.dim[0].extent = N - 1;
-    atomic.traits = QN_ATOMIC;
+    late = aligned;
+    late.traits |= QN_ATOMIC;
     alone.traits = QN_RESTRICT;
     alone.data = (float *)s->y.data;
     alone.label = "alone";
@@ -113,11 +114,11 @@ static void test_traits(const setup *s)
     qn_layout_strided(1, extent, broadcast, &flat.layout, NULL);
     const qn_arg x = qn_arg_view(&s->x), y = qn_arg_view(&s->y), a = qn_arg_f32(2);
     const qn_arg args1[] = {x, qn_arg_view(&fixed), a}, args2[] = {qn_arg_view(&aligned), y, a};
-    const qn_arg args3[] = {qn_arg_view(&atomic), y, a}, args4[] = {qn_arg_view(&alone), y, a};
+    const qn_arg args3[] = {qn_arg_view(&late), y, a}, args4[] = {qn_arg_view(&alone), y, a};
     const qn_arg args5[] = {qn_arg_view(&random), y, a}, args6[] = {x, qn_arg_view(&flat), a};
     refuse(s, s->k, 3, args1, NULL, QN_ERR_READ_ONLY, "read-only", "argument 1 (y)", "read-only");
     refuse(s, s->k, 3, args2, NULL, QN_ERR_ALIGNMENT, "aligned", "view \"x\"", "64 bytes");
-    refuse(s, s->k, 3, args3, NULL, QN_ERR_UNSUPPORTED, "atomic", "view \"x\"", "atomic");
+    refuse(s, s->k, 3, args3, NULL, QN_ERR_ALIGNMENT, "aligned, late atomic", "view \"x\"", "64 bytes");
     refuse(s, s->k, 3, args4, NULL, QN_ERR_OVERLAP, "restrict", "(alone)", "restrict");
     refuse(s, s->k, 3, args5, NULL, QN_ERR_OVERLAP, "random access", "argument 1", "random_access");
     refuse(s, s->k, 3, args6, NULL, QN_ERR_NOT_INJECTIVE, "not injective", "view \"y\"",
