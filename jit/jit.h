@@ -3,6 +3,7 @@
  * jit.h: from a kernel and facts about its arguments to machine code, as bytes. jit/ neither caches nor launches.
  *
  * facts*.c, key.c  in libquern: what is known about arguments, as a canonical byte string (the key)
+ * collapse.c       in the provider: dimensions that every access walks as one become one
  * plan.c           in the provider: how the domain is walked; data in, data out, no LLVM
  * analyse.c        in the provider: shapes of values (uniform, linear, varying) and affine addresses, no LLVM
  * llvm_*.c         in the provider: lowering and emission; the only files that include LLVM headers
@@ -74,6 +75,7 @@ typedef struct qn_facts {
     qn_param_fact *param;
     qn_digit_fact *digit;
     uint8_t *proved; /* per access site: in range for the whole domain */
+    uint32_t merged[QN_MAX_RANK]; /* of a dimension: bit d, dimension d runs within it (qn__collapse); not in the key */
 } qn_facts;
 
 /** How much of the arguments becomes constant. Bit d of a mask: dimension d of that parameter is dynamic. */
@@ -117,12 +119,16 @@ typedef struct qn_plan {
     int32_t streams;             /* 1: non-temporal stores */
     int32_t split_dim;           /* domain dimension that threads divide, -1: none */
     int64_t granule;             /* its chunks start at multiples of this, counted from its begin */
+    uint32_t merged[QN_MAX_RANK]; /* dimensions that run within each, see qn_facts */
     /* NVPTX: each thread runs scalar code. tile: iterations that a block takes at once; 0: a loop in each thread. */
     int32_t is_gpu;
     int32_t axis[3];              /* dimensions of threadIdx.x, y and z, -1: none */
     int32_t threads[QN_MAX_RANK]; /* of a block along each dimension */
 } qn_plan;
 
+/** Merges parallel dimensions that every access walks as one: their ranges in *f change (jit/collapse.c). Keys are made of
+ *  facts as they were collected. Out of memory: merges none. */
+void qn__collapse(const qn_kernel *k, qn_facts *f);
 /** Makes the plan. Pure: same kernel and facts, same plan. Never fails: the fallback is scalar code as declared. */
 void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out);
 void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out);
@@ -185,6 +191,7 @@ typedef struct qn_gpu_fault {
 /** What a launch must know of a blob; kept with it. */
 typedef struct qn_blob_info {
     int32_t split_dim;    /* -1: one chunk */
+    uint32_t split_merged; /* bit d: dimension d runs within it; the range is the product of all */
     int32_t n_sequential; /* dimensions */
     int64_t granule;
     uint32_t entry;       /* offset of the entry in the code */

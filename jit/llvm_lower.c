@@ -170,25 +170,85 @@ static void known_rest(lower *g, const span *spans, int at, int64_t low, int64_t
 /** Bodies above this size are emitted once more, not several times. */
 enum { SMALL_BODY = 64 };
 
+/** Iterations of a part of the lanes shorter than a step: under masks or one by one. */
+static void lanes_apart(lower *g, const span *spans, int at, span s)
+{
+    g->unroll = 1;
+    if (g->p->remainder == QN_REMAINDER_MASK) {
+        g->width = g->p->width;
+        masked_rest(g, spans, at, s);
+    } else {
+        g->width = 1;
+        loop_over(g, spans, at, s, 1, true);
+    }
+}
+
+/** Whole steps. */
+static void lanes_together(lower *g, const span *spans, int at, span s, bool guarded, int streaming)
+{
+    g->width = g->p->width;
+    g->unroll = g->p->unroll;
+    g->streaming = streaming;
+    loop_over(g, spans, at, s, (int64_t)g->width * g->unroll, guarded);
+    g->streaming = STREAM_NONE;
+}
+
+/** Whole steps with non-temporal stores: of all streams if they agree, else of the first. */
+static void lanes_streamed(lower *g, const span *spans, int at, span s, LLVMValueRef agree)
+{
+    if (!agree) {
+        lanes_together(g, spans, at, s, true, STREAM_ALL);
+        return;
+    }
+    LLVMBasicBlockRef block[2] = {qn__new_block(g, "agree"), qn__new_block(g, "differ")}, join = qn__new_block(g, "join");
+    LLVMBuildCondBr(g->b, agree, block[0], block[1]);
+    LLVMBasicBlockRef from = LLVMGetInsertBlock(g->b);
+    for (int n = 0; n < 2; n++) {
+        LLVMPositionBuilderAtEnd(g->b, from);
+        qn__level_open(g, true, false, false);
+        LLVMPositionBuilderAtEnd(g->b, block[n]);
+        lanes_together(g, spans, at, s, true, n == 0 ? STREAM_ALL : STREAM_ANCHOR);
+        LLVMBuildBr(g->b, join);
+        qn__level_close(g);
+    }
+    LLVMPositionBuilderAtEnd(g->b, join);
+}
+
+/** The lanes' loop if the first stream is to begin at a cache line; false if there is none. */
+static bool loop_streams(lower *g, const span *spans, int at)
+{
+    span s = spans[at];
+    int64_t step = (int64_t)g->p->width * g->p->unroll;
+    g->width = g->p->width;
+    for (int n = at; n < g->p->n_loops; n++)
+        set_index(g, g->p->order[n], spans[n].low);
+    LLVMValueRef begin = g->p->streams ? qn__stream_begin(g, s.low, s.high) : NULL;
+    if (!begin)
+        return false;
+    LLVMValueRef agree = qn__streams_agree(g), middle = whole_steps(g, (span){begin, s.high}, step);
+    lanes_apart(g, spans, at, (span){s.low, begin});
+    lanes_streamed(g, spans, at, (span){begin, middle}, agree);
+    lanes_apart(g, spans, at, (span){middle, s.high});
+    g->width = g->unroll = 1;
+    return true;
+}
+
 static void loop_lanes(lower *g, const span *spans, int at)
 {
     span s = spans[at];
     int64_t step = (int64_t)g->p->width * g->p->unroll, low, high;
     bool has_rest = g->p->remainder != QN_REMAINDER_NONE;
+    if (loop_streams(g, spans, at))
+        return;
     LLVMValueRef middle = has_rest ? whole_steps(g, s, step) : s.high;
     bool is_known = qn__is_const(middle, &low) && qn__is_const(s.high, &high);
+    lanes_together(g, spans, at, (span){s.low, middle}, has_rest, STREAM_NONE);
     g->width = g->p->width;
-    g->unroll = g->p->unroll;
-    loop_over(g, spans, at, (span){s.low, middle}, step, has_rest);
     g->unroll = 1;
-    if (has_rest && is_known && g->k->n_insts - g->k->body <= SMALL_BODY) {
+    if (has_rest && is_known && g->k->n_insts - g->k->body <= SMALL_BODY)
         known_rest(g, spans, at, low, high);
-    } else if (g->p->remainder == QN_REMAINDER_MASK) {
-        masked_rest(g, spans, at, (span){middle, s.high});
-    } else if (has_rest) {
-        g->width = 1;
-        loop_over(g, spans, at, (span){middle, s.high}, 1, true);
-    }
+    else if (has_rest)
+        lanes_apart(g, spans, at, (span){middle, s.high});
     g->width = 1;
 }
 
@@ -314,6 +374,7 @@ static int lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts *
             emit_units(&g, spans);
         else if (!is_empty)
             emit_loops(&g, spans, 0);
+        qn__stream_fence(&g);
         LLVMBuildRetVoid(g.b);
         n = g.failed ? -1 : count_instructions(g.function);
         LLVMDisposeBuilder(g.b);
@@ -350,6 +411,7 @@ qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_fact
         qn__nvptx_info(k, f, p, &info->gpu);
     info->split_dim = plan.split_dim;
     info->granule = plan.granule;
+    info->split_merged = plan.split_dim >= 0 ? plan.merged[plan.split_dim] : 0;
     info->n_sequential = 0;
     for (int d = 0; d < k->n_dims; d++)
         info->n_sequential += k->inst[k->dim[d]].sub == QN_DIM_SEQUENTIAL;

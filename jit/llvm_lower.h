@@ -84,6 +84,8 @@ typedef struct lower {
     qn_error *err;
     LLVMValueRef scratch[MOST_SCRATCH]; /* arrays of partials on the stack, reused by reduces that are not nested */
     int n_scratch, scratch_used;
+    int streaming;     /* STREAM_...: which stores are non-temporal now */
+    bool has_streamed; /* any was emitted */
     bool failed; /* out of memory or too deep: emission goes on, the result is dropped */
 } lower;
 
@@ -201,6 +203,17 @@ void qn__lower_store(lower *g, uint32_t i);
 LLVMValueRef qn__any(lower *g, LLVMValueRef mask);
 /** mask & more; either may be NULL. */
 LLVMValueRef qn__mask_and(lower *g, LLVMValueRef mask, LLVMValueRef more);
+
+/* ---- llvm_stream.c: with the index of the lanes set to where they begin */
+enum { STREAM_NONE, STREAM_ANCHOR, STREAM_ALL };
+/** The first index in [low, high] whose element of the first stream is at a cache line; NULL without streams. */
+LLVMValueRef qn__stream_begin(lower *g, LLVMValueRef low, LLVMValueRef high);
+/** Whether all streams are at cache lines together, as i1; NULL if there is only one. */
+LLVMValueRef qn__streams_agree(lower *g);
+/** Makes a store of a whole vector non-temporal if it is a stream and g->streaming says so. */
+void qn__mark_stream(lower *g, uint32_t i, LLVMValueRef store);
+/** At the end of the function: what follows on this or another thread sees what was streamed. */
+void qn__stream_fence(lower *g);
 
 /* ---- llvm_atomic.c */
 void qn__lower_atomic(lower *g, uint32_t i);

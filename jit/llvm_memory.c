@@ -447,7 +447,9 @@ static void store_vector(lower *g, uint32_t i, int p, const check *c, uint32_t v
     }
     if (x.kind == ADDRESS_UNIT || x.kind == ADDRESS_REVERSED) {
         if (!mask) {
-            LLVMSetAlignment(LLVMBuildStore(g->b, v, x.pointer), (unsigned)qn_dtype_bytes(dtype));
+            LLVMValueRef store = LLVMBuildStore(g->b, v, x.pointer);
+            LLVMSetAlignment(store, (unsigned)qn_dtype_bytes(dtype));
+            qn__mark_stream(g, i, store);
             return;
         }
         LLVMTypeRef types[2] = {LLVMTypeOf(v), g->ptr};

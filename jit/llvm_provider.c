@@ -51,13 +51,17 @@ static void send_text(const qn_request *r, int what, qn_text *t)
     qn__text_release(t);
 }
 
-static void send_key_and_plan(const compilation *c)
+static void send_key(const compilation *c)
 {
     if (c->r->texts & QN_DUMP_KEY) {
         qn_text text = {0};
         qn__key_print(&c->facts, c->kernel, &text);
         send_text(c->r, QN_SINK_KEY, &text);
     }
+}
+
+static void send_plan(const compilation *c)
+{
     if (c->r->texts & QN_DUMP_PLAN) {
         qn_text text = {0};
         qn__plan_print(&c->plan, c->kernel, &text);
@@ -104,8 +108,10 @@ static qn_status read_request(compilation *c)
                         "of %d, %d, %u",
                         c->facts.n_params, c->facts.n_dims, c->facts.n_accesses, c->kernel->n_params,
                         c->kernel->n_dims, c->kernel->n_accesses);
+    send_key(c);
+    qn__collapse(c->kernel, &c->facts);
     qn__plan_make(c->kernel, &c->facts, &c->plan);
-    send_key_and_plan(c);
+    send_plan(c);
     return QN_OK;
 }
 

@@ -306,7 +306,7 @@ static void choose_remainder(const planner *s)
 {
     qn_plan *p = s->p;
     int64_t t = trips(s->f, p->lane_dim), step = (int64_t)p->width * p->unroll;
-    if (t >= 0 && t % step == 0)
+    if (t >= 0 && t % step == 0 && !p->streams) /* which start at a cache line */
         p->remainder = QN_REMAINDER_NONE;
     else
         p->remainder = s->f->isa >= QN_ISA_V4 ? QN_REMAINDER_MASK : QN_REMAINDER_SCALAR;
@@ -329,6 +329,8 @@ static void choose_split(const planner *s)
             continue;
         int64_t t = trips(s->f, d);
         t = t < 0 ? INT_MAX : t;
+        if (t == 1) /* merged into another one, too */
+            continue;
         if (d == p->lane_dim)
             t /= 64;
         if (most < 0 || (most < 64 && t > most)) {
@@ -402,6 +404,7 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
 {
     memset(out, 0, sizeof *out);
     planner s = {.k = k, .f = f, .p = out};
+    memcpy(out->merged, f->merged, sizeof out->merged);
     out->lane_dim = -1;
     out->jam_dim = -1;
     out->jam = 1;
@@ -424,6 +427,8 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
     apply_overrides(&s);
     choose_order(&s);
     apply_order(&s);
+    if (s.has_analysis)
+        qn__plan_streams(k, f, &s.a, out);
     if (out->lane_dim >= 0)
         choose_remainder(&s);
     choose_split(&s);
@@ -451,6 +456,10 @@ void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out)
         print_threads(p, out);
         return;
     }
+    for (int d = 0; d < k->n_dims; d++)
+        for (int m = 0; m < k->n_dims; m++)
+            if (p->merged[d] >> m & 1)
+                qn__text_add(out, "\nmerged %d into %d", m, d);
     qn__text_add(out, "\nlanes %d%s\nwidth %d\nunroll %d\njam %d x %d\nremainder %s\n", p->lane_dim,
                  p->lane_dim >= 0 && kind_of(k, p->lane_dim) == QN_DIM_REDUCTION ? " (reduction)" : "",
                  p->width, p->unroll, p->jam_dim, p->jam, remainders[p->remainder]);

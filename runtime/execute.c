@@ -20,6 +20,9 @@ void qn__range_fill(const qn_kernel *k, const qn_blob_info *info, const qn_domai
     int split = info->split_dim;
     range[0] = split >= 0 ? domain->begin[split] : 0;
     range[1] = split >= 0 ? domain->end[split] : 0;
+    for (int d = 0; d < k->n_dims; d++)
+        if (info->split_merged >> d & 1)
+            range[1] = range[0] + (range[1] - range[0]) * (domain->end[d] - domain->begin[d]);
     int at = 2;
     for (int d = 0; d < k->n_dims && at < 2 + 2 * info->n_sequential; d++) {
         if (k->inst[k->dim[d]].sub != QN_DIM_SEQUENTIAL)

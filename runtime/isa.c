@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * isa.c: what the processor and the operating system offer: x86-64-v3, v4, or neither, by cpuid and
- * xgetbv.
+ * xgetbv; the size of the last-level cache.
  */
 #define _GNU_SOURCE
 #include "runtime/context.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 #if defined(__x86_64__)
@@ -51,11 +52,25 @@ int qn__isa_best(void)
 
 #endif
 
+/** Bytes of the last-level cache that processor 0 shares, or 0. (sysconf adds up the caches of a socket, of which one core
+ * reaches a part.) */
+static long last_level_cache(void)
+{
+    FILE *file = fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "re");
+    long kilobytes = 0;
+    if (file && fscanf(file, "%ldK", &kilobytes) != 1)
+        kilobytes = 0;
+    if (file)
+        fclose(file);
+    return kilobytes > 0 && kilobytes < 1 << 30 ? kilobytes * 1024 : 0;
+}
+
 int qn__cache_class(void)
 {
-    const int levels[] = {_SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE};
-    for (int i = 0; i < 2; i++) {
-        long bytes = sysconf(levels[i]);
+    const long sizes[] = {last_level_cache(), sysconf(_SC_LEVEL3_CACHE_SIZE),
+                          sysconf(_SC_LEVEL2_CACHE_SIZE)};
+    for (int i = 0; i < 3; i++) {
+        long bytes = sizes[i];
         if (bytes >= 4096) {
             int n = 0;
             while (bytes >>= 1)

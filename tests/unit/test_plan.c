@@ -23,6 +23,11 @@ static const char matmul[] = "kernel \"matmul\" { view a: f64[2]; view b: f64[2]
                              "%r: f64 = reduce sum over %k { %x: f64 = load a[%i, %k]; %y: f64 = load b[%k, %j];\n"
                              "%p: f64 = mul %x, %y; yield %p; }; store c[%i, %j], %r; }";
 
+static const char number2[] = "kernel \"number\" { view y: f32[2]; %z: i64 = const 0;\n"
+                              "%n0: i64 = extent y, 0; %n1: i64 = extent y, 1;\n"
+                              "%i: i64 = parallel %z, %n0; %j: i64 = parallel %z, %n1;\n"
+                              "%v: f32 = cast %j; store y[%i, %j], %v; }";
+
 static double storage[64];
 
 /** A view that is only described: its data is never touched. */
@@ -33,6 +38,16 @@ static qn_view view(int dtype, int rank, const int64_t *extents, bool left)
         qn_layout_left(rank, extents, &v.layout, NULL);
     else
         qn_layout_right(rank, extents, &v.layout, NULL);
+    return v;
+}
+
+/** Rows with `gap` elements between them. */
+static qn_view padded(int dtype, int64_t rows, int64_t columns, int64_t gap)
+{
+    qn_view v = {.data = storage, .dtype = dtype};
+    v.layout.rank = 2;
+    v.layout.dim[0] = (qn_dim){0, rows, columns + gap};
+    v.layout.dim[1] = (qn_dim){0, columns, 1};
     return v;
 }
 
@@ -57,6 +72,7 @@ static qn_plan plan_of(const char *text, qn_view *views, int n, const qn_options
         tap_ok(false, "plan: %s", err.message);
         return p;
     }
+    qn__collapse(k, &f);
     qn__plan_make(k, &f, &p);
     qn__facts_release(&f);
     qn_kernel_release(k);
@@ -65,10 +81,10 @@ static qn_plan plan_of(const char *text, qn_view *views, int n, const qn_options
 
 static void test_layouts(void)
 {
-    int64_t e[2] = {100, 64};
-    qn_view right[2] = {view(QN_F32, 2, e, false), view(QN_F32, 2, e, false)};
-    qn_view left[2] = {view(QN_F32, 2, e, true), view(QN_F32, 2, e, true)};
-    qn_view mixed[2] = {right[0], left[0]};
+    int64_t e[2] = {100, 64}, odd[2] = {101, 63};
+    qn_view right[2] = {padded(QN_F32, 100, 64, 1), padded(QN_F32, 100, 64, 1)};
+    qn_view left[2] = {view(QN_F32, 2, odd, true), view(QN_F32, 2, odd, true)};
+    qn_view mixed[2] = {right[0], view(QN_F32, 2, e, true)};
     qn_plan p = plan_of(copy2, right, 2, NULL, QN_ISA_V4, false);
     tap_is_int(p.lane_dim, 1, "right: lanes run over the last dimension");
     tap_is_int(p.width, 16, "16 lanes of f32 on v4");
@@ -121,8 +137,54 @@ static void test_overrides(void)
     tap_ok(p.lane_dim == 1 && p.jam_dim == -1 && p.order[0] == 0, "impossible requests are left to the planner");
 }
 
+static void test_collapse(void)
+{
+    int64_t e[2] = {100, 65};
+    qn_view right[2] = {view(QN_F32, 2, e, false), view(QN_F32, 2, e, false)};
+    qn_plan p = plan_of(copy2, right, 2, NULL, QN_ISA_V4, false);
+    tap_ok(p.merged[1] == 1 && p.lane_dim == 1 && p.split_dim == 1, "rows without gaps are one dimension");
+    qn_view left[2] = {view(QN_F32, 2, e, true), view(QN_F32, 2, e, true)};
+    p = plan_of(copy2, left, 2, NULL, QN_ISA_V4, false);
+    tap_ok(p.merged[0] == 2 && p.lane_dim == 0, "so are columns");
+    qn_view gaps[2] = {right[0], padded(QN_F32, 100, 65, 3)};
+    p = plan_of(copy2, gaps, 2, NULL, QN_ISA_V4, false);
+    tap_ok(!p.merged[0] && !p.merged[1] && p.split_dim == 0, "a gap in one view keeps them apart");
+    qn_view mixed[2] = {right[0], left[1]};
+    p = plan_of(copy2, mixed, 2, NULL, QN_ISA_V4, false);
+    tap_ok(!p.merged[0] && !p.merged[1], "so does another order");
+    qn_options o = {.bytes = sizeof o, .plan = {.lane_dim = 1}};
+    p = plan_of(copy2, right, 2, &o, QN_ISA_V4, false);
+    tap_ok(!p.merged[1] && p.lane_dim == 0, "so does a plan that names a dimension");
+    p = plan_of(copy2, right, 2, NULL, QN_ISA_V4, true);
+    tap_ok(!p.merged[1], "so does overlap");
+    p = plan_of(number2, right, 1, NULL, QN_ISA_V4, false);
+    tap_ok(!p.merged[1], "so does an index used as a value");
+}
+
+static void test_streams(void)
+{
+    int64_t e[2] = {5000, 5000};
+    qn_view large[2] = {padded(QN_F32, e[0], e[1], 3), padded(QN_F32, e[0], e[1], 3)};
+    qn_plan p = plan_of(copy2, large, 2, NULL, QN_ISA_V4, false);
+    tap_ok(p.streams == 1 && p.remainder == QN_REMAINDER_MASK, "100 MB are not kept in a cache of 32 MiB");
+    qn_view half[2] = {padded(QN_F32, 1000, 5000, 3), padded(QN_F32, 1000, 5000, 3)};
+    p = plan_of(copy2, half, 2, NULL, QN_ISA_V4, false);
+    tap_is_int(p.streams, 0, "20 MB are");
+    qn_options o = {.bytes = sizeof o, .plan = {.streams = 1}};
+    p = plan_of(copy2, half, 2, &o, QN_ISA_V4, false);
+    tap_is_int(p.streams, 1, "unless asked otherwise");
+    o.plan.streams = -1;
+    p = plan_of(copy2, large, 2, &o, QN_ISA_V4, false);
+    tap_is_int(p.streams, 0, "none on request");
+    qn_view thin[2] = {padded(QN_F32, 1000000, 20, 3), padded(QN_F32, 1000000, 20, 3)};
+    p = plan_of(copy2, thin, 2, NULL, QN_ISA_V4, false);
+    tap_is_int(p.streams, 0, "short rows have too few whole lines");
+}
+
 int main(void)
 {
+    test_collapse();
+    test_streams();
     test_layouts();
     test_reductions();
     test_overrides();

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * llvm_stream.c: non-temporal stores of the lanes' loop. They need aligned vectors, and pay only for whole cache lines: so
+ * the first iterations of a row run apart until the first such store stands at a cache line (the anchor). Other streams
+ * are tested against it once a row; where they stand elsewhere, they are stored as usual.
+ */
+#include "jit/llvm_lower.h"
+
+#include "jit/plan.h"
+
+#include <string.h>
+
+enum { LINE_BYTES = 64 };
+
+static bool is_stream(const lower *g, uint32_t site)
+{
+    return g->p->streams && qn__is_stream(g->k, g->f, &g->a, g->p, site);
+}
+
+/** The first stream, or -1. */
+static int anchor_of(const lower *g)
+{
+    for (uint32_t n = 0; n < g->k->n_accesses; n++)
+        if (is_stream(g, n))
+            return (int)n;
+    return -1;
+}
+
+/** Address of lane 0 of an access, as a number, where the lanes begin. */
+static LLVMValueRef address_number(lower *g, uint32_t site)
+{
+    address x;
+    qn__make_address(g, g->k->access[site].inst, 0, NULL, &x);
+    qn__displace(g, &x);
+    return LLVMBuildPtrToInt(g->b, x.pointer, g->i64, "");
+}
+
+LLVMValueRef qn__stream_begin(lower *g, LLVMValueRef low, LLVMValueRef high)
+{
+    int anchor = anchor_of(g);
+    if (anchor < 0)
+        return NULL;
+    int64_t bytes = qn_dtype_bytes(g->k->param[g->k->inst[g->k->access[anchor].inst].imm].dtype);
+    LLVMValueRef back = LLVMBuildNeg(g->b, address_number(g, (uint32_t)anchor), "");
+    LLVMValueRef gap = LLVMBuildAnd(g->b, back, qn__const_i64(g, LINE_BYTES - 1), "");
+    LLVMValueRef n = LLVMBuildUDiv(g->b, gap, qn__const_i64(g, bytes), "");
+    return LLVMBuildAdd(g->b, low, qn__umin(g, n, LLVMBuildSub(g->b, high, low, "")), "");
+}
+
+LLVMValueRef qn__streams_agree(lower *g)
+{
+    int anchor = anchor_of(g);
+    LLVMValueRef differ = NULL, first = address_number(g, (uint32_t)anchor);
+    for (uint32_t n = (uint32_t)anchor + 1; n < g->k->n_accesses; n++) {
+        if (!is_stream(g, n))
+            continue;
+        LLVMValueRef one = LLVMBuildXor(g->b, first, address_number(g, n), "");
+        differ = differ ? LLVMBuildOr(g->b, differ, one, "") : one;
+    }
+    if (!differ)
+        return NULL;
+    LLVMValueRef low = LLVMBuildAnd(g->b, differ, qn__const_i64(g, LINE_BYTES - 1), "");
+    return LLVMBuildICmp(g->b, LLVMIntEQ, low, qn__const_i64(g, 0), "");
+}
+
+void qn__mark_stream(lower *g, uint32_t i, LLVMValueRef store)
+{
+    int site = (int)g->site[i];
+    if (g->streaming == STREAM_NONE || !is_stream(g, g->site[i]) || (g->streaming == STREAM_ANCHOR && site != anchor_of(g)))
+        return;
+    int64_t bytes = qn_dtype_bytes(g->k->param[g->k->inst[i].imm].dtype) * g->width;
+    LLVMValueRef one = LLVMConstInt(g->i32, 1, false);
+    LLVMMetadataRef operand = LLVMValueAsMetadata(one);
+    unsigned kind = LLVMGetMDKindIDInContext(g->context, "nontemporal", (unsigned)strlen("nontemporal"));
+    LLVMSetMetadata(store, kind, LLVMMetadataAsValue(g->context, LLVMMDNodeInContext2(g->context, &operand, 1)));
+    LLVMSetAlignment(store, (unsigned)(bytes < LINE_BYTES ? bytes : LINE_BYTES));
+    g->has_streamed = true;
+}
+
+void qn__stream_fence(lower *g)
+{
+    if (g->has_streamed)
+        qn__call(g, "llvm.x86.sse.sfence", NULL, 0, NULL, 0);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan_streams.c: non-temporal stores. They pay where what a kernel writes is larger than the last-level cache, is not
+ * read by it, and fills whole cache lines: then no line is read before it is written. docs/plan.md has the measurements.
+ *
+ * "May this store be one?" (qn__is_stream) is asked by the lowering too; "is it worth it?" (qn__plan_streams) is not.
+ */
+#include "jit/plan.h"
+
+enum { LINE_BYTES = 64, LEAST_VECTOR_BYTES = 16, LEAST_ROW_BYTES = 1024 };
+
+static bool is_parallel(const qn_kernel *k, int d)
+{
+    return k->inst[k->dim[d]].sub == QN_DIM_PARALLEL;
+}
+
+/** Rows that are written in one step of the lanes must begin at the same place of a cache line. */
+static bool rows_are_congruent(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i,
+                               int64_t bytes)
+{
+    int64_t stride;
+    return p->jam_dim < 0 || p->jam <= 1 ||
+           (qn__access_stride(k, f, a, i, p->jam_dim, &stride) && stride % (LINE_BYTES / bytes) == 0);
+}
+
+bool qn__is_stream(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t site)
+{
+    uint32_t i = k->access[site].inst;
+    const qn_inst *x = &k->inst[i];
+    const qn_kernel_parameter *param = &k->param[x->imm];
+    int64_t bytes = qn_dtype_bytes(param->dtype), stride;
+    if (x->op != QN_I_STORE || x->parent || param->is_read || param->has_atomics || (param->traits & QN_ATOMIC) ||
+        LINE_BYTES % bytes || p->lane_dim < 0 || !is_parallel(k, p->lane_dim) || p->width * bytes < LEAST_VECTOR_BYTES)
+        return false;
+    if (!f->proved[site] && f->checks != QN_CHECKS_NONE)
+        return false;
+    return qn__access_stride(k, f, a, i, p->lane_dim, &stride) && stride == 1 && rows_are_congruent(k, f, a, p, i, bytes);
+}
+
+static int64_t trips(const qn_facts *f, int d)
+{
+    if (f->begin[d].kind != QN_FACT_EXACT || f->end[d].kind != QN_FACT_EXACT)
+        return -1;
+    return f->end[d].value - f->begin[d].value;
+}
+
+/** Bytes that a store writes in all; 0 if not known. */
+static double written_bytes(const qn_kernel *k, const qn_facts *f, uint32_t i)
+{
+    double bytes = (double)qn_dtype_bytes(k->param[k->inst[i].imm].dtype);
+    for (int d = 0; d < k->n_dims; d++)
+        if (is_parallel(k, d)) /* a written view has an element of its own for each parallel iteration */
+            bytes *= trips(f, d) < 0 ? 0 : (double)trips(f, d);
+    return bytes;
+}
+
+void qn__plan_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
+{
+    double bytes = 0;
+    int64_t row = 0;
+    if (f->plan.streams < 0)
+        return;
+    for (uint32_t n = 0; n < k->n_accesses; n++) {
+        uint32_t i = k->access[n].inst;
+        if (!qn__is_stream(k, f, a, p, n))
+            continue;
+        bytes += written_bytes(k, f, i);
+        row = trips(f, p->lane_dim) * qn_dtype_bytes(k->param[k->inst[i].imm].dtype);
+        p->streams = f->plan.streams > 0;
+    }
+    if (row >= LEAST_ROW_BYTES && f->cache_class < 62 && bytes > (double)(INT64_C(1) << f->cache_class))
+        p->streams = 1;
+}
