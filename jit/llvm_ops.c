@@ -87,7 +87,7 @@ static LLVMValueRef lower_rem(lower *g, int type, LLVMValueRef a, LLVMValueRef b
 
 static LLVMTypeRef type_like(const lower *g, int dtype, LLVMValueRef v);
 
-/** neg and abs of PTX need not keep the bits of a NaN: there they are integer instructions. */
+/** neg, abs and copysign of PTX need not keep the bits of a NaN: there they are integer instructions. */
 static LLVMValueRef change_sign(lower *g, int type, LLVMValueRef a, bool is_abs)
 {
     int bits_type = qn__dtype_width(type) == 64 ? QN_U64 : QN_U32;
@@ -105,6 +105,21 @@ static LLVMValueRef lower_neg(lower *g, int type, LLVMValueRef a, LLVMValueRef b
     if (class_of(type) == QN_CLASS_F && g->p->is_gpu)
         return change_sign(g, type, a, false);
     return class_of(type) == QN_CLASS_F ? LLVMBuildFNeg(g->b, a, "") : LLVMBuildNeg(g->b, a, "");
+}
+
+static LLVMValueRef lower_copysign(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    (void)c;
+    LLVMValueRef v[2] = {a, b};
+    if (!g->p->is_gpu)
+        return intrinsic(g, "llvm.copysign", v, 2);
+    int bits_type = qn__dtype_width(type) == 64 ? QN_U64 : QN_U32;
+    LLVMTypeRef old = LLVMTypeOf(a), bits = type_like(g, bits_type, a);
+    uint64_t sign = lowest(bits_type);
+    a = LLVMBuildBitCast(g->b, a, bits, "");
+    a = LLVMBuildAnd(g->b, a, like(g, a, bits_type, sign - 1), "");
+    b = LLVMBuildAnd(g->b, LLVMBuildBitCast(g->b, b, bits, ""), like(g, a, bits_type, sign), "");
+    return LLVMBuildBitCast(g->b, LLVMBuildOr(g->b, a, b, ""), old, "");
 }
 
 static LLVMValueRef lower_abs(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)

@@ -210,19 +210,34 @@ static bool run_x86(const runner *r, const qn_kernel *k, case_instance *c, const
     return passed;
 }
 
-/** Keeps the PTX of a case that launches. */
-static void generate_ptx(const runner *r, const qn_kernel *k, const case_instance *c, int status)
+/** Runs the PTX of a case that launches, exact and dynamic in turn; keeps that of the first value. */
+static bool run_ptx(const runner *r, const qn_kernel *k, const case_instance *c, int v, const qn_error *reference)
 {
     qn_arg args[MAX_BINDINGS];
     int n = bind_arguments(k, c, args);
-    if (r->ptx && n >= 0 && (status == QN_OK || status == QN_ERR_BOUNDS || status == QN_ERR_LIMIT))
+    bool passed = true;
+    if (n < 0 || (reference->status && reference->status != QN_ERR_BOUNDS && reference->status != QN_ERR_LIMIT))
+        return true;
+    if (v == 0)
         ptx_cases_add(r->ptx, k, n, args, c->checks, c->strict);
+    for (int way = 0; way < 2; way++) {
+        qn_error err = {0};
+        if (v > 0 && way == v % 2)
+            continue;
+        qn_status status = ptx_cases_run(r->ptx, k, n, args, c, way, (uint32_t)v, &err);
+        bool agreed = (int32_t)status == reference->status && strcmp(err.message, reference->message) == 0 &&
+                      equals_reference(c) && kept_outside(c);
+        if (!agreed)
+            tap_note("ptx, %s: %s \"%s\"", way ? "dynamic" : "exact", qn_status_name((int)status), err.message);
+        passed = passed && agreed;
+    }
+    return passed;
 }
 
 /** One case, all values of its variable: a point for the interpreter and one for each configuration. */
 static void run_set(const runner *r, const case_file *f, const case_set *set, const qn_kernel *k)
 {
-    bool passed[1 + N_CONFIGURATIONS];
+    bool passed[2 + N_CONFIGURATIONS];
     memset(passed, 1, sizeof passed);
     for (int v = 0; v < set->n_values; v++) {
         case_instance c;
@@ -238,8 +253,11 @@ static void run_set(const runner *r, const case_file *f, const case_set *set, co
             passed[1 + i] = passed[1 + i] && same;
             agreed = agreed && same;
         }
-        if (v == 0)
-            generate_ptx(r, k, &c, reference.status);
+        if (r->ptx) {
+            bool same = run_ptx(r, k, &c, v, &reference);
+            passed[1 + N_CONFIGURATIONS] = passed[1 + N_CONFIGURATIONS] && same;
+            agreed = agreed && same;
+        }
         if (!agreed && set->variable[0])
             tap_note("... with %s = %" PRId64, set->variable, set->value[v]);
         case_instance_free(&c);
@@ -249,6 +267,8 @@ static void run_set(const runner *r, const case_file *f, const case_set *set, co
     for (int i = 0; i < N_CONFIGURATIONS; i++)
         if (!r->skip[i][0])
             tap_ok(passed[1 + i], "%s %s: x86 %s", path, set->name, CONFIGURATIONS[i].name);
+    if (r->ptx)
+        tap_ok(passed[1 + N_CONFIGURATIONS], "%s %s: ptx", path, set->name);
 }
 
 static void run_file(const runner *r, const char *path)

@@ -90,6 +90,9 @@ typedef struct ptx_cases ptx_cases;
 ptx_cases *ptx_cases_new(void);
 /** Generates PTX for these arguments and keeps it. */
 void ptx_cases_add(ptx_cases *p, const qn_kernel *k, int n, const qn_arg *args, int checks, int strict);
+/** Runs the PTX of a case on a machine of our own: exact (way 0) or dynamic (1). QN_OK, or the error of the kernel. */
+qn_status ptx_cases_run(ptx_cases *p, const qn_kernel *k, int n, const qn_arg *args, const case_instance *c, int way,
+                        uint32_t seed, qn_error *err);
 /** Assembles what was kept, where there is a ptxas. Outcomes: 1 passed, 0 failed, -1 skipped. Frees p. */
 void ptx_cases_end(ptx_cases *p, void (*point)(int outcome, const char *what));
 
