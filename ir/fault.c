@@ -55,28 +55,82 @@ static int failing_dim(const qn_layout *l, const int64_t *index)
     return -1;
 }
 
+/** An access as the caller of the launch wrote it, whose lists were still dimensions. */
+typedef struct access {
+    int param, rank, dim; /* dim: the failing dimension, or -1 */
+    int64_t index[QN_MAX_RANK], lower[QN_MAX_RANK], extent[QN_MAX_RANK];
+    const qn_view *list; /* that gave a bad value, or NULL */
+    int64_t value, value_lower, value_extent;
+} access;
+
+/** The table of dimension d of parameter p: the number of the parameter that it became. */
+static int list_of(const qn_kernel *k, int p, int d)
+{
+    int i = qn__n_given(k);
+    while (k->expansion->param[i] != p || k->expansion->dim[i] != d)
+        i++;
+    return i;
+}
+
+static access find_access(const qn_kernel *k, const qn_fault *f, const qn_arg *args)
+{
+    int p = (int)k->inst[k->access[f->site].inst].imm, list_dim = -1;
+    bool is_list = p >= qn__n_given(k);
+    const qn_layout *seen = &args[p].view->layout;
+    access a = {.param = p, .dim = failing_dim(seen, f->index)};
+    if (is_list) {
+        list_dim = k->expansion->dim[p];
+        a.param = k->expansion->param[p];
+    }
+    const qn_layout *l = &args[a.param].view->layout;
+    uint32_t tables = k->expansion ? k->expansion->tables[a.param] : 0;
+    a.rank = l->rank - __builtin_popcount(tables);
+    for (int d = 0, at = a.rank; d < a.rank; d++) {
+        bool has_table = (tables >> d & 1) != 0;
+        int from = has_table ? at++ : d;
+        a.index[d] = is_list ? f->index[d] : f->index[from];
+        a.lower[d] = l->dim[from].lower;
+        a.extent[d] = l->dim[from].extent;
+        if (a.dim == from)
+            a.dim = d;
+        else if (!is_list && a.dim == d && has_table)
+            a.list = args[list_of(k, a.param, d)].view;
+    }
+    if (is_list)
+        a.dim = list_dim;
+    if (a.list) {
+        a.value = f->index[a.dim];
+        a.value_lower = l->dim[a.dim].lower;
+        a.value_extent = l->dim[a.dim].extent;
+    }
+    return a;
+}
+
 static void add_bounds(qn_text *t, const qn_kernel *k, const qn_fault *f, const qn_arg *args)
 {
-    const qn_inst *x = &k->inst[k->access[f->site].inst];
+    access a = find_access(k, f, args);
+    const qn_access *at = &k->access[f->site];
+    while ((int)k->inst[at->inst].imm != a.param) /* a list is loaded just before the access */
+        at++;
+    const qn_inst *x = &k->inst[at->inst];
     const char *kind = x->op == QN_I_LOAD ? "load" : x->op == QN_I_STORE ? "store" : "atomic";
-    const qn_view *v = args[x->imm].view;
-    const qn_layout *l = &v->layout;
-    const char *label = v->label && v->label[0] ? v->label : k->param[x->imm].name;
-    qn__text_add(t, "out-of-bounds %s: view \"%s\", argument %d", kind, label, (int)x->imm);
-    int d = failing_dim(l, f->index);
-    if (d >= 0) {
-        int64_t lower = l->dim[d].lower;
-        int64_t end = (int64_t)((uint64_t)lower + (uint64_t)l->dim[d].extent);
+    const qn_view *v = args[a.param].view;
+    const char *label = v->label && v->label[0] ? v->label : k->param[a.param].name;
+    qn__text_add(t, "out-of-bounds %s: view \"%s\", argument %d", kind, label, a.param);
+    int d = a.dim;
+    if (a.list)
+        qn__text_add(t, ", dimension %d: list \"%.80s\" holds %" PRId64 " at position %" PRId64
+                     ", not in [%" PRId64 ",%" PRId64 ")",
+                     d, a.list->label ? a.list->label : "(no label)", a.value, a.index[d],
+                     a.value_lower, (int64_t)((uint64_t)a.value_lower + (uint64_t)a.value_extent));
+    else if (d >= 0)
         qn__text_add(t, ", dimension %d: index %" PRId64 " not in [%" PRId64 ",%" PRId64 ")", d,
-                     f->index[d], lower, end);
-    }
-    int64_t extents[QN_MAX_RANK] = {0};
-    for (int i = 0; i < l->rank; i++)
-        extents[i] = l->dim[i].extent;
+                     a.index[d], a.lower[d],
+                     (int64_t)((uint64_t)a.lower[d] + (uint64_t)a.extent[d]));
     qn__text_add(t, "; indices [");
-    add_list(t, l->rank, f->index);
+    add_list(t, a.rank, a.index);
     qn__text_add(t, "], extents [");
-    add_list(t, l->rank, extents);
+    add_list(t, a.rank, a.extent);
     qn__text_add(t, "]");
 }
 

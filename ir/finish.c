@@ -114,6 +114,9 @@ void qn__kernel_free(qn_kernel *k)
     qn__free(k->inst);
     qn__free(k->operand);
     qn__free(k->access);
+    if (k->expansion)
+        qn_kernel_release(k->expansion->given);
+    qn__free(k->expansion);
     qn__free(k->canonical);
     qn__variants_free(atomic_load_explicit(&k->variants, memory_order_acquire));
     qn__free(k);

@@ -84,8 +84,31 @@ void qn__store_element(int dtype, void *p, uint64_t bits);
 
 /* ---------------------------------------------------------------- layouts (ir/layout.c) */
 
+/**
+ * What the positions of a dimension stand for: a list of indices, or the members of a MultiView. Counted and immutable;
+ * the list's memory is not. A part of a table refers to the whole one, which alone owns something.
+ */
+typedef struct qn_table {
+    _Atomic int64_t references;
+    struct qn_table *whole;                /* NULL: this one; else counted */
+    void (*release)(struct qn_table *);    /* drops what the whole table owns; the runtime's */
+    bool is_members;                       /* values are offsets of members, trusted; else indices of a list */
+    bool is_disjoint;                      /* members share no byte */
+    const int64_t *value;                  /* of the first position */
+    int64_t stride, n;                     /* of the positions */
+    int64_t lower, extent;                 /* range of the values: the dimension underneath */
+    int64_t low, high;                     /* of members: offsets that belong to each */
+    const char *label;                     /* of list or MultiView, as long as the whole table lives; may be NULL */
+    struct qn_holder *holder;              /* of the whole table: what the runtime keeps alive */
+} qn_table;
+/** What a kernel sees of the values of members: any offset, so that code does not depend on addresses. */
+#define QN_MEMBER_EXTENT (INT64_C(1) << 62)
+
 struct qn_digits {
     _Atomic int64_t references;
+    uint32_t tables; /* bit d: dimension d has a table, and its digits are those of the values */
+    qn_table *table[QN_MAX_RANK];
+    struct qn_digits *expanded; /* digits of the layout that kernels see, see qn__layout_expand; may be NULL */
     int32_t first[QN_MAX_RANK + 1]; /* digits of dimension d: digit[first[d]] .. digit[first[d+1]-1], fastest first */
     int32_t n;
     qn_digit digit[QN_MAX_DIGITS]; /* the last digit of a dimension holds what is left; its extent is exact */
@@ -93,7 +116,48 @@ struct qn_digits {
 
 /** Digits of dimension d without copying: *n of them. For one-digit dimensions *one is filled and returned. */
 const qn_digit *qn__layout_dim_digits(const qn_layout *l, int d, qn_digit *one, int *n);
-/** Offset of an index tuple that is known to be in range; wraps. */
+/** The table of dimension d, or NULL. */
+static inline const qn_table *qn__layout_table(const qn_layout *l, int d)
+{
+    return l->digits && (l->digits->tables >> d & 1) ? l->digits->table[d] : NULL;
+}
+/** Bit d: dimension d has a table. */
+static inline uint32_t qn__layout_tables(const qn_layout *l)
+{
+    return l->digits ? l->digits->tables : 0;
+}
+/** The dimension of members of a MultiView, or -1. */
+int qn__layout_members(const qn_layout *l);
+/** The layout with a table for dimension d; takes over the reference on success. */
+qn_status qn__layout_with_table(const qn_layout *l, int d, qn_table *table, qn_layout *out,
+                                const char *who, qn_error *err);
+/** Replaces positions, which are in range, by values; fails with dimension, position and value if a list is wrong. */
+qn_status qn__layout_look_up(const qn_layout *l, const int64_t *index, int64_t *values,
+                             const char *who, qn_error *err);
+/**
+ * The layout that kernels see: a table's dimension has the range of the values, and for each table in order a dimension
+ * of stride 0 follows that has its positions. A borrow. False if there are more than QN_MAX_RANK.
+ */
+bool qn__layout_expand(const qn_layout *l, qn_layout *out);
+static inline int64_t qn__table_value(const qn_table *t, int64_t position)
+{
+    return t->value[position * t->stride];
+}
+/** Whether iterations may store through it without checks: different values have different offsets, and so have members
+ *  (what positions of a list share is the caller's promise). */
+bool qn__layout_is_storable(const qn_layout *l);
+/** Fails if two positions of a list are equal, or one is out of range. */
+qn_status qn__layout_check_lists(const qn_layout *l, const char *who, qn_error *err);
+/** The layout of the member at position p (from 0) of dimension d, relative to the same data: a borrow of `l`, whose
+ *  digits stand in *digits. */
+void qn__layout_member(const qn_layout *l, int d, int64_t p, qn_layout *out, qn_digits *digits);
+/** A part of a table: positions first, first + step, ..., n of them. NULL without memory. */
+qn_table *qn__table_part(qn_table *t, int64_t first, int64_t step, int64_t n);
+/** Whether two tables, or NULL, have the same positions of the same memory. */
+bool qn__table_equal(const qn_table *a, const qn_table *b);
+void qn__table_retain(qn_table *t);
+void qn__table_release(qn_table *t);
+/** Offset of an index tuple that is known to be in range; wraps. Values in the place of positions. */
 int64_t qn__layout_offset_of(const qn_layout *l, const int64_t *index);
 /** Checks a hand-made layout: rank, extents, digit products, offsets. `who` starts the message. */
 qn_status qn__layout_check(const qn_layout *l, const char *who, qn_error *err);
@@ -181,6 +245,14 @@ typedef struct qn_access {
 /** Kernels made of a kernel (ir/variant.c). */
 typedef struct qn_variant qn_variant;
 
+/** What was done to a kernel whose arguments have tables, see qn__kernel_expand. */
+typedef struct qn_expansion {
+    qn_kernel *given; /* with a reference */
+    uint32_t tables[QN_MAX_PARAMS]; /* of its parameters: bit d: dimension d has a table */
+    uint64_t stored;  /* bit p: it stores to parameter p, not only through atomics */
+    uint8_t param[QN_MAX_PARAMS], dim[QN_MAX_PARAMS]; /* whose table a parameter is that was added */
+} qn_expansion;
+
 struct qn_kernel {
     _Atomic int64_t references;
     qn_variant *_Atomic variants; /* only grows */
@@ -196,6 +268,7 @@ struct qn_kernel {
     qn_access *access;    /* [n_accesses] */
     bool is_in_place_safe; /* every view both read and written has one index tuple throughout (same value numbers), so
                               that "same" views carry no dependence across iterations */
+    qn_expansion *expansion; /* NULL: the kernel is as it was built */
     uint64_t hash;        /* of the anonymous text */
     char *canonical;      /* the anonymous text: names of kernel and parameters replaced by numbers */
     size_t canonical_bytes;
@@ -241,6 +314,20 @@ void qn__variants_free(qn_variant *v);
 /** Frees a kernel's arrays; for qn_kernel_release and failed builds. */
 void qn__kernel_free(qn_kernel *k);
 
+/**
+ * The kernel for arguments with tables (ir/expand_tables.c). `tables`: per view parameter, bit d: dimension d has one.
+ * Each access first loads the values of the tables, from i64 parameters that follow the others, in order of parameter
+ * and dimension; their other dimensions are to be projected, so that a fault knows all indices. The accessed parameter
+ * has the values as indices, and then the positions, in dimensions of their own (see qn__layout_expand). An ordinary
+ * kernel, with one reference.
+ */
+qn_status qn__kernel_expand(const qn_kernel *k, const uint32_t *tables, qn_kernel **out, qn_error *err);
+/** Parameters that the caller of a launch gives. */
+static inline int qn__n_given(const qn_kernel *k)
+{
+    return k->expansion ? k->expansion->given->n_params : k->n_params;
+}
+
 /* ---------------------------------------------------------------- evaluation (ir/eval.c) */
 
 /** Value of a table op for canonical operands, in canonical form. `type` is that of the operands T (rule SELECT: of the
@@ -266,6 +353,7 @@ typedef struct qn_interval {
 typedef struct qn_arg_value {
     const qn_layout *layout; /* of a view */
     uint64_t bits;           /* of a scalar, canonical */
+    bool has_offsets;        /* its elements are offsets of members, see QN_MEMBER_EXTENT */
 } qn_arg_value;
 
 /** The domain for given arguments. */

@@ -50,6 +50,8 @@ int64_t qn__layout_offset_of(const qn_layout *l, const int64_t *index)
             offset += rest * (uint64_t)l->dim[d].stride;
             continue;
         }
+        if (l->digits->tables >> d & 1)
+            rest = (uint64_t)index[d] - (uint64_t)l->digits->table[d]->lower;
         const qn_digit *digit = l->digits->digit + l->digits->first[d];
         const qn_digit *last = l->digits->digit + l->digits->first[d + 1] - 1;
         for (; digit < last; digit++) {
@@ -64,7 +66,7 @@ int64_t qn__layout_offset_of(const qn_layout *l, const int64_t *index)
 bool qn__layout_is_empty(const qn_layout *l)
 {
     for (int d = 0; d < l->rank; d++)
-        if (l->dim[d].extent == 0 && !qn__is_projected(l, d))
+        if (!qn__is_projected(l, d) && (l->dim[d].extent == 0 || qn__values(l, d) == 0))
             return true;
     return false;
 }
@@ -76,7 +78,7 @@ int qn__layout_places(const qn_layout *l, qn_place *out)
         qn_digit one;
         int n;
         const qn_digit *digit = qn__layout_dim_digits(l, d, &one, &n);
-        int64_t left = qn__is_projected(l, d) ? 1 : l->dim[d].extent;
+        int64_t left = qn__is_projected(l, d) ? 1 : qn__values(l, d);
         int64_t weight = 1;
         for (int j = 0; j < n && left > 1; j++) {
             int64_t extent = j == n - 1 || digit[j].extent > left ? left : digit[j].extent;
@@ -155,7 +157,7 @@ static bool find_range(const qn_layout *l, int64_t *low, int64_t *high, int *bad
             qn_digit one;
             int n;
             const qn_digit *digit = qn__layout_dim_digits(l, d, &one, &n);
-            digit_reach(digit, n, l->dim[d].extent - 1, &dim_low, &dim_high);
+            digit_reach(digit, n, qn__values(l, d) - 1, &dim_low, &dim_high);
         }
         lowest += dim_low;
         highest += dim_high;
@@ -240,10 +242,12 @@ static qn_status check_table(const qn_layout *l, const char *who, qn_error *err)
         qn_digit one;
         int n;
         const qn_digit *digit = qn__layout_dim_digits(l, d, &one, &n);
-        int64_t left = l->dim[d].extent;
+        const qn_table *t = qn__layout_table(l, d);
+        int64_t left = qn__values(l, d);
         for (int j = 0; j < n - 1 && digit[j].extent > 0; j++)
             left = left / digit[j].extent + (left % digit[j].extent != 0);
-        if (n < 1 || (!qn__is_projected(l, d) && digit[n - 1].extent != left))
+        if (n < 1 || (!qn__is_projected(l, d) && digit[n - 1].extent != left) ||
+            (t && t->n != l->dim[d].extent))
             return qn__fail(err, QN_ERR_EXTENT,
                             "%s: dimension %d: extent %lld does not fit the digits", who, d,
                             (long long)l->dim[d].extent);
@@ -293,7 +297,7 @@ static qn_status measure_any(const qn_layout *l, const char *who, int64_t *low, 
                 (long long)l->dim[d].lower, (long long)extent);
         if (qn__is_projected(l, d))
             continue;
-        is_empty |= extent == 0;
+        is_empty |= extent == 0 || qn__values(l, d) == 0;
         is_large |= __builtin_mul_overflow(size, extent, &size);
     }
     qn_status status = l->digits ? check_table(l, who, err) : QN_OK;
@@ -337,9 +341,10 @@ bool qn__layout_equal(const qn_layout *a, const qn_layout *b)
     if (a->rank != b->rank || a->projected != b->projected)
         return false;
     for (int d = 0; d < a->rank; d++) {
-        if (a->dim[d].extent != b->dim[d].extent || a->dim[d].lower != b->dim[d].lower)
+        if (a->dim[d].extent != b->dim[d].extent || a->dim[d].lower != b->dim[d].lower ||
+            !qn__table_equal(qn__layout_table(a, d), qn__layout_table(b, d)))
             return false;
-        if (a->dim[d].extent <= 1 || qn__is_projected(a, d))
+        if (qn__values(a, d) <= 1 || qn__is_projected(a, d))
             continue;
         qn_digit one_a, one_b;
         int n_a, n_b;
@@ -386,17 +391,23 @@ qn_status qn_layout_at(const qn_layout *l, int n, const int64_t *index, int64_t 
     if (n != l->rank)
         return qn__fail(err, QN_ERR_RANK, "qn_layout_at: %d indices for rank %d", n, l->rank);
     qn_wide sum = l->origin;
+    int64_t value[QN_MAX_RANK];
     for (int d = 0; d < n; d++) {
-        if (qn__is_projected(l, d))
-            continue;
         qn_wide end = (qn_wide)l->dim[d].lower + l->dim[d].extent;
-        if (index[d] < l->dim[d].lower || index[d] >= end)
+        if (!qn__is_projected(l, d) && (index[d] < l->dim[d].lower || index[d] >= end))
             return qn__fail(err, QN_ERR_BOUNDS,
                             "qn_layout_at: dimension %d: index %lld not in [%lld,%lld)", d,
                             (long long)index[d], (long long)l->dim[d].lower, (long long)end);
-        if (!add_index(l, d, (uint64_t)index[d] - (uint64_t)l->dim[d].lower, &sum))
+    }
+    qn_status status = qn__layout_look_up(l, index, value, "qn_layout_at", err);
+    for (int d = 0; d < n && !status; d++) {
+        const qn_table *t = qn__layout_table(l, d);
+        uint64_t lower = (uint64_t)(t ? t->lower : l->dim[d].lower);
+        if (!qn__is_projected(l, d) && !add_index(l, d, (uint64_t)value[d] - lower, &sum))
             return fail_range(l, "qn_layout_at", d, err);
     }
+    if (status)
+        return status;
     if (sum < INT64_MIN || sum > INT64_MAX)
         return qn__fail(err, QN_ERR_OVERFLOW,
                         "qn_layout_at: rank %d: offset does not fit in 64 bits", n);
@@ -426,6 +437,57 @@ static bool split_offset(qn_wide rest, const qn_place *place, int n, qn_wide *in
     return rest == 0;
 }
 
+/** The first position of a table that holds a value, or -1. */
+static qn_wide find_position(const qn_table *t, qn_wide value)
+{
+    for (int64_t p = 0; p < t->n; p++)
+        if (qn__table_value(t, p) == value)
+            return p;
+    return -1;
+}
+
+/** Indices, less the lower bounds, of an offset of a layout without members: QN_ERR_NOT_FOUND if there are none. */
+static qn_status invert(const qn_layout *l, int64_t offset, qn_wide *found, qn_error *err)
+{
+    qn_place place[QN_MAX_DIGITS];
+    memset(found, 0, QN_MAX_RANK * sizeof *found);
+    if (qn__layout_is_empty(l))
+        return QN_ERR_NOT_FOUND;
+    int n = qn__layout_places(l, place);
+    if (!qn__places_sort(place, n))
+        return qn__fail(err, QN_ERR_NOT_INJECTIVE,
+                        "qn_layout_inverse: rank %d: the layout may map two indices to one offset",
+                        l->rank);
+    bool is_found = split_offset((qn_wide)offset - l->origin, place, n, found);
+    for (int d = 0; d < l->rank && is_found; d++) {
+        const qn_table *t = qn__layout_table(l, d);
+        is_found = qn__is_projected(l, d) || found[d] < qn__values(l, d);
+        if (t && is_found)
+            found[d] = find_position(t, found[d] + t->lower);
+        is_found = is_found && found[d] >= 0;
+    }
+    return is_found ? QN_OK : QN_ERR_NOT_FOUND;
+}
+
+/** The same of any layout: members are searched one after the other. */
+static qn_status invert_members(const qn_layout *l, int64_t offset, qn_wide *found, qn_error *err)
+{
+    int m = qn__layout_members(l);
+    if (m < 0)
+        return invert(l, offset, found, err);
+    qn_status status = QN_ERR_NOT_FOUND;
+    for (int64_t p = 0; p < l->dim[m].extent && status == QN_ERR_NOT_FOUND; p++) {
+        qn_layout member;
+        qn_digits digits;
+        qn__layout_member(l, m, p, &member, &digits);
+        status = invert(&member, offset, found, err);
+        for (int d = l->rank - 1; d > m; d--)
+            found[d] = found[d - 1];
+        found[m] = p;
+    }
+    return status;
+}
+
 qn_status qn_layout_inverse(const qn_layout *l, int64_t offset, int64_t *index, qn_error *err)
 {
     qn_status status = qn__layout_check(l, "qn_layout_inverse", err);
@@ -433,27 +495,15 @@ qn_status qn_layout_inverse(const qn_layout *l, int64_t offset, int64_t *index, 
         return status;
     if (!index && l->rank > 0)
         return qn__fail(err, QN_ERR_ARGUMENT, "qn_layout_inverse: index is NULL");
-    qn_wide found[QN_MAX_RANK] = {0};
-    bool is_found = !qn__layout_is_empty(l);
-    if (is_found) {
-        qn_place place[QN_MAX_DIGITS];
-        int n = qn__layout_places(l, place);
-        if (!qn__places_sort(place, n))
-            return qn__fail(
-                err, QN_ERR_NOT_INJECTIVE,
-                "qn_layout_inverse: rank %d: the layout may map two indices to one offset",
-                l->rank);
-        is_found = split_offset((qn_wide)offset - l->origin, place, n, found);
-    }
-    for (int d = 0; d < l->rank; d++)
-        is_found = is_found && (qn__is_projected(l, d) || found[d] < l->dim[d].extent);
-    if (!is_found)
+    qn_wide found[QN_MAX_RANK];
+    status = invert_members(l, offset, found, err);
+    if (status == QN_ERR_NOT_FOUND)
         return qn__fail(err, QN_ERR_NOT_FOUND,
                         "qn_layout_inverse: offset %lld belongs to no index of the %lld",
                         (long long)offset, (long long)qn_layout_size(l));
-    for (int d = 0; d < l->rank; d++)
+    for (int d = 0; d < l->rank && !status; d++)
         index[d] = (int64_t)(found[d] + l->dim[d].lower);
-    return QN_OK;
+    return status;
 }
 
 /* ---------------------------------------------------------------- uniqueness and contiguity */
@@ -464,10 +514,27 @@ bool qn_layout_is_unique(const qn_layout *l)
         return false;
     if (qn_layout_size(l) == 0)
         return true;
-    if (l->projected)
-        return false;
+    for (int d = 0; d < l->rank; d++) /* what a list holds may change */
+        if (qn__layout_table(l, d) && !qn__layout_table(l, d)->is_members)
+            return false;
+    return qn__layout_is_storable(l);
+}
+
+bool qn__layout_is_storable(const qn_layout *l)
+{
     qn_place place[QN_MAX_DIGITS];
-    return qn__places_sort(place, qn__layout_places(l, place));
+    qn_layout member;
+    qn_digits digits;
+    int m = qn__layout_members(l);
+    if (m >= 0 && l->dim[m].extent > 0) {
+        if (l->dim[m].extent > 1 && !l->digits->table[m]->is_disjoint)
+            return false;
+        qn__layout_member(l, m, 0, &member, &digits);
+        l = &member;
+    }
+    if (qn_layout_size(l) == 0)
+        return true;
+    return !l->projected && qn__places_sort(place, qn__layout_places(l, place));
 }
 
 /** Whether each dimension's digits multiply to exactly its extent: the digits fill a box. */
@@ -493,7 +560,7 @@ bool qn_layout_is_contiguous(const qn_layout *l)
     if (qn_layout_size(l) == 0)
         return true;
     int64_t span = qn_layout_span(l);
-    if (span < 0)
+    if (span < 0 || qn__layout_tables(l))
         return false;
     qn_place place[QN_MAX_DIGITS];
     int n = qn__layout_places(l, place);

@@ -29,6 +29,12 @@ static inline bool qn__is_projected(const qn_layout *l, int d)
 {
     return l->projected >> d & 1u;
 }
+/** Number of values that the digits of a dimension take: its extent, or that of what its table selects from. */
+static inline int64_t qn__values(const qn_layout *l, int d)
+{
+    const qn_table *t = qn__layout_table(l, d);
+    return t ? t->extent : l->dim[d].extent;
+}
 static inline uint64_t qn__magnitude(int64_t x)
 {
     return x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
@@ -47,15 +53,18 @@ int qn__layout_places(const qn_layout *l, qn_place *out);
  * certain. */
 bool qn__places_sort(qn_place *place, int n);
 
-/** Table with one reference, or NULL. `draft` needs first[0..rank], digit and n. */
-qn_digits *qn__digits_new(const qn_digits *draft);
+/** Table with one reference, or NULL. `draft` needs first[0..rank], digit, n and tables; takes over the references to
+ * tables, on failure too. */
+qn_digits *qn__digits_new(qn_digits *draft, int rank);
+/** Makes the digits of the layout that kernels see; false without memory. */
+bool qn__digits_expand(qn_digits *t, int rank);
 void qn__digits_retain(qn_digits *t);
 void qn__digits_release(qn_digits *t);
 /** Appends a dimension to a draft in its shortest form: digits without effect left out, neighbours
  * that are one digit joined, the last extent exact. False if there are too many digits. */
 bool qn__draft_add(qn_digits *draft, int d, int64_t extent, int n, const qn_digit *digit);
 /** Gives a layout the digits of a draft: in its dims if each has one digit, else in a new table. */
-qn_status qn__draft_finish(const qn_digits *draft, const char *who, qn_layout *out, qn_error *err);
+qn_status qn__draft_finish(qn_digits *draft, const char *who, qn_layout *out, qn_error *err);
 /** Copies head and the first `rank` dimensions, not the reference. */
 void qn__layout_set(qn_layout *out, const qn_layout *l);
 
@@ -86,6 +95,10 @@ enum {
 typedef struct qn_result {
     qn_layout layout;
     int32_t n_own;
+    uint32_t parts; /* bit p: of the table of dimension p a part is kept */
+    struct {
+        int64_t first, step;
+    } part[QN_MAX_RANK];
     int8_t source[QN_MAX_RANK];
     uint8_t own_first[QN_MAX_RANK], own_count[QN_MAX_RANK];
     qn_digit own[QN_MAX_DIGITS + 2 * QN_MAX_RANK]; /* a transform adds at most two a dimension */
@@ -99,6 +112,7 @@ static inline void qn__result_init(qn_result *r, const qn_layout *l, int rank)
     r->layout.origin = l->origin;
     r->layout.digits = NULL;
     r->n_own = 0;
+    r->parts = 0;
 }
 /** Dimension p of the result becomes dimension d of `l`. */
 static inline void qn__result_take(qn_result *r, int p, const qn_layout *l, int d)
@@ -115,6 +129,13 @@ static inline void qn__result_open(qn_result *r, int p, int64_t extent)
     r->source[p] = QN_FROM_OWN;
     r->own_first[p] = (uint8_t)r->n_own;
     r->own_count[p] = 0;
+}
+/** Keeps of the table of dimension p the positions first, first + step, ..., as many as the dim says. */
+static inline void qn__result_part(qn_result *r, int p, int64_t first, int64_t step)
+{
+    r->parts |= UINT32_C(1) << p;
+    r->part[p].first = first;
+    r->part[p].step = step;
 }
 static inline void qn__result_add(qn_result *r, int p, qn_digit digit)
 {
@@ -136,6 +157,14 @@ static inline qn_status qn__result_commit(qn_result *r, const qn_layout *l, cons
 /** What every transform checks first. */
 qn_status qn__transform_check(const qn_layout *l, const void *array, const char *what,
                               const qn_layout *out, const char *who, qn_error *err);
+/** Fails if one of the dimensions first .. last has a table. */
+qn_status qn__refuse_tables(const qn_layout *l, int first, int last, const char *who, qn_error *err);
+/** The message about position `at` of a list, which holds a wrong value. */
+qn_status qn__fail_value(const qn_table *t, int d, int64_t at, int64_t value, const char *who,
+                         qn_error *err);
+/** What index `at`, in range, of dimension d adds to the offset; fails if a list is wrong there. */
+qn_status qn__offset_in_dim(const qn_layout *l, int d, int64_t at, const char *who, int64_t *out,
+                            qn_error *err);
 /** Fails unless 0 <= d < n. */
 qn_status qn__check_dimension(const char *who, int d, int n, qn_error *err);
 

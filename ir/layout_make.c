@@ -11,15 +11,32 @@
 
 /* ---------------------------------------------------------------- digit tables */
 
-qn_digits *qn__digits_new(const qn_digits *draft)
+static void release_tables(qn_digits *t)
+{
+    for (int d = 0; d < QN_MAX_RANK; d++)
+        if (t->tables >> d & 1)
+            qn__table_release(t->table[d]);
+}
+
+qn_digits *qn__digits_new(qn_digits *draft, int rank)
 {
     qn_digits *t = qn__zalloc(1, sizeof *t);
-    if (!t)
+    if (!t) {
+        release_tables(draft);
         return NULL;
+    }
     atomic_init(&t->references, 1);
     memcpy(t->first, draft->first, sizeof t->first);
     memcpy(t->digit, draft->digit, (size_t)draft->n * sizeof *t->digit);
     t->n = draft->n;
+    t->tables = draft->tables;
+    for (int d = 0; d < rank; d++)
+        if (t->tables >> d & 1)
+            t->table[d] = draft->table[d];
+    if (t->tables && !qn__digits_expand(t, rank)) {
+        qn__digits_release(t);
+        return NULL;
+    }
     return t;
 }
 
@@ -31,8 +48,11 @@ void qn__digits_retain(qn_digits *t)
 
 void qn__digits_release(qn_digits *t)
 {
-    if (t && atomic_fetch_sub_explicit(&t->references, 1, memory_order_acq_rel) == 1)
-        qn__free(t);
+    if (!t || atomic_fetch_sub_explicit(&t->references, 1, memory_order_acq_rel) != 1)
+        return;
+    release_tables(t);
+    qn__digits_release(t->expanded);
+    qn__free(t);
 }
 
 bool qn__draft_add(qn_digits *draft, int d, int64_t extent, int n, const qn_digit *digit)
@@ -62,17 +82,17 @@ bool qn__draft_add(qn_digits *draft, int d, int64_t extent, int n, const qn_digi
     return true;
 }
 
-qn_status qn__draft_finish(const qn_digits *draft, const char *who, qn_layout *out, qn_error *err)
+qn_status qn__draft_finish(qn_digits *draft, const char *who, qn_layout *out, qn_error *err)
 {
     out->digits = NULL;
-    if (draft->n == out->rank) {
+    if (draft->n == out->rank && !draft->tables) {
         for (int d = 0; d < out->rank; d++)
             out->dim[d].stride = draft->digit[d].stride;
         return QN_OK;
     }
     for (int d = 0; d < out->rank; d++)
         out->dim[d].stride = 0;
-    out->digits = qn__digits_new(draft);
+    out->digits = qn__digits_new(draft, out->rank);
     if (!out->digits)
         return qn__fail(err, QN_ERR_MEMORY, "%s: rank %d: out of memory for the digit table", who,
                         out->rank);

@@ -22,6 +22,9 @@ qn_status qn_layout_stride(const qn_layout *l, int d, int64_t *stride, qn_error 
     qn_status status = qn__check_dimension(who, d, l->rank, err);
     if (status)
         return status;
+    status = qn__refuse_tables(l, d, d, who, err);
+    if (status)
+        return status;
     qn_digit one;
     int n;
     const qn_digit *digit = qn__layout_dim_digits(l, d, &one, &n);
@@ -34,7 +37,7 @@ qn_status qn_layout_stride(const qn_layout *l, int d, int64_t *stride, qn_error 
 
 bool qn_layout_is_strided(const qn_layout *l)
 {
-    return qn__layout_has_rank(l) && qn_layout_n_digits(l) == l->rank;
+    return qn__layout_has_rank(l) && qn_layout_n_digits(l) == l->rank && !qn__layout_tables(l);
 }
 
 bool qn_layout_is_exhaustive(const qn_layout *l)
@@ -52,7 +55,7 @@ static bool is_family(const qn_layout *l, bool right)
         return false;
     if (l->rank == 0 || qn__layout_is_empty(l))
         return true;
-    if (l->projected)
+    if (l->projected || qn__layout_tables(l))
         return false;
     int64_t unit = l->dim[right ? l->rank - 1 : 0].extent;
     qn_wide expected = 0; /* 0: p is not known yet; else below 2^63 x the size, so below 2^126 */

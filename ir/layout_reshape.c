@@ -117,6 +117,9 @@ qn_status qn_layout_split(const qn_layout *l, int d, int64_t inner, qn_layout *o
         return qn__fail(err, QN_ERR_RANK, "%s: rank %d is the largest", who, l->rank);
     if (qn__is_projected(l, d))
         return fail_projected(who, d, err);
+    status = qn__refuse_tables(l, d, d, who, err);
+    if (status)
+        return status;
     if (inner < 1 || extent % inner != 0)
         return qn__fail(err, QN_ERR_EXTENT, "%s: dimension %d: %lld does not divide extent %lld",
                         who, d, (long long)inner, (long long)extent);
@@ -148,6 +151,9 @@ qn_status qn_layout_merge(const qn_layout *l, int d, qn_layout *out, qn_error *e
     for (int e = d; e <= d + 1; e++)
         if (qn__is_projected(l, e))
             return fail_projected(who, e, err);
+    status = qn__refuse_tables(l, d, d + 1, who, err);
+    if (status)
+        return status;
     int64_t extent, outer = l->dim[d].extent, inner = l->dim[d + 1].extent;
     if (__builtin_mul_overflow(outer, inner, &extent))
         return qn__fail(err, QN_ERR_OVERFLOW,
@@ -208,6 +214,8 @@ qn_status qn_layout_reshape(const qn_layout *l, int rank, const int64_t *extents
     qn_status status = qn__transform_check(l, l, "layout", out, who, err);
     if (!status)
         status = check_size(who, l, rank, extents, out, err);
+    if (!status)
+        status = qn__refuse_tables(l, 0, l->rank - 1, who, err);
     if (status)
         return status;
     bool is_empty = qn__layout_is_empty(l);
@@ -246,6 +254,8 @@ qn_status qn_layout_coalesce(const qn_layout *l, qn_layout *out, qn_error *err)
 {
     const char *who = "qn_layout_coalesce";
     qn_status status = qn__transform_check(l, l, "layout", out, who, err);
+    if (!status)
+        status = qn__refuse_tables(l, 0, l->rank - 1, who, err);
     if (status)
         return status;
     qn_result r;

@@ -7,18 +7,26 @@
  */
 #include "ir/layout.h"
 
-/** Offset of index `at` of dimension d relative to its lower bound; in the layout's range. */
-static int64_t offset_in_dim(const qn_layout *l, int d, int64_t at)
+qn_status qn__offset_in_dim(const qn_layout *l, int d, int64_t at, const char *who, int64_t *out,
+                            qn_error *err)
 {
     qn_digit one;
     int n;
     const qn_digit *digit = qn__layout_dim_digits(l, d, &one, &n);
+    const qn_table *t = qn__layout_table(l, d);
     uint64_t rest = (uint64_t)at - (uint64_t)l->dim[d].lower, offset = 0;
+    if (t) {
+        int64_t value = qn__table_value(t, (int64_t)rest);
+        rest = (uint64_t)value - (uint64_t)t->lower;
+        if (rest >= (uint64_t)t->extent)
+            return qn__fail_value(t, d, at, value, who, err);
+    }
     for (int j = 0; j < n - 1; j++) {
         offset += rest % (uint64_t)digit[j].extent * (uint64_t)digit[j].stride;
         rest /= (uint64_t)digit[j].extent;
     }
-    return (int64_t)(offset + rest * (uint64_t)digit[n - 1].stride);
+    *out = (int64_t)(offset + rest * (uint64_t)digit[n - 1].stride);
+    return QN_OK;
 }
 
 /**
@@ -100,6 +108,11 @@ static qn_status take_range(qn_result *r, int p, const qn_layout *l, int d, cons
     r->layout.dim[p].lower = 0;
     if (kept == l->dim[d].extent && s->begin == l->dim[d].lower)
         return QN_OK;
+    if (qn__layout_table(l, d)) {
+        r->layout.dim[p].extent = kept;
+        qn__result_part(r, p, kept ? s->begin - l->dim[d].lower : 0, step);
+        return QN_OK;
+    }
     qn_digit one;
     int n;
     int64_t stride = qn__layout_dim_digits(l, d, &one, &n)->stride;
@@ -128,13 +141,21 @@ static qn_status check_at(const qn_layout *l, int d, int64_t at, const char *who
 }
 
 /** Where the first element of the result lies: the indices and the begins of ranges, in `l`. */
-static int64_t find_origin(const qn_layout *l, const qn_slice *slices)
+static qn_status find_origin(const qn_layout *l, const qn_slice *slices, const char *who,
+                             int64_t *out, qn_error *err)
 {
     uint64_t origin = (uint64_t)l->origin;
-    for (int d = 0; d < l->rank; d++)
-        if (slices[d].kind != QN_ALL)
-            origin += (uint64_t)offset_in_dim(l, d, slices[d].begin);
-    return (int64_t)origin;
+    for (int d = 0; d < l->rank; d++) {
+        int64_t offset;
+        if (slices[d].kind == QN_ALL || (slices[d].kind == QN_RANGE && qn__layout_table(l, d)))
+            continue;
+        qn_status status = qn__offset_in_dim(l, d, slices[d].begin, who, &offset, err);
+        if (status)
+            return status;
+        origin += (uint64_t)offset;
+    }
+    *out = (int64_t)origin;
+    return QN_OK;
 }
 
 /** qn_layout_slice of a checked layout. */
@@ -166,7 +187,9 @@ static qn_status cut(const qn_layout *l, const qn_slice *slices, qn_layout *out,
         return status;
     r.layout.rank = rank;
     if (!qn__layout_is_empty(&r.layout))
-        r.layout.origin = find_origin(l, slices);
+        status = find_origin(l, slices, who, &r.layout.origin, err);
+    if (status)
+        return status;
     return qn__result_commit(&r, l, who, out, err);
 }
 

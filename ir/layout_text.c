@@ -2,7 +2,8 @@
 /*
  * layout_text.c: a layout as one line, shape:stride, dimensions with several digits in parentheses
  * of their own, fastest first. Lower bounds follow as @(l0,l1) and the origin as +o where they are
- * not zero: (3,10):(10,1)@(-1,-5)+4.
+ * not zero: (3,10):(10,1)@(-1,-5)+4. A dimension with a table has its positions in brackets before
+ * what they select from: ([2]3,10):(10,1), and nothing after them for members of a MultiView.
  */
 #include "ir/layout.h"
 
@@ -32,7 +33,15 @@ static void put_digits(text_cursor *t, const qn_layout *l, bool strides)
         qn_digit one;
         int n;
         const qn_digit *digit = qn__layout_dim_digits(l, d, &one, &n);
-        put(t, "%s%s", d ? "," : "", n > 1 ? "(" : "");
+        const qn_table *table = qn__layout_table(l, d);
+        put(t, "%s", d ? "," : "");
+        if (table && !strides)
+            put(t, "[%lld]", (long long)l->dim[d].extent);
+        if (table && table->is_members) {
+            put(t, "%s", strides ? "*" : "");
+            continue;
+        }
+        put(t, "%s", n > 1 ? "(" : "");
         for (int j = 0; j < n; j++)
             put(t, "%s%lld", j ? "," : "",
                 (long long)(strides ? digit[j].stride : digit[j].extent));

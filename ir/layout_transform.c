@@ -14,13 +14,37 @@
 
 #include <string.h>
 
+/** Gives a draft the tables of the dimensions that have one, whole or in part, each with a reference. */
+static qn_status take_tables(const qn_result *r, const qn_layout *l, const char *who,
+                             qn_digits *draft, qn_error *err)
+{
+    for (int p = 0; p < r->layout.rank; p++) {
+        qn_table *t = r->source[p] < 0 ? NULL : (qn_table *)qn__layout_table(l, r->source[p]);
+        if (!t)
+            continue;
+        if (r->parts >> p & 1)
+            t = qn__table_part(t, r->part[p].first, r->part[p].step, r->layout.dim[p].extent);
+        else
+            qn__table_retain(t);
+        if (!t) {
+            for (int q = 0; q < p; q++)
+                if (draft->tables >> q & 1)
+                    qn__table_release(draft->table[q]);
+            return qn__fail(err, QN_ERR_MEMORY, "%s: dimension %d: out of memory", who, p);
+        }
+        draft->table[p] = t;
+        draft->tables |= UINT32_C(1) << p;
+    }
+    return QN_OK;
+}
+
 /** Makes the digits of the result from those of `l`. A table that stays as it is is shared. */
 static qn_status result_digits(qn_result *r, const qn_layout *l, const char *who, qn_error *err)
 {
     bool is_same = r->layout.rank == l->rank;
     for (int p = 0; p < r->layout.rank; p++)
         is_same = is_same && r->source[p] == p;
-    if (is_same) {
+    if (is_same && !r->parts) {
         r->layout.digits = l->digits;
         qn__digits_retain(l->digits);
         return QN_OK;
@@ -29,17 +53,19 @@ static qn_status result_digits(qn_result *r, const qn_layout *l, const char *who
     for (int p = 0; p < r->layout.rank; p++) {
         const qn_dim *dim = &r->layout.dim[p];
         qn_digit one = {dim->extent, dim->stride};
-        int n = 1;
+        int n = 1, d = r->source[p];
+        int64_t values = d >= 0 && qn__layout_table(l, d) ? qn__values(l, d) : dim->extent;
         const qn_digit *digit = &one;
-        if (r->source[p] >= 0)
-            digit = qn__layout_dim_digits(l, r->source[p], &one, &n);
-        else if (r->source[p] == QN_FROM_OWN && r->own_count[p] > 0)
+        if (d >= 0)
+            digit = qn__layout_dim_digits(l, d, &one, &n);
+        else if (d == QN_FROM_OWN && r->own_count[p] > 0)
             n = r->own_count[p], digit = r->own + r->own_first[p];
-        if (!qn__draft_add(&draft, p, dim->extent, n, digit))
+        if (!qn__draft_add(&draft, p, values, n, digit))
             return qn__fail(err, QN_ERR_LIMIT, "%s: dimension %d: more than %d digits", who, p,
                             QN_MAX_DIGITS);
     }
-    return qn__draft_finish(&draft, who, &r->layout, err);
+    qn_status status = take_tables(r, l, who, &draft, err);
+    return status ? status : qn__draft_finish(&draft, who, &r->layout, err);
 }
 
 qn_status qn__result_finish(qn_result *r, const qn_layout *l, const char *who, qn_layout *out,
@@ -69,6 +95,16 @@ qn_status qn__check_dimension(const char *who, int d, int n, qn_error *err)
 {
     if (d < 0 || d >= n)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: dimension %d not in [0,%d)", who, d, n);
+    return QN_OK;
+}
+
+qn_status qn__refuse_tables(const qn_layout *l, int first, int last, const char *who, qn_error *err)
+{
+    for (int d = first; d <= last; d++)
+        if (qn__layout_table(l, d))
+            return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: dimension %d: %s", who, d,
+                            qn__layout_table(l, d)->is_members ? "selects a member of a MultiView"
+                                                               : "has an index list");
     return QN_OK;
 }
 
@@ -220,6 +256,15 @@ qn_status qn_layout_squeeze(const qn_layout *l, qn_layout *out, qn_error *err)
     for (int d = 0; d < l->rank; d++)
         if (l->dim[d].extent != 1 || qn__is_projected(l, d))
             qn__result_take(&r, r.layout.rank++, l, d);
+    for (int d = 0; d < l->rank && qn__layout_tables(l) && !qn__layout_is_empty(&r.layout); d++) {
+        int64_t offset;
+        if (!qn__layout_table(l, d) || l->dim[d].extent != 1)
+            continue;
+        status = qn__offset_in_dim(l, d, l->dim[d].lower, who, &offset, err);
+        if (status)
+            return status;
+        r.layout.origin += offset;
+    }
     return qn__result_commit(&r, l, who, out, err);
 }
 
@@ -237,7 +282,9 @@ qn_status qn_layout_reverse(const qn_layout *l, int d, qn_layout *out, qn_error 
     for (int p = 0; p < l->rank; p++)
         qn__result_take(&r, p, l, p);
     qn_dim *dim = &r.layout.dim[d];
-    if (dim->extent > 1 && !qn__is_projected(l, d)) {
+    if (qn__layout_table(l, d)) {
+        qn__result_part(&r, d, dim->extent - 1, -1);
+    } else if (dim->extent > 1 && !qn__is_projected(l, d)) {
         qn_digit one;
         int n;
         int64_t stride = qn__layout_dim_digits(l, d, &one, &n)->stride;

@@ -418,6 +418,10 @@ static qn_interval interval_of(prover *s, uint32_t i)
     case QN_I_CAST:
     case QN_I_BITCAST:
         return of_pure(s, i);
+    case QN_I_LOAD:
+        if (s->args[x->imm].has_offsets)
+            return (qn_interval){0, QN_MEMBER_EXTENT - 1};
+        break;
     case QN_I_INDEX:
         return of_index(s, i);
     case QN_I_RESULT:

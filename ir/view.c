@@ -138,8 +138,16 @@ qn_status qn_view_at(const qn_view *v, int n, const int64_t *index, void **out, 
         if (!qn__is_projected(l, d) &&
             (index[d] < l->dim[d].lower || index[d] >= l->dim[d].lower + l->dim[d].extent))
             return fail_bounds(v, d, index, err);
-    *out = (char *)v->data + qn__layout_offset_of(l, index) * qn_dtype_bytes(v->dtype);
-    return QN_OK;
+    int64_t value[QN_MAX_RANK];
+    if (qn__layout_tables(l)) {
+        char who[120];
+        snprintf(who, sizeof who, "qn_view_at: view \"%.80s\"", label_of(v));
+        status = qn__layout_look_up(l, index, value, who, err);
+        index = value;
+    }
+    if (status == QN_OK)
+        *out = (char *)v->data + qn__layout_offset_of(l, index) * qn_dtype_bytes(v->dtype);
+    return status;
 }
 
 /* ---------------------------------------------------------------- relation of two views */
@@ -272,6 +280,22 @@ static bool share_bytes(const qn_view *a, const qn_view *b)
     return has_solution(&e, 0, (qn_wide)(uintptr_t)b->data - (qn_wide)(uintptr_t)a->data);
 }
 
+/** Of a MultiView: each member by itself, not the range from the first to the last. */
+static int relation_of_members(const qn_view *a, const qn_view *b)
+{
+    int m = qn__layout_members(&a->layout);
+    qn_view member = *a;
+    qn_digits digits;
+    for (int64_t p = 0; p < a->layout.dim[m].extent; p++) {
+        qn__layout_member(&a->layout, m, p, &member.layout, &digits);
+        member.data = (char *)a->data + member.layout.origin * qn_dtype_bytes(a->dtype);
+        member.layout.origin = 0;
+        if (qn__view_relation(&member, b) != QN_DISJOINT)
+            return QN_OVERLAPPING;
+    }
+    return QN_DISJOINT;
+}
+
 int qn__view_relation(const qn_view *a, const qn_view *b)
 {
     int64_t low_a, high_a, low_b, high_b;
@@ -288,5 +312,9 @@ int qn__view_relation(const qn_view *a, const qn_view *b)
         return QN_OVERLAPPING;
     if (end_a <= begin_b || end_b <= begin_a)
         return QN_DISJOINT;
+    if (qn__layout_members(&a->layout) >= 0)
+        return relation_of_members(a, b);
+    if (qn__layout_members(&b->layout) >= 0)
+        return relation_of_members(b, a);
     return share_bytes(a, b) ? QN_OVERLAPPING : QN_DISJOINT;
 }

@@ -86,6 +86,9 @@ static qn_status find_stride(const char *who, const qn_view *v, int d, int64_t *
     qn_digit one;
     int n;
     const qn_digit *digit = qn__layout_dim_digits(&v->layout, d, &one, &n);
+    if (qn__layout_table(&v->layout, d))
+        return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: view \"%s\": dimension %d has a list, not one stride",
+                        who, label_of(v), d);
     if (n != 1)
         return qn__fail(err, QN_ERR_UNSUPPORTED,
                         "%s: view \"%s\": dimension %d has %d digits, not one stride", who,
@@ -150,7 +153,8 @@ static bool has_same_digits(const qn_layout *a, const qn_layout *b)
         int n_a, n_b;
         const qn_digit *digit_a = qn__layout_dim_digits(a, d, &one_a, &n_a);
         const qn_digit *digit_b = qn__layout_dim_digits(b, d, &one_b, &n_b);
-        if (a->dim[d].extent != b->dim[d].extent || n_a != n_b)
+        if (a->dim[d].extent != b->dim[d].extent || n_a != n_b ||
+            !qn__table_equal(qn__layout_table(a, d), qn__layout_table(b, d)))
             return false;
         for (int j = 0; j < n_a; j++)
             if (digit_a[j].extent != digit_b[j].extent || digit_a[j].stride != digit_b[j].stride)

@@ -200,12 +200,15 @@ static qn_status check_strided(const char *who, const qn_view *v, const char *fa
         qn_digit one;
         int n;
         qn__layout_dim_digits(&v->layout, d, &one, &n);
-        if (n != 1 || qn__is_projected(&v->layout, d))
+        bool has_table = qn__layout_table(&v->layout, d) != NULL;
+        if (n != 1 || qn__is_projected(&v->layout, d) || has_table)
             return qn__fail(err, QN_ERR_ARGUMENT,
                             "%s: view \"%s\": layout is not %s: dimension %d: expected one stride, "
                             "found %s",
                             who, label_of(v), family, d,
-                            n != 1 ? "several digits" : "a projection");
+                            has_table ? "an index list"
+                            : n != 1  ? "several digits"
+                                      : "a projection");
     }
     return QN_OK;
 }
@@ -308,7 +311,11 @@ qn_status qn__assign_check(const char *who, const qn_view_type *type, const qn_v
 qn_status qn__check_aligned(const char *who, const qn_view *v, qn_error *err)
 {
     enum { CACHE_LINE = 64 };
-    if ((uintptr_t)v->data % CACHE_LINE == 0)
+    int m = qn__layout_members(&v->layout);
+    int64_t n = m < 0 ? 1 : v->layout.dim[m].extent, bytes = qn_dtype_bytes(v->dtype), p = 0;
+    while (p < n && ((uintptr_t)v->data + (m < 0 ? 0 : (uintptr_t)(qn__table_value(v->layout.digits->table[m], p) * bytes))) % CACHE_LINE == 0)
+        p++;
+    if (p == n)
         return QN_OK;
     return qn__fail(err, QN_ERR_ALIGNMENT, "%s: view \"%s\": expected alignment to %d, found %p",
                     who, label_of(v), (int)CACHE_LINE, v->data);

@@ -248,6 +248,18 @@ static void visit_operands(pass *p, uint32_t i, bool varying_if_any)
     }
 }
 
+/** A load depends on the indices that its address depends on: not on those of projected dimensions. */
+static void visit_load(pass *p, uint32_t i)
+{
+    const qn_inst *x = &p->k->inst[i];
+    const uint32_t *arg = qn__args(p->k, i);
+    for (uint32_t n = 0; n < x->n_args; n++) {
+        const qn_value_info *v = &p->a->value[arg[n]];
+        if (p->f->param[x->imm].dim[n].n_digits > 0)
+            raise_to(p, i, v->shape == QN_UNIFORM ? QN_UNIFORM : QN_VARYING, v->depends_jam, v->deps);
+    }
+}
+
 static void visit_affine(pass *p, uint32_t i)
 {
     const qn_affine *x = &p->a->affine[i];
@@ -277,6 +289,9 @@ static void visit(pass *p, uint32_t i)
     case QN_I_DIM:
         raise_to(p, i, (int)x->imm == p->lane_dim ? QN_LINEAR : QN_UNIFORM, (int)x->imm == p->jam_dim,
                  1u << x->imm);
+        break;
+    case QN_I_LOAD:
+        visit_load(p, i);
         break;
     case QN_I_ATOMIC:
         visit_operands(p, i, true);

@@ -27,11 +27,13 @@ LLVMValueRef qn__any(lower *g, LLVMValueRef mask)
 
 /* ---------------------------------------------------------------- checks */
 
+/** Whether all lanes access one element: indices of projected dimensions do not matter. */
 static bool indices_are_uniform(const lower *g, uint32_t i)
 {
+    const qn_param_fact *param = &g->f->param[g->k->inst[i].imm];
     const uint32_t *arg = qn__args(g->k, i);
     for (int r = 0; r < qn__n_indices(g->k, i); r++)
-        if (g->a.value[arg[r]].shape != QN_UNIFORM)
+        if (g->a.value[arg[r]].shape != QN_UNIFORM && param->dim[r].n_digits > 0)
             return false;
     return true;
 }

@@ -195,6 +195,10 @@ qn_status qn__view_alloc(const char *who, const char *label, int dtype, const qn
     if (flags & ~(uint32_t)QN_UNINITIALISED)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": unknown flags 0x%x", who,
                         name_of(label), (unsigned)flags);
+    if (qn__layout_members(l) >= 0)
+        return qn__fail(err, QN_ERR_UNSUPPORTED,
+                        "%s: view \"%s\": the layout selects members of a MultiView", who,
+                        name_of(label));
     int64_t low, high, elements, bytes;
     if (storage_range(l, &low, &high, NULL) || __builtin_sub_overflow(high, low, &elements) ||
         __builtin_add_overflow(elements, 1, &elements) ||
@@ -277,6 +281,10 @@ qn_status qn_view_wrap(const char *label, void *data, int dtype, const qn_layout
     qn_status status = qn__layout_check(l, "layout", err ? &inner : NULL);
     if (status)
         return err ? fail_inner("qn_view_wrap", label, status, &inner, err) : status;
+    if (qn__layout_members(l) >= 0)
+        return qn__fail(err, QN_ERR_UNSUPPORTED,
+                        "qn_view_wrap: view \"%s\": the layout selects members of a MultiView",
+                        name_of(label));
     qn_view made;
     set_head(&made, data, NULL, label, dtype, traits);
     set_layout(&made.layout, l);
@@ -320,13 +328,13 @@ int64_t qn_view_use_count(const qn_view *v)
 
 /* ---------------------------------------------------------------- views of views */
 
-/** Fills the head of *out, a view of a part of v; its layout, with a reference to its table, is
- * set. */
-static void derive_head(const qn_view *v, void *data, qn_view *out)
+/** Fills the head of *out, a view of a part of v whose storage is that of `owner`; its layout, with a reference to its
+ * table, is set. */
+static void derive_head(const qn_view *v, void *data, qn_buffer *owner, const char *label,
+                        qn_view *out)
 {
-    qn__buffer_retain(v->owner);
     /* The claim on alignment was made for the parent's first element. */
-    set_head(out, data, v->owner, v->label, v->dtype, v->traits & ~(uint32_t)QN_ALIGNED);
+    set_head(out, data, owner, label, v->dtype, v->traits & ~(uint32_t)QN_ALIGNED);
     out->layout.origin = 0;
 }
 
@@ -338,15 +346,21 @@ qn_status qn_subview(const qn_view *v, int n, const qn_slice *slices, qn_view *o
     if (status)
         return status;
     qn_error inner;
-    qn_buffer *replaced = out == v ? v->owner : NULL;
+    qn_buffer *owner = v->owner, *replaced = out == v ? v->owner : NULL;
+    const char *label = v->label;
+    if (qn__layout_tables(&v->layout) && n == v->layout.rank && slices)
+        qn__member_owner(v, slices, &owner, &label);
+    qn__buffer_retain(owner); /* before the layout lets go of a MultiView's members */
     status = qn_layout_slice(&v->layout, n, slices, &out->layout, err ? &inner : NULL);
-    if (status)
+    if (status) {
+        qn__buffer_release(owner);
         return err ? fail_inner("qn_subview", v->label, status, &inner, err) : status;
+    }
     /* The origin is the offset of an element of v, or 0 if the result is empty. */
     char *data = v->data;
     if (out->layout.origin)
         data += out->layout.origin * qn_dtype_bytes(v->dtype);
-    derive_head(v, data, out);
+    derive_head(v, data, owner, label, out);
     qn__buffer_release(replaced);
     return QN_OK;
 }
@@ -386,6 +400,9 @@ qn_status qn_view_with_layout(const qn_view *v, const qn_layout *l, qn_view *out
     status = settle(who, &made, err);
     if (status)
         return status;
+    status = qn__check_members(who, v, &made, err);
+    if (status)
+        return status;
     if (!is_in_storage(&made)) {
         int64_t low = 0, high = 0;
         qn_layout_range(l, &low, &high, NULL);
@@ -401,7 +418,8 @@ qn_status qn_view_with_layout(const qn_view *v, const qn_layout *l, qn_view *out
     }
     set_layout(&out->layout, &made.layout);
     retain_digits(&made.layout);
-    derive_head(v, made.data, out);
+    qn__buffer_retain(v->owner);
+    derive_head(v, made.data, v->owner, v->label, out);
     qn_view_release(&replaced);
     return QN_OK;
 }

@@ -73,6 +73,7 @@ typedef struct qn_known_args {
     struct qn_known_kernel *kernel;
     uint64_t hash;
     uint32_t n_words, n_pairs;
+    bool has_members; /* of a MultiView among the pairs: byte ranges do not tell */
     int64_t bytes;
     int64_t n_iterations;
     qn_domain domain;

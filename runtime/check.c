@@ -99,13 +99,13 @@ static qn_status check_scalar(const qn_launch_state *l, int i, qn_error *err)
 static qn_status check_traits(const qn_launch_state *l, int i, const char *who, qn_error *err)
 {
     const qn_kernel_parameter *param = &l->kernel->param[i];
-    const qn_view *v = l->args[i].view;
+    const qn_view *v = qn__given_view(l, i);
     const char *label = v->label ? v->label : "(no label)";
     uint32_t traits = v->traits | param->traits;
     if (v->traits & QN_READ_ONLY && param->is_written)
         return qn__fail(err, QN_ERR_READ_ONLY,
                         "%s: view \"%.60s\" is read-only and the kernel writes it", who, label);
-    if (traits & QN_ALIGNED && (uintptr_t)v->data % CACHE_LINE)
+    if (traits & QN_ALIGNED && qn__check_aligned(who, v, NULL) != QN_OK)
         return qn__fail(err, QN_ERR_ALIGNMENT,
                         "%s: view \"%.60s\" claims alignment to %d bytes, data is %p", who, label,
                         (int)CACHE_LINE, v->data);
@@ -114,8 +114,8 @@ static qn_status check_traits(const qn_launch_state *l, int i, const char *who, 
 
 static qn_status check_view(const qn_launch_state *l, const qn_usage *usage, int i, qn_error *err)
 {
-    const qn_kernel_parameter *param = &l->kernel->param[i];
-    const qn_view *v = l->args[i].view;
+    const qn_kernel_parameter *param = &qn__given_kernel(l, i)->param[i];
+    const qn_view *v = qn__given_view(l, i);
     char who[WHO_BYTES];
     name_argument(l, i, who);
     if (!v && l->args[i].dtype != QN_VOID)
@@ -138,7 +138,7 @@ static qn_status check_view(const qn_launch_state *l, const qn_usage *usage, int
     status = check_traits(l, i, who, err);
     if (status)
         return status;
-    if (usage->has_plain_store[i] && !qn_layout_is_unique(&v->layout)) {
+    if (usage->has_plain_store[i] && !qn__layout_is_storable(&v->layout)) {
         char layout[200];
         qn_layout_print(&v->layout, layout, sizeof layout);
         return qn__fail(err, QN_ERR_NOT_INJECTIVE,

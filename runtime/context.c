@@ -219,6 +219,7 @@ void qn__context_drop(qn_context *c)
     qn__arena_release(&c->arena);
     qn__history_release(&c->history);
     qn__copy_kernels_release(c);
+    qn__expansions_release(c);
     release_options(&c->options);
     pthread_mutex_destroy(&c->lock);
     qn__free(c);

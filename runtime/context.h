@@ -34,9 +34,13 @@ struct qn_context {
     qn_counters counters;
     qn_call *calls; /* list, for their launch counts */
     qn_copy_kernel *copy_kernels;
+    struct qn_expansion_entry *expansions; /* latest first */
     qn_pool pool;
     struct qn_context *next, **link; /* list of the process, for fork */
 };
+
+/** Frees the list of expanded kernels (expand.c). */
+void qn__expansions_release(qn_context *c);
 
 /** Adds a reference of the guts: a launch holds one while it compiles, interprets or calls the
  * host, who may release the handle meanwhile. */

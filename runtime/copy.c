@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SHAPE_BYTES = 150 };
+enum { SHAPE_BYTES = 150, WHO_BYTES = 120 };
 
 static const char *label_of(const qn_view *v)
 {
@@ -61,18 +61,26 @@ static qn_status check_shapes(const char *who, const qn_view *dst, const qn_view
                     print_shape(dst, to), print_shape(src, from));
 }
 
+/** What is promised of lists in kernels is checked here: no position stands for the element of another. */
+static qn_status check_lists(const char *who, const qn_view *v, qn_error *err)
+{
+    char name[WHO_BYTES];
+    snprintf(name, sizeof name, "%s: view \"%.60s\"", who, label_of(v));
+    return qn__layout_check_lists(&v->layout, name, err);
+}
+
 static qn_status check_written(const char *who, const qn_view *v, qn_error *err)
 {
     if (v->traits & QN_READ_ONLY)
         return qn__fail(err, QN_ERR_READ_ONLY, "%s: view \"%s\" is read-only", who, label_of(v));
-    if (v->data && !qn_layout_is_unique(&v->layout)) {
+    if (v->data && !qn__layout_is_storable(&v->layout)) {
         char layout[200];
         qn_layout_print(&v->layout, layout, sizeof layout);
         return qn__fail(err, QN_ERR_NOT_INJECTIVE,
                         "%s: view \"%s\": its layout %s may map two indices to one element", who,
                         label_of(v), layout);
     }
-    return QN_OK;
+    return v->data && qn__layout_tables(&v->layout) ? check_lists(who, v, err) : QN_OK;
 }
 
 static qn_status check_pair(const char *who, const qn_view *dst, const qn_view *src, qn_error *err)
@@ -155,7 +163,10 @@ static qn_status launch(const char *who, qn_context *c, int executor, const qn_v
         return status;
     const qn_arg value = {.dtype = dst->dtype, .bits = bits};
     const qn_arg args[2] = {qn_arg_view(dst), src ? qn_arg_view(src) : value};
+    bool has_lists = qn__layout_tables(&dst->layout) || (src && qn__layout_tables(&src->layout));
     qn_options o = {.bytes = sizeof o, .executor = executor, .checks = QN_CHECKS_NONE};
+    if (has_lists) /* what they hold is known only there */
+        o.checks = QN_CHECKS_REPORT;
     for (int d = 0; in_order && d < rank; d++)
         o.plan.order[d] = d + 1;
     o.plan.lane_dim = in_order ? rank : 0;

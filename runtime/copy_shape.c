@@ -28,6 +28,8 @@ static bool split_dim(qn_copy_shape *s, const qn_layout *dst, const qn_layout *s
     int n_a, n_b, j_a = 0, j_b = 0;
     const qn_digit *digit_a = qn__layout_dim_digits(dst, d, &one_a, &n_a);
     const qn_digit *digit_b = qn__layout_dim_digits(src, d, &one_b, &n_b);
+    if (qn__layout_table(dst, d) || qn__layout_table(src, d))
+        return false;
     int64_t left = dst->dim[d].extent;
     qn_digit a = digit_a[0], b = digit_b[0];
     while (left > 1) {

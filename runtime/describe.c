@@ -3,7 +3,7 @@
  * describe.c: the exact description of the arguments of a launch, word by word: options, and per
  * view dtype, space, traits, rank, alignment, dimensions and digits; per scalar its dtype, and its
  * bits if code or domain depend on them. Addresses are not in it, only their alignment; overlap is
- * decided anew at every launch. Two launches with equal descriptions and the same overlap run the
+ * decided anew at every launch. Views with tables are not described: what they expand to is. Two launches with equal descriptions and the same overlap run the
  * same code on the same domain.
  *
  * This is on the short way of a launch: no allocation, no calls, and nothing but loads from the
@@ -54,7 +54,7 @@ static void describe_options(const qn_options *o, qn_description *out)
 static bool describe_digits(const qn_digits *digits, int rank, qn_description *out)
 {
     uint32_t n_words = (uint32_t)(rank + 1) + 2 * (uint32_t)digits->n;
-    if (digits->n < 0 || digits->n > QN_MAX_DIGITS || out->n + n_words > QN_DESCRIPTION_WORDS)
+    if (digits->tables || digits->n < 0 || digits->n > QN_MAX_DIGITS || out->n + n_words > QN_DESCRIPTION_WORDS)
         return false;
     uint64_t *word = out->word + out->n;
     for (int d = 0; d <= rank; d++)

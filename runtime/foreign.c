@@ -142,6 +142,10 @@ qn_status qn__export_strides(const qn_view *v, const char *who, int64_t *strides
                             "%s: view \"%s\": dimension %d is projected: it takes any index, "
                             "which no stride says",
                             who, qn__label(v->label), d);
+        if (qn__layout_table(&v->layout, d))
+            return qn__fail(err, QN_ERR_UNSUPPORTED,
+                            "%s: view \"%s\": dimension %d has a list, not one stride: copy the view",
+                            who, qn__label(v->label), d);
         if (n != 1)
             return qn__fail(err, QN_ERR_UNSUPPORTED,
                             "%s: view \"%s\": dimension %d has %d digits, not one stride: split "

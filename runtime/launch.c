@@ -69,7 +69,7 @@ static int look_up(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
     qn_known_kernel *kernel = qn__cache_kernel(&c->cache, k);
     if (kernel && qn__describe(k, n, args, o, kernel->scalars, &d)) {
         qn_known_args *known = qn__cache_args(&c->cache, kernel, &d);
-        if (known && ordered < 0 && !are_disjoint(known, args))
+        if (known && ordered < 0 && (known->has_members || !are_disjoint(known, args)))
             result = LOOK_OVERLAP;
         else if (known && known->choice[ordered > 0].is_ready)
             result = LOOK_HIT;
@@ -149,10 +149,15 @@ static void fill_entry(const qn_launch_state *l, qn_known_args *known)
     for (int b = 0; b < l->n; b++) {
         if (l->kernel->param[b].rank < 0)
             continue;
-        known->span[b] = qn__view_span(l->args[b].view);
-        for (int a = 0; a < b; a++)
-            if (qn__overlap_matters(l->kernel, l->args, a, b))
-                known->pair[n++] = (qn_pair){(uint8_t)a, (uint8_t)b};
+        known->span[b] = qn__view_span(qn__given_view(l, b));
+        for (int a = 0; a < b; a++) {
+            if (!qn__overlap_matters(l->kernel, l->args, a, b))
+                continue;
+            known->pair[n++] = (qn_pair){(uint8_t)a, (uint8_t)b};
+            known->has_members = known->has_members ||
+                                 qn__layout_members(&qn__given_view(l, a)->layout) >= 0 ||
+                                 qn__layout_members(&qn__given_view(l, b)->layout) >= 0;
+        }
     }
 }
 
@@ -203,9 +208,14 @@ static void count_launch(const qn_launch_state *l, const qn_function *f)
 }
 
 static qn_status launch_held(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
-                             const qn_options *o, qn_error *err)
+                             const qn_arg *given, const qn_options *o, qn_error *err)
 {
-    qn_launch_state state = {.who = "qn_launch", .context = c, .kernel = k, .n = n, .args = args},
+    qn_launch_state state = {.who = "qn_launch",
+                             .context = c,
+                             .kernel = k,
+                             .n = n,
+                             .args = args,
+                             .given = given},
                     *l = &state;
     found what = {0};
     qn_status status = qn__launch_check(l, o, err);
@@ -234,25 +244,24 @@ static qn_status launch_held(qn_context *c, const qn_kernel *k, int n, const qn_
 }
 
 static qn_status launch_unknown(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
-                                const qn_options *o, qn_error *err)
+                                const qn_arg *given, const qn_options *o, qn_error *err)
 {
-    const qn_kernel *late;
-    qn_status status = qn__late_atomics(k, n, args, &late, err);
-    if (status)
-        return status;
-    if (late != k)
-        return qn_launch(c, late, n, args, o, err); /* it may be known */
     qn__context_retain(c);
-    status = launch_held(c, k, n, args, o, err);
+    qn_status status = launch_held(c, k, n, args, given, o, err);
     qn__context_drop(c);
     return status;
 }
 
 /** Known arguments whose byte ranges meet: decides the overlap, then looks again. */
 static qn_status launch_overlapping(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
-                                    const qn_options *o, qn_error *err)
+                                    const qn_arg *given, const qn_options *o, qn_error *err)
 {
-    qn_launch_state l = {.who = "qn_launch", .context = c, .kernel = k, .n = n, .args = args};
+    qn_launch_state l = {.who = "qn_launch",
+                         .context = c,
+                         .kernel = k,
+                         .n = n,
+                         .args = args,
+                         .given = given};
     l.options.strict = o ? o->strict : 0;
     qn_status status = qn__overlap_check(&l, err);
     if (status)
@@ -260,7 +269,45 @@ static qn_status launch_overlapping(qn_context *c, const qn_kernel *k, int n, co
     found what;
     if (look_up(c, k, n, args, o, l.is_ordered, &what) == LOOK_HIT)
         return run_hit(c, k, n, args, o, &what, err);
-    return launch_unknown(c, k, n, args, o, err);
+    return launch_unknown(c, k, n, args, given, o, err);
+}
+
+/** A launch whose arguments have tables; they are not in the cache, what they expand to is. */
+static qn_status launch_expanded(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
+                                 const qn_options *o, qn_error *err)
+{
+    qn_expanded e;
+    found what;
+    qn_status status = qn__expand(c, "qn_launch", k, n, args, &e, err);
+    if (status)
+        return status;
+    switch (look_up(c, e.kernel, e.n, e.arg, o, -1, &what)) {
+    case LOOK_HIT:
+        status = run_hit(c, e.kernel, e.n, e.arg, o, &what, err);
+        break;
+    case LOOK_OVERLAP:
+        status = launch_overlapping(c, e.kernel, e.n, e.arg, args, o, err);
+        break;
+    default:
+        status = launch_unknown(c, e.kernel, e.n, e.arg, args, o, err);
+    }
+    qn_kernel_release(e.kernel);
+    return status;
+}
+
+/** Arguments that are not known as they are: a claim or a table may make them those of another kernel. */
+static qn_status launch_new(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
+                            const qn_options *o, qn_error *err)
+{
+    const qn_kernel *late;
+    qn_status status = qn__late_atomics(k, n, args, &late, err);
+    if (status)
+        return status;
+    if (late != k)
+        return qn_launch(c, late, n, args, o, err); /* it may be known */
+    if (qn__has_tables(k, n, args))
+        return launch_expanded(c, k, n, args, o, err);
+    return launch_unknown(c, k, n, args, NULL, o, err);
 }
 
 /* ---------------------------------------------------------------- public */
@@ -275,38 +322,54 @@ qn_status qn_launch(qn_context *c, const qn_kernel *k, int n, const qn_arg *args
     case LOOK_HIT:
         return run_hit(c, k, n, args, o, &what, err);
     case LOOK_OVERLAP:
-        return launch_overlapping(c, k, n, args, o, err);
+        return launch_overlapping(c, k, n, args, NULL, o, err);
     default:
-        return launch_unknown(c, k, n, args, o, err);
+        return launch_new(c, k, n, args, o, err);
     }
+}
+
+static qn_status specialize(qn_launch_state *l, const qn_options *o, qn_function **out,
+                            qn_error *err)
+{
+    qn_function *f = NULL;
+    qn_status status = qn__launch_check(l, o, err);
+    if (status)
+        return status;
+    qn__context_retain(l->context);
+    status = qn__specialize(l, &f, err);
+    if (status == QN_OK) {
+        if (qn__target_of(l->options.isa) == QN_TARGET_X86)
+            remember(l, o, f);
+        if (!f)
+            status = qn__specialize_nothing(l, &f, err);
+    }
+    if (status == QN_OK)
+        *out = f;
+    qn__context_drop(l->context);
+    return status;
 }
 
 qn_status qn_specialize(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
                         const qn_options *o, qn_function **out, qn_error *err)
 {
-    qn_launch_state l = {.who = "qn_specialize",
-                         .context = c,
-                         .n = n,
-                         .args = args,
-                         .takes_any_target = true};
+    const char *who = "qn_specialize";
+    qn_launch_state l = {.who = who, .context = c, .n = n, .args = args, .takes_any_target = true};
     if (!out)
-        return qn__fail(err, QN_ERR_ARGUMENT, "qn_specialize: out is NULL");
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: out is NULL", who);
     qn_status status = qn__late_atomics(k, n, args, &l.kernel, err);
-    if (status == QN_OK)
-        status = qn__launch_check(&l, o, err);
     if (status)
         return status;
-    qn_function *f = NULL;
-    qn__context_retain(c);
-    status = qn__specialize(&l, &f, err);
-    if (status == QN_OK) {
-        if (qn__target_of(l.options.isa) == QN_TARGET_X86)
-            remember(&l, o, f);
-        if (!f)
-            status = qn__specialize_nothing(&l, &f, err);
-    }
-    if (status == QN_OK)
-        *out = f;
-    qn__context_drop(c);
+    if (!c || !qn__has_tables(l.kernel, n, args))
+        return specialize(&l, o, out, err);
+    qn_expanded e;
+    status = qn__expand(c, who, l.kernel, n, args, &e, err);
+    if (status)
+        return status;
+    l.kernel = e.kernel;
+    l.n = e.n;
+    l.args = e.arg;
+    l.given = args;
+    status = specialize(&l, o, out, err);
+    qn_kernel_release(e.kernel);
     return status;
 }

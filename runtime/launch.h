@@ -8,6 +8,7 @@
  * policy.c      which facts become constants, and why a new version is made
  * specialize.c  code for checked arguments: engines, versions, fallbacks
  * execute.c     running code or the interpreter, on one thread or several
+ * expand.c      arguments with index lists or members, as arguments without
  * launch.c      all of them in order, and the short way for arguments that are known
  * prepare.c     the same with the arguments bound once
  */
@@ -23,6 +24,7 @@ typedef struct qn_launch_state {
     const qn_kernel *kernel;
     int n;
     const qn_arg *args;
+    const qn_arg *given; /* the caller's; NULL: args. They differ where arguments have tables */
     qn_options options; /* executor and loader resolved */
     qn_domain domain;
     int64_t n_iterations; /* over all dimensions */
@@ -30,6 +32,30 @@ typedef struct qn_launch_state {
     bool takes_any_target; /* the code is wanted, not run: it may be for a GPU that is not here */
     qn_error overlap; /* why, if it is ordered */
 } qn_launch_state;
+
+/** The kernel and view of argument i as the caller gave them; of an added argument, a list, those of the launch. */
+static inline const qn_kernel *qn__given_kernel(const qn_launch_state *l, int i)
+{
+    return i < qn__n_given(l->kernel) && l->kernel->expansion ? l->kernel->expansion->given : l->kernel;
+}
+static inline const qn_view *qn__given_view(const qn_launch_state *l, int i)
+{
+    return (l->given && i < qn__n_given(l->kernel) ? l->given : l->args)[i].view;
+}
+
+/** A launch whose arguments have tables, as one without (expand.c). */
+typedef struct qn_expanded {
+    qn_kernel *kernel; /* with a reference */
+    int n, n_views;
+    qn_arg arg[QN_MAX_PARAMS];
+    qn_view view[QN_MAX_PARAMS]; /* borrows, of arguments with tables and of the tables */
+} qn_expanded;
+/** Whether a view argument has a table. False also if the arguments are not what the kernel takes: then the checks of
+ * the launch say so. */
+bool qn__has_tables(const qn_kernel *k, int n, const qn_arg *args);
+/** Expands; the arguments must outlive *out. */
+qn_status qn__expand(qn_context *c, const char *who, const qn_kernel *k, int n, const qn_arg *args,
+                     qn_expanded *out, qn_error *err);
 
 /** Does every check of a launch and fills the rest of the state from `who`, context, kernel, n,
  * args (check.c). */

@@ -64,7 +64,7 @@ bool qn__overlap_matters(const qn_kernel *k, const qn_arg *args, int a, int b)
 
 static const char *label_of(const qn_launch_state *l, int i)
 {
-    const char *label = l->args[i].view->label;
+    const char *label = qn__given_view(l, i)->label;
     return label && label[0] ? label : l->kernel->param[i].name;
 }
 
@@ -82,7 +82,8 @@ static const char *broken_claim(const qn_launch_state *l, int a, int b)
 
 static qn_status check_pair(qn_launch_state *l, const qn_usage *usage, int a, int b, qn_error *err)
 {
-    const qn_view *view_a = l->args[a].view, *view_b = l->args[b].view;
+    const qn_view *view_a = qn__given_view(l, a), *view_b = qn__given_view(l, b);
+    const qn_kernel *k = qn__given_kernel(l, b);
     int relation = qn__view_relation(view_a, view_b);
     if (relation == QN_DISJOINT)
         return QN_OK;
@@ -95,8 +96,8 @@ static qn_status check_pair(qn_launch_state *l, const qn_usage *usage, int a, in
             "claim %s",
             l->who, l->kernel->name, a, label_of(l, a), how, b, label_of(l, b), claim);
     bool is_harmless = relation == QN_SAME && view_a->dtype == view_b->dtype &&
-                       l->kernel->is_in_place_safe && share_tuple(l->kernel, usage, a, b) &&
-                       !may_collide(l->kernel, a) && !may_collide(l->kernel, b);
+                       k->is_in_place_safe && share_tuple(k, usage, a, b) && !may_collide(k, a) &&
+                       !may_collide(k, b);
     if (is_harmless)
         return QN_OK;
     if (l->options.strict)
@@ -114,7 +115,7 @@ static qn_status check_pair(qn_launch_state *l, const qn_usage *usage, int a, in
 qn_status qn__overlap_check(qn_launch_state *l, qn_error *err)
 {
     const qn_kernel *k = l->kernel;
-    qn_usage usage;
+    qn_usage usage; /* as the kernel was given: lists share no index tuple with anything */
     bool has_usage = false;
     l->is_ordered = false;
     for (int b = 0; b < l->n; b++) {
@@ -129,7 +130,7 @@ qn_status qn__overlap_check(qn_launch_state *l, qn_error *err)
             if (!qn__overlap_matters(k, l->args, a, b))
                 continue;
             if (!has_usage)
-                qn__usage_collect(k, &usage);
+                qn__usage_collect(qn__given_kernel(l, 0), &usage);
             has_usage = true;
             qn_status status = check_pair(l, &usage, a, b, err);
             if (status)

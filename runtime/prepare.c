@@ -22,6 +22,7 @@ struct qn_call {
     qn_kernel *kernel;
     qn_function *function;
     qn_call *next, **link; /* list of the context */
+    qn_view *held;         /* what keeps storage: the caller's views, whose tables became arguments; or NULL */
     qn_arg *args;          /* their views are those below */
     qn_view view[];
 };
@@ -35,7 +36,10 @@ static qn_call *new_call(const qn_launch_state *l, int32_t n_slots)
         return NULL;
     call->args = qn__zalloc((size_t)l->n + 1, sizeof *call->args);
     call->slots = qn__zalloc((size_t)n_slots + 1, sizeof *call->slots);
-    if (!call->args || !call->slots) {
+    if (l->given)
+        call->held = qn__zalloc((size_t)qn__n_given(l->kernel) + 1, sizeof *call->held);
+    if (!call->args || !call->slots || (l->given && !call->held)) {
+        qn__free(call->held);
         qn__free(call->args);
         qn__free(call->slots);
         qn__free(call);
@@ -50,9 +54,11 @@ static void bind_arguments(qn_call *call, const qn_launch_state *l)
         call->args[i] = l->args[i];
         if (!l->args[i].view)
             continue;
-        call->view[i] = qn_view_copy(l->args[i].view);
+        call->view[i] = call->held ? *l->args[i].view : qn_view_copy(l->args[i].view);
         call->args[i].view = &call->view[i];
     }
+    for (int i = 0; call->held && i < qn__n_given(l->kernel); i++)
+        call->held[i] = qn_view_copy(l->given[i].view);
 }
 
 static void list_call(qn_call *call)
@@ -122,20 +128,39 @@ static qn_status make_call(qn_launch_state *l, qn_call **out, qn_error *err)
     return QN_OK;
 }
 
+static qn_status prepare(qn_launch_state *l, const qn_options *o, qn_call **out, qn_error *err)
+{
+    qn_status status = qn__launch_check(l, o, err);
+    if (status)
+        return status;
+    qn__context_retain(l->context);
+    status = make_call(l, out, err);
+    qn__context_drop(l->context);
+    return status;
+}
+
 qn_status qn_prepare(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
                      const qn_options *o, qn_call **out, qn_error *err)
 {
-    qn_launch_state l = {.who = "qn_prepare", .context = c, .n = n, .args = args};
+    const char *who = "qn_prepare";
+    qn_launch_state l = {.who = who, .context = c, .n = n, .args = args};
     if (!out)
-        return qn__fail(err, QN_ERR_ARGUMENT, "qn_prepare: out is NULL");
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: out is NULL", who);
     qn_status status = qn__late_atomics(k, n, args, &l.kernel, err);
-    if (status == QN_OK)
-        status = qn__launch_check(&l, o, err);
     if (status)
         return status;
-    qn__context_retain(c);
-    status = make_call(&l, out, err);
-    qn__context_drop(c);
+    if (!c || !qn__has_tables(l.kernel, n, args))
+        return prepare(&l, o, out, err);
+    qn_expanded e;
+    status = qn__expand(c, who, l.kernel, n, args, &e, err);
+    if (status)
+        return status;
+    l.kernel = e.kernel;
+    l.n = e.n;
+    l.args = e.arg;
+    l.given = args;
+    status = prepare(&l, o, out, err);
+    qn_kernel_release(e.kernel);
     return status;
 }
 
@@ -182,10 +207,10 @@ qn_status qn_call_set_scalar(qn_call *call, int i, uint64_t bits, qn_error *err)
     if (!call)
         return qn__fail(err, QN_ERR_ARGUMENT, "qn_call_set_scalar: call is NULL");
     const qn_kernel *k = call->kernel;
-    if (i < 0 || i >= k->n_params)
+    if (i < 0 || i >= qn__n_given(k))
         return qn__fail(err, QN_ERR_ARGUMENT,
                         "qn_call_set_scalar: kernel \"%.60s\": argument %d of %d", k->name, i,
-                        k->n_params);
+                        qn__n_given(k));
     if (k->param[i].rank >= 0)
         return qn__fail(err, QN_ERR_ARGUMENT,
                         "qn_call_set_scalar: kernel \"%.60s\": argument %d (%.60s) is a view",
@@ -228,9 +253,11 @@ void qn_call_release(qn_call *call)
     c->counters.launches += n_runs;
     c->counters.hits += n_runs;
     qn__unlock(c);
-    for (int i = 0; i < call->kernel->n_params; i++)
+    qn_view *held = call->held ? call->held : call->view;
+    for (int i = 0; i < qn__n_given(call->kernel); i++)
         if (call->args[i].view)
-            qn_view_release(&call->view[i]);
+            qn_view_release(&held[i]);
+    qn__free(call->held);
     qn_function_release(call->function);
     qn_kernel_release(call->kernel);
     qn__free(call->args);

@@ -71,6 +71,10 @@ static qn_status like(const char *who, const qn_view *v, bool is_padded, int n,
                       const int64_t *extents, qn_layout *out, qn_error *err)
 {
     int order[QN_MAX_RANK], kind = find_order(&v->layout, order);
+    if (qn__layout_tables(&v->layout))
+        return qn__fail(err, QN_ERR_UNSUPPORTED,
+                        "%s: view \"%s\": has an index list or members: their number is the extent",
+                        who, label_of(v));
     if (v->layout.digits)
         return qn__fail(err, QN_ERR_UNSUPPORTED,
                         "%s: view \"%s\": a dimension has several digits: give the layout", who,
@@ -154,7 +158,8 @@ static qn_status copy_common(const char *who, qn_context *c, int executor, const
         status = qn_subview(src, src->layout.rank, cut_src, &from, err);
     if (status == QN_OK)
         status = qn__copy(who, c, executor, &to, &from, err);
-    if (status == QN_ERR_UNSUPPORTED) {
+    bool has_tables = qn__layout_tables(&dst->layout) || qn__layout_tables(&src->layout);
+    if (status == QN_ERR_UNSUPPORTED && !has_tables) {
         copy_each(dst, src);
         status = QN_OK;
     }
@@ -286,7 +291,7 @@ static qn_status make_mirror(const char *who, qn_context *c, const qn_view *v, q
     qn_status status = QN_OK;
     for (int d = 0; d < l.rank; d++)
         extents[d] = l.dim[d].extent;
-    if (!qn_layout_is_unique(&l)) {
+    if (!qn_layout_is_unique(&l) || qn__layout_tables(&l)) {
         status =
             qn__dense_layout(who, v->label, v->dtype, false, false, l.rank, extents, &dense, err);
         for (int d = 0; status == QN_OK && d < l.rank; d++)

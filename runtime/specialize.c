@@ -118,6 +118,14 @@ static qn_status build(qn_launch_state *l, qn_function *f, bool is_dynamic, qn_e
 
 /* ---------------------------------------------------------------- finding */
 
+/** Whether an argument is the table of a MultiView's members. */
+static bool is_members(const qn_launch_state *l, int i)
+{
+    const qn_expansion *x = l->kernel->expansion;
+    return x && i >= x->given->n_params &&
+           qn__layout_table(&l->given[x->param[i]].view->layout, x->dim[i])->is_members;
+}
+
 /** Facts and key under a policy. */
 static qn_status make_key(qn_launch_state *l, const qn_policy *policy, qn_facts *facts,
                           qn_text *key, qn_error *err)
@@ -126,7 +134,8 @@ static qn_status make_key(qn_launch_state *l, const qn_policy *policy, qn_facts 
     qn_arg_value value[QN_MAX_PARAMS];
     for (int i = 0; i < l->n; i++)
         value[i] = (qn_arg_value){.layout = l->args[i].view ? &l->args[i].view->layout : NULL,
-                                  .bits = l->args[i].bits};
+                                  .bits = l->args[i].bits,
+                                  .has_offsets = is_members(l, i)};
     uint8_t *proved = qn__zalloc((size_t)k->n_accesses + 1, 1);
     bool is_proved = proved && qn__prove_bounds(k, value, &l->domain, proved);
     int isa = l->options.isa ? l->options.isa : l->context->isa ? l->context->isa : QN_ISA_V3;

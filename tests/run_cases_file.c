@@ -119,6 +119,48 @@ static int find_binding(reader *r, const case_instance *c, const char *name)
     reader_stop(r, "unknown name %s", name);
 }
 
+/** `list(DIMENSION,NAME)`: an index list, a view above; false if it does not come next. */
+static bool take_list(reader *r, const case_instance *c, qn_layout *l)
+{
+    char name[32];
+    qn_error err = {0};
+    if (!reader_take(r, "list"))
+        return false;
+    reader_expect(r, "(");
+    int d = (int)reader_integer(r);
+    reader_expect(r, ",");
+    reader_word(r, ")", name, sizeof name);
+    reader_expect(r, ")");
+    if (qn_layout_list(l, d, &c->binding[find_binding(r, c, name)].view, l, &err) != QN_OK)
+        reader_stop(r, "%s", err.message);
+    return true;
+}
+
+/** `multi(NAME,NAME,...) at POSITION`: views above as members; false if it does not come next. */
+static bool take_multi(reader *r, case_instance *c, case_binding *b)
+{
+    qn_view member[MAX_BINDINGS];
+    char name[32];
+    qn_error err = {0};
+    int n = 0;
+    if (!reader_take(r, "multi"))
+        return false;
+    for (reader_expect(r, "("); !reader_take(r, ")"); reader_take(r, ",")) {
+        if (n == MAX_BINDINGS)
+            reader_stop(r, "too many members");
+        reader_word(r, ",)", name, sizeof name);
+        member[n++] = c->binding[find_binding(r, c, name)].view;
+    }
+    reader_expect(r, "at");
+    b->is_view = 1;
+    b->storage = -1; /* that of the members */
+    if (qn_view_multi(b->name, n, member, (int)reader_integer(r), &b->view, &err) != QN_OK)
+        reader_stop(r, "%s", err.message);
+    b->dtype = b->view.dtype;
+    c->n_bindings++;
+    return true;
+}
+
 /** Storage for the layout's span. The pointer is that of offset 0 of the layout. */
 static void *new_storage(reader *r, case_instance *c, case_binding *b, const qn_layout *l)
 {
@@ -140,12 +182,14 @@ static void *new_storage(reader *r, case_instance *c, case_binding *b, const qn_
     return s->bytes + GUARD_BYTES - low * bytes;
 }
 
-/** `view NAME: DTYPE[EXTENTS] LAYOUT... TRAIT... [shares NAME at OFFSET] [= DATA]` */
+/** `view NAME: DTYPE[EXTENTS] LAYOUT... TRAIT... [shares NAME at OFFSET] [= DATA]`, or `view NAME: multi(..) at N` */
 static void read_view(reader *r, case_instance *c)
 {
     case_binding *b = &c->binding[c->n_bindings];
     reader_word(r, ":", b->name, sizeof b->name);
     reader_expect(r, ":");
+    if (take_multi(r, c, b))
+        return;
     b->dtype = take_dtype(r);
     b->is_view = 1;
     int64_t extents[QN_MAX_RANK] = {0};
@@ -155,7 +199,7 @@ static void read_view(reader *r, case_instance *c)
     uint32_t traits = 0;
     if (qn_layout_right(rank, extents, &l, &err) != QN_OK)
         reader_stop(r, "%s", err.message);
-    while (take_layout(r, rank, extents, &l) || take_trait(r, &traits))
+    while (take_layout(r, rank, extents, &l) || take_list(r, c, &l) || take_trait(r, &traits))
         continue;
     void *data;
     if (reader_take(r, "shares")) {

@@ -145,6 +145,19 @@ QN_API qn_status qn_layout_reshape(const qn_layout *l, int rank, const int64_t *
  *  neighbours joined where the stride of one continues that of the other. Lower bounds 0. */
 QN_API qn_status qn_layout_coalesce(const qn_layout *l, qn_layout *out, qn_error *err);
 
+struct qn_view; /* view.h */
+
+/**
+ * An index list for dimension d: result(.., i, ..) = l(.., list(i), ..), i from 0 to the extent of the list less 1. The
+ * list is a view of rank 1 and i64 in host memory with one stride, and holds indices of dimension d of `l`. It is read at
+ * every access, on the host and in kernels, and what it holds is checked there; the layout keeps a reference to it (of an
+ * unmanaged view: borrows it). NULL is identity. Such layouts are not unique: that kernels do not store to one element
+ * through two positions is the caller's promise. Range, span and digits are those of `l`. Errors: a projected dimension,
+ * one with a list or members, a list that is not of this form.
+ */
+QN_API qn_status qn_layout_list(const qn_layout *l, int d, const struct qn_view *list, qn_layout *out,
+                                qn_error *err);
+
 /** One argument of a subview, per dimension, in the index space of the view. All-zero is "all". */
 typedef struct qn_slice {
     int32_t kind;  /**< QN_ALL, QN_AT or QN_RANGE */

@@ -93,6 +93,18 @@ QN_API qn_status qn_subview(const qn_view *v, int n, const qn_slice *slices, qn_
  *  Error QN_ERR_BOUNDS if the layout's offsets leave the owner's storage (checked for managed views). */
 QN_API qn_status qn_view_with_layout(const qn_view *v, const qn_layout *l, qn_view *out,
                                      qn_error *err);
+/**
+ * MultiView: n views of one dtype, space and layout as one, with a dimension of extent n at `position` (0 to their rank)
+ * that selects the member. The addresses are copied; the result keeps a reference to each managed member, and the label is
+ * copied. It has no owner (use count 0), and data is the lowest member. A subview at one position is the member itself,
+ * with its owner and label. n = 0 gives the default view. Members that share elements cannot be stored to.
+ */
+QN_API qn_status qn_view_multi(const char *label, int n, const qn_view *views, int position,
+                               qn_view *out, qn_error *err);
+/** The same of n addresses of offset 0 of one layout, see qn_view_wrap. */
+QN_API qn_status qn_view_multi_wrap(const char *label, int n, void *const *data, int dtype,
+                                    const qn_layout *l, int position, uint32_t traits, qn_view *out,
+                                    qn_error *err);
 /** Number of references to the storage; 0 for unmanaged views. */
 QN_API int64_t qn_view_use_count(const qn_view *v);
 /** Address of an element of a host view; QN_ERR_BOUNDS with label, dimension, indices and extents. */
