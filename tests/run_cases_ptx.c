@@ -4,7 +4,7 @@
  * them are assembled, in one file for each GPU. And it runs, on a machine of our own (ptx_machine.h).
  */
 #define _POSIX_C_SOURCE 200809L
-#include "runtime/cache.h"
+#include "runtime/launch.h"
 #include "tests/ptx_machine.h"
 #include "tests/run_cases.h"
 
@@ -181,7 +181,7 @@ static qn_status run_function(const qn_function *f, const qn_kernel *k, int n, c
                               const ptx_memory *views, int n_views, uint32_t seed, qn_error *err)
 {
     qn_gpu_fault fault = {.lock = 0};
-    ptx_memory memory[MAX_BINDINGS + 3];
+    ptx_memory memory[2 * MAX_BINDINGS + 3];
     ptx_job j = {.kernel = k, .function = f, .n = n, .args = args, .memory = memory, .err = err};
     qn__fault_clear(&fault.fault);
     *err = (qn_error){0};
@@ -204,10 +204,31 @@ static qn_status run_function(const qn_function *f, const qn_kernel *k, int n, c
     return fault.fault.iteration == UINT64_MAX ? QN_OK : qn__fault_report(k, &fault.fault, n, args, err);
 }
 
+/** The same for arguments that may have tables. A list is among the views; the table of a MultiView is its own. */
+static qn_status run_expanded(qn_context *c, const qn_function *f, const qn_kernel *k, int n, const qn_arg *args,
+                              ptx_memory *views, int n_views, uint32_t seed, qn_error *err)
+{
+    if (!qn__has_tables(k, n, args))
+        return run_function(f, k, n, args, views, n_views, seed, err);
+    qn_expanded e;
+    qn_status status = qn__expand(c, "ptx", k, n, args, &e, err);
+    if (status)
+        return status;
+    for (int i = n; i < e.n; i++) {
+        const qn_view *table = e.arg[i].view;
+        int d = e.kernel->expansion->dim[i];
+        if (qn__layout_members(&args[e.kernel->expansion->param[i]].view->layout) == d)
+            views[n_views++] = (ptx_memory){table->data, (size_t)table->layout.dim[d].extent * sizeof(int64_t)};
+    }
+    status = run_function(f, e.kernel, e.n, e.arg, views, n_views, seed, err);
+    qn_kernel_release(e.kernel);
+    return status;
+}
+
 qn_status ptx_cases_run(ptx_cases *p, const qn_kernel *k, int n, const qn_arg *args, const case_instance *c, int way,
                         uint32_t seed, qn_error *err)
 {
-    ptx_memory views[MAX_BINDINGS];
+    ptx_memory views[2 * MAX_BINDINGS];
     for (int i = 0; i < c->n_storages; i++) {
         memcpy(c->storage[i].bytes, c->storage[i].initial, c->storage[i].n_bytes);
         views[i] = (ptx_memory){c->storage[i].bytes, c->storage[i].n_bytes};
@@ -220,7 +241,7 @@ qn_status ptx_cases_run(ptx_cases *p, const qn_kernel *k, int n, const qn_arg *a
     qn_function *f = NULL;
     qn_status status = qn_specialize(p->context, k, n, args, &o, &f, err);
     if (status == QN_OK)
-        status = run_function(f, k, n, args, views, c->n_storages, seed, err);
+        status = run_expanded(p->context, f, k, n, args, views, c->n_storages, seed, err);
     qn_function_release(f);
     return status;
 }
