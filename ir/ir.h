@@ -184,6 +184,13 @@ qn_status qn__assign_check(const char *who, const qn_view_type *type, const qn_v
                            qn_error *err);
 /** The claim QN_ALIGNED. */
 qn_status qn__check_aligned(const char *who, const qn_view *v, qn_error *err);
+/** Whether extents of a type become a Left layout: asked for, or the default of a space whose code runs on a GPU. */
+static inline bool qn__type_is_left(const qn_view_type *type)
+{
+    bool is_gpu = type->space == QN_SPACE_CUDA || type->space == QN_SPACE_CUDA_MANAGED ||
+                  type->space == QN_SPACE_ROCM;
+    return type->family == QN_FAMILY_LEFT || (type->family == QN_FAMILY_ANY && is_gpu);
+}
 /** The traits of views of a type. */
 static inline uint32_t qn__type_traits(const qn_view_type *type)
 {

@@ -184,6 +184,42 @@ qn_status qn_layout_to_fortran(const qn_layout *l, const int64_t *lower, qn_layo
     return change_style(l, lower, 1, out, "qn_layout_to_fortran", err);
 }
 
+/** The same indices but for the lower bounds, of a layout that is of a style's family. */
+static qn_status take_style(const qn_layout *l, bool is_fortran, const int64_t *lower,
+                            qn_layout *out, const char *who, qn_error *err)
+{
+    qn_status status = qn__transform_check(l, l, "layout", out, who, err);
+    if (status)
+        return status;
+    if (is_fortran ? !qn_layout_is_left(l) : !qn_layout_is_right(l)) {
+        char text[200];
+        qn_layout_print(l, text, sizeof text);
+        return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: layout %s is not %s: it has no %s style", who,
+                        text, is_fortran ? "left" : "right", is_fortran ? "Fortran" : "C");
+    }
+    int64_t first[QN_MAX_RANK];
+    for (int d = 0; d < l->rank; d++)
+        first[d] = !is_fortran ? 0 : lower ? lower[d] : 1;
+    qn_result r;
+    qn__result_init(&r, l, l->rank);
+    for (int d = 0; d < l->rank && !status; d++) {
+        qn__result_take(&r, d, l, d);
+        status = set_lower(&r, d, first[d], who, err);
+    }
+    return status ? status : qn__result_commit(&r, l, who, out, err);
+}
+
+qn_status qn_layout_as_c(const qn_layout *l, qn_layout *out, qn_error *err)
+{
+    return take_style(l, false, NULL, out, "qn_layout_as_c", err);
+}
+
+qn_status qn_layout_as_fortran(const qn_layout *l, const int64_t *lower, qn_layout *out,
+                               qn_error *err)
+{
+    return take_style(l, true, lower, out, "qn_layout_as_fortran", err);
+}
+
 /* ---------------------------------------------------------------- whole dimensions */
 
 qn_status qn_layout_permute(const qn_layout *l, const int *perm, qn_layout *out, qn_error *err)

@@ -128,8 +128,8 @@ qn_status qn_view_type_layout(const qn_view_type *type, int n, const int64_t *ex
     status = qn__view_type_extents(who, "(no label)", type, n, extents, all, &rank, err);
     if (status)
         return status;
-    return type->family == QN_FAMILY_LEFT ? qn_layout_left(rank, all, out, err)
-                                          : qn_layout_right(rank, all, out, err);
+    return qn__type_is_left(type) ? qn_layout_left(rank, all, out, err)
+                                  : qn_layout_right(rank, all, out, err);
 }
 
 qn_status qn_view_default(const qn_view_type *type, qn_view *out, qn_error *err)
@@ -145,8 +145,8 @@ qn_status qn_view_default(const qn_view_type *type, qn_view *out, qn_error *err)
     int rank = type->rank < 0 ? 0 : type->rank;
     for (int d = 0; d < rank; d++)
         extents[d] = type->extent[d] < 0 ? 0 : type->extent[d];
-    status = type->family == QN_FAMILY_LEFT ? qn_layout_left(rank, extents, &made.layout, err)
-                                            : qn_layout_right(rank, extents, &made.layout, err);
+    status = qn__type_is_left(type) ? qn_layout_left(rank, extents, &made.layout, err)
+                                    : qn_layout_right(rank, extents, &made.layout, err);
     if (status == QN_OK)
         *out = made;
     return status;

@@ -154,7 +154,7 @@ qn_status qn_view_create(qn_context *c, const qn_view_type *type, int n, const i
     if (status == QN_OK)
         status = qn__view_type_extents(who, name_of(label), type, n, extents, all, &rank, err);
     if (status == QN_OK)
-        status = qn__dense_layout(who, label, type->dtype, type->family == QN_FAMILY_LEFT,
+        status = qn__dense_layout(who, label, type->dtype, qn__type_is_left(type),
                                   properties.padding, rank, all, &l, err);
     return status ? status : allocate_type(who, c, type, &l, &properties, out, err);
 }

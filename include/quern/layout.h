@@ -115,6 +115,13 @@ QN_API qn_status qn_layout_shift(const qn_layout *l, const int64_t *amount, qn_l
 QN_API qn_status qn_layout_squeeze(const qn_layout *l, qn_layout *out, qn_error *err);
 /** Inserts a dimension of extent 1 before dimension `at` (0 <= at <= rank). */
 QN_API qn_status qn_layout_expand(const qn_layout *l, int at, qn_layout *out, qn_error *err);
+/** A Right layout by the name of C style: the same index, counted from 0. QN_ERR_UNSUPPORTED for all layouts that are
+ *  not Right (qn_layout_is_right). */
+QN_API qn_status qn_layout_as_c(const qn_layout *l, qn_layout *out, qn_error *err);
+/** A Left layout by the name of Fortran style: the same index, counted from `lower`, or from 1 if that is NULL.
+ *  QN_ERR_UNSUPPORTED for all layouts that are not Left (qn_layout_is_left). */
+QN_API qn_status qn_layout_as_fortran(const qn_layout *l, const int64_t *lower, qn_layout *out,
+                                      qn_error *err);
 /** The same elements in C style: dimensions reversed, lower bounds 0. */
 QN_API qn_status qn_layout_to_c(const qn_layout *l, qn_layout *out, qn_error *err);
 /** The same elements in Fortran style: dimensions reversed, lower bounds lower[p] of dimension p of the result,

@@ -199,7 +199,8 @@ QN_API int qn_view_type_rank_dynamic(const qn_view_type *type);
 QN_API qn_status qn_view_type_static_extent(const qn_view_type *type, int d, int64_t *out,
                                             qn_error *err);
 /**
- * The dense layout of a type: Right, or Left if the type asks for it. n is the number of dimensions, or of those that
+ * The dense layout of a type: Left if the type asks for it, or for any layout in a space of a GPU (QN_SPACE_CUDA,
+ * _CUDA_MANAGED, _ROCM); else Right. n is the number of dimensions, or of those that
  * are not fixed; fixed extents that are given must agree. No layout for types that are only QN_FAMILY_STRIDED.
  */
 QN_API qn_status qn_view_type_layout(const qn_view_type *type, int n, const int64_t *extents,
