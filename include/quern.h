@@ -313,6 +313,18 @@ QN_API qn_val qn_for(qn_builder *b, qn_val begin, qn_val end, int64_t step, int 
 /** Ends the loop: the next carried values; results are the final ones. */
 QN_API void qn_end_for(qn_builder *b, int n, const qn_val *next, qn_val *results);
 
+/**
+ * Rows of different lengths, one behind the other (sparse matrices, ragged arrays): row r is the entries with the indices
+ * map[r] .. map[r + 1] - 1. `map` is a view of integers of rank 1. First index of a row, one past the last, and index of
+ * its element k (from 0): INT64_MIN, which no view has, if the row has no element k, so that the access is reported.
+ */
+QN_API qn_val qn_row_begin(qn_builder *b, qn_param map, qn_val row);
+QN_API qn_val qn_row_end(qn_builder *b, qn_param map, qn_val row);
+QN_API qn_val qn_row_at(qn_builder *b, qn_param map, qn_val row, qn_val k);
+/** qn_for over the indices of a row; qn_end_for ends it. */
+QN_API qn_val qn_for_row(qn_builder *b, qn_param map, qn_val row, int n, const qn_val *init,
+                         qn_val *carried);
+
 /** Bounded loop: starts the condition. `max_trips` is i64 and uniform; reaching it ends the loop with its current
  *  values and makes the launch return QN_ERR_LIMIT. */
 QN_API void qn_while(qn_builder *b, qn_val max_trips, int n, const qn_val *init, qn_val *carried);

@@ -858,6 +858,13 @@ class builder
         body(i);
         qn_end_for(builder_, 0, nullptr, nullptr);
     }
+    /** Runs body(index) for the entries of a row of a ragged array, see qn_for_row. */
+    template <class F> void for_row(const array &map, const value &row, F &&body)
+    {
+        const value i(builder_, qn_for_row(builder_, map.get(), row.get(), 0, nullptr, nullptr));
+        body(i);
+        qn_end_for(builder_, 0, nullptr, nullptr);
+    }
     /** Folds: carried = body(index, carried), starting with init; returns the last one. */
     template <class F>
     value fold(const value &begin, const value &end, const value &init, F &&body,

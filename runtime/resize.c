@@ -66,6 +66,62 @@ static int find_order(const qn_layout *l, int *order)
     return is_right ? ORDER_RIGHT : is_left ? ORDER_LEFT : ORDER_OTHER;
 }
 
+/** Where a digit of a layout stands. */
+typedef struct place {
+    int64_t stride; /* magnitude, less 1: stride 0 is slowest */
+    int at;         /* in the list */
+} place;
+
+/** The digits of a layout for other extents: the last of each dimension takes what is left. Returns how many. */
+static int stretch(const qn_layout *l, const int64_t *extents, int *n_digits, qn_digit *digit,
+                   place *order)
+{
+    int n = 0;
+    for (int d = 0; d < l->rank; d++) {
+        n_digits[d] = qn_layout_digits(l, d, digit + n);
+        int64_t left = extents[d];
+        for (int j = 0; j < n_digits[d]; j++, n++) {
+            uint64_t stride = (uint64_t)digit[n].stride;
+            if (j == n_digits[d] - 1)
+                digit[n].extent = left > 0 ? left : 1;
+            left = left / digit[n].extent + (left % digit[n].extent != 0);
+            place p = {(int64_t)((digit[n].stride < 0 ? 0 - stride : stride) - 1), n};
+            int k = n;
+            for (; k > 0 && (uint64_t)order[k - 1].stride > (uint64_t)p.stride; k--)
+                order[k] = order[k - 1];
+            order[k] = p;
+        }
+    }
+    return n;
+}
+
+/** The layout of v with other extents: digits keep their extents, but the last of each dimension, and their order;
+ * strides are dense. So tiles keep their size and place. */
+static qn_status like_digits(const char *who, const qn_view *v, const int64_t *extents,
+                             qn_layout *out, qn_error *err)
+{
+    qn_digit digit[QN_MAX_DIGITS];
+    place order[QN_MAX_DIGITS];
+    int n_digits[QN_MAX_RANK];
+    int64_t stride = 1;
+    qn_error inner = {0};
+    for (int d = 0; d < v->layout.rank; d++)
+        if (extents[d] < 0)
+            return qn__fail(err, QN_ERR_EXTENT, "%s: view \"%s\": dimension %d: extent %lld is negative",
+                            who, label_of(v), d, (long long)extents[d]);
+    int n = stretch(&v->layout, extents, n_digits, digit, order);
+    for (int i = 0; i < n; i++) {
+        digit[order[i].at].stride = stride;
+        if (__builtin_mul_overflow(stride, digit[order[i].at].extent, &stride))
+            return qn__fail(err, QN_ERR_OVERFLOW,
+                            "%s: view \"%s\": product of the extents does not fit in 64 bits", who,
+                            label_of(v));
+    }
+    qn_status status = qn_layout_custom(v->layout.rank, extents, n_digits, digit, out, &inner);
+    return status ? qn__fail(err, status, "%s: view \"%s\": %s", who, label_of(v), inner.message)
+                  : QN_OK;
+}
+
 /** A dense layout of n extents in the order of v's dimensions, with its lower bounds. */
 static qn_status like(const char *who, const qn_view *v, bool is_padded, int n,
                       const int64_t *extents, qn_layout *out, qn_error *err)
@@ -75,12 +131,15 @@ static qn_status like(const char *who, const qn_view *v, bool is_padded, int n,
         return qn__fail(err, QN_ERR_UNSUPPORTED,
                         "%s: view \"%s\": has an index list or members: their number is the extent",
                         who, label_of(v));
-    if (v->layout.digits)
+    if (v->layout.digits && n != v->layout.rank)
         return qn__fail(err, QN_ERR_UNSUPPORTED,
-                        "%s: view \"%s\": a dimension has several digits: give the layout", who,
-                        label_of(v));
+                        "%s: view \"%s\": a dimension has several digits, and the rank changes: give "
+                        "the layout",
+                        who, label_of(v));
     qn_status status;
-    if (kind != ORDER_OTHER || n != v->layout.rank) {
+    if (v->layout.digits)
+        status = like_digits(who, v, extents, out, err);
+    else if (kind != ORDER_OTHER || n != v->layout.rank) {
         status = qn__dense_layout(who, v->label, v->dtype, kind == ORDER_LEFT, is_padded, n,
                                   extents, out, err);
     } else {
@@ -232,7 +291,11 @@ qn_status qn_view_resize(qn_context *c, qn_view *v, int n, const int64_t *extent
     if (status || has_extents(v, n, extents))
         return status;
     status = like(who, v, properties.padding, n, extents, &l, err);
-    return status ? status : replace(who, c, v, &l, &properties, true, err);
+    if (status)
+        return status;
+    status = replace(who, c, v, &l, &properties, true, err);
+    qn_layout_release(&l);
+    return status;
 }
 
 qn_status qn_view_resize_layout(qn_context *c, qn_view *v, const qn_layout *l,
@@ -264,7 +327,11 @@ qn_status qn_view_realloc(qn_context *c, qn_view *v, int n, const int64_t *exten
     if (has_extents(v, n, extents))
         return properties.uninitialised ? QN_OK : qn__fill(who, c, v, 0, err);
     status = like(who, v, properties.padding, n, extents, &l, err);
-    return status ? status : replace(who, c, v, &l, &properties, false, err);
+    if (status)
+        return status;
+    status = replace(who, c, v, &l, &properties, false, err);
+    qn_layout_release(&l);
+    return status;
 }
 
 /* ---------------------------------------------------------------- mirrors */

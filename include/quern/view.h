@@ -105,6 +105,14 @@ QN_API qn_status qn_view_multi(const char *label, int n, const qn_view *views, i
 QN_API qn_status qn_view_multi_wrap(const char *label, int n, void *const *data, int dtype,
                                     const qn_layout *l, int position, uint32_t traits, qn_view *out,
                                     qn_error *err);
+/**
+ * Row `row` of `entries`, whose rows of different lengths lie one behind the other: the subview of the indices
+ * map[row] .. map[row + 1] - 1 of dimension 0 and all of the others. `map` is a host view of integers of rank 1. In
+ * kernels: qn_for_row. Errors: QN_ERR_BOUNDS for a row that the map does not have, QN_ERR_RANGE for one that is not in
+ * `entries`.
+ */
+QN_API qn_status qn_view_row(const qn_view *map, const qn_view *entries, int64_t row, qn_view *out,
+                             qn_error *err);
 /** Number of references to the storage; 0 for unmanaged views. */
 QN_API int64_t qn_view_use_count(const qn_view *v);
 /** Address of an element of a host view; QN_ERR_BOUNDS with label, dimension, indices and extents. */

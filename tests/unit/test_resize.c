@@ -302,9 +302,36 @@ static void test_resize_layouts(void)
     qn_view_release(&v);
     qn_layout_tiled(2, INDEX(5, 6), INDEX(2, 4), NULL, NULL, &l, NULL);
     v = filled("tiled", &l);
-    tap_ok(qn_view_resize(context, &v, 2, INDEX(7, 7), NULL, &err) == QN_ERR_UNSUPPORTED &&
+    tap_ok(qn_view_resize(context, &v, 3, INDEX(7, 7, 1), NULL, &err) == QN_ERR_UNSUPPORTED &&
                walk(&v, false, 2, INDEX(5, 6)) == 0,
-           "tiles: the caller gives the layout");
+           "tiles of another rank: the caller gives the layout");
+    qn_layout_release(&l);
+    qn_layout_tiled(2, INDEX(7, 9), INDEX(2, 4), NULL, NULL, &l, NULL);
+    tap_ok(qn_view_resize(context, &v, 2, INDEX(7, 9), NULL, &err) == QN_OK &&
+               qn__layout_equal(&v.layout, &l) && walk(&v, false, 2, INDEX(5, 6)) == 0,
+           "tiles keep their size");
+    qn_layout_release(&l);
+    qn_layout_tiled(2, INDEX(3, 5), INDEX(2, 4), NULL, NULL, &l, NULL);
+    tap_ok(qn_view_resize(context, &v, 2, INDEX(3, 5), NULL, &err) == QN_OK &&
+               qn__layout_equal(&v.layout, &l) && walk(&v, false, 2, INDEX(3, 5)) == 0,
+           "of a smaller view too");
+    qn_layout_release(&l);
+    tap_ok(qn_view_resize(context, &v, 2, INDEX(INT64_MAX, 5), NULL, &err) == QN_ERR_OVERFLOW &&
+               qn_view_resize(context, &v, 2, INDEX(-1, 5), NULL, &err) == QN_ERR_EXTENT &&
+               walk(&v, false, 2, INDEX(3, 5)) == 0,
+           "refused extents");
+    tap_ok(qn_view_realloc(context, &v, 2, INDEX(0, 5), NULL, &err) == QN_OK && qn_view_size(&v) == 0,
+           "to nothing");
+    qn_view_release(&v);
+    qn_layout_morton(2, INDEX(4, 4), NULL, &l, NULL);
+    v = filled("morton", &l);
+    tap_ok(qn_view_resize(context, &v, 2, INDEX(4, 9), NULL, &err) == QN_OK &&
+               walk(&v, false, 2, INDEX(4, 4)) == 0 && qn_layout_is_unique(&v.layout),
+           "Morton");
+    qn_layout_release(&l);
+    qn_view_release(&v);
+    qn_layout_tiled(2, INDEX(5, 6), INDEX(2, 4), NULL, NULL, &l, NULL);
+    v = filled("tiled", &l);
     qn_layout_release(&l);
     qn_layout_tiled(2, INDEX(7, 5), INDEX(2, 4), NULL, NULL, &l, NULL);
     tap_ok(qn_view_resize_layout(context, &v, &l, NULL, &err) == QN_OK &&

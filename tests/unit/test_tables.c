@@ -178,12 +178,12 @@ static void test_queries(void)
 
 /* ---------------------------------------------------------------- transforms */
 
-typedef struct listed {
+typedef struct listed_layout {
     qn_layout under, layout; /* rank 3; a list for dimensions 0 and 2 */
     int64_t index[2][16];
-} listed;
+} listed_layout;
 
-static void make_listed(listed *x)
+static void make_listed(listed_layout *x)
 {
     int64_t extents[3], strides[3], lower[3];
     qn_error err = {0};
@@ -238,7 +238,7 @@ static bool agrees(const qn_layout *result, const qn_layout *l,
 
 static void map_list(const void *arg, const int64_t *i, int64_t *out)
 {
-    const listed *x = arg;
+    const listed_layout *x = arg;
     out[0] = x->index[0][i[0]];
     out[1] = i[1];
     out[2] = x->index[1][i[2]];
@@ -304,7 +304,7 @@ static void test_transforms(void)
     enum { N = 2000 };
     int wrong[8] = {0};
     for (int n = 0; n < N; n++) {
-        listed x;
+        listed_layout x;
         qn_layout r = {0};
         qn_error err = {0};
         make_listed(&x);
@@ -567,6 +567,68 @@ static void test_one_version(qn_context *c)
     qn_kernel_release(k);
 }
 
+/* ---------------------------------------------------------------- memory that runs out */
+
+/** Makes lists, parts of them and MultiViews, and launches; OK, or out of memory and nothing left. */
+static qn_status use_tables(qn_context *c, const qn_kernel *k, const qn_view *inner, qn_view *list,
+                            qn_error *err)
+{
+    qn_view outer = {0}, listed = {0}, part = {0};
+    qn_layout l = {0};
+    qn_slice s[2] = {{QN_ALL, 0, 0, 0}, {QN_RANGE, 0, 4, 2}};
+    qn_status status = qn_view_multi("outer", 2, inner, 0, &outer, err);
+    if (status == QN_OK)
+        status = qn_layout_list(&outer.layout, 1, list, &l, err);
+    if (status == QN_OK)
+        status = qn_view_with_layout(&outer, &l, &listed, err);
+    if (status == QN_OK)
+        status = qn_subview(&listed, 2, s, &part, err);
+    qn_arg arg = qn_arg_view(&part);
+    if (status == QN_OK)
+        status = qn_launch(c, k, 1, &arg, NULL, err);
+    qn_call *call = NULL;
+    if (status == QN_OK)
+        status = qn_prepare(c, k, 1, &arg, NULL, &call, err);
+    qn_call_release(call);
+    qn_view_release(&part);
+    qn_view_release(&listed);
+    qn_layout_release(&l);
+    qn_view_release(&outer);
+    return status;
+}
+
+static void test_out_of_memory(void)
+{
+    qn_view inner[2], list;
+    qn_error err = {0};
+    bool is_right = true;
+    int n = 0;
+    qn_status status = QN_ERR_MEMORY;
+    for (int i = 0; i < 2; i++)
+        qn_view_new(NULL, "inner", QN_F64, 1, INDEX(4), &inner[i], &err);
+    qn_view_new(NULL, "list", QN_I64, 1, INDEX(4), &list, &err);
+    qn_kernel *k = kernel_of(OUTER_TEXT);
+    while (status && n < 500) {
+        qn_context *c = NULL; /* a new one: what was made before is not found */
+        err = (qn_error){0};
+        if (qn_context_new(NULL, &c, &err))
+            break;
+        qn__fail_allocation(++n, false);
+        status = use_tables(c, k, inner, &list, &err);
+        qn__fail_allocation(0, false);
+        qn_context_release(c);
+        is_right = is_right && (status == QN_OK || status == QN_ERR_MEMORY) &&
+                   qn_view_use_count(&inner[0]) == 1 && qn_view_use_count(&list) == 1;
+        if (status && status != QN_ERR_MEMORY)
+            tap_note("%d: %s", n, err.message);
+    }
+    tap_ok(is_right && n > 10, "each allocation may fail, %d of them", n);
+    for (int i = 0; i < 2; i++)
+        qn_view_release(&inner[i]);
+    qn_view_release(&list);
+    qn_kernel_release(k);
+}
+
 int main(void)
 {
     qn_error err = {0};
@@ -583,5 +645,6 @@ int main(void)
     test_copies(c);
     test_one_version(c);
     qn_context_release(c);
+    test_out_of_memory();
     return tap_done();
 }
