@@ -104,17 +104,27 @@ void qn__key_print(const qn_facts *f, const qn_kernel *k, qn_text *out);
 
 /* ---------------------------------------------------------------- plan (jit/plan.c) */
 
-enum { QN_REMAINDER_NONE = 0, QN_REMAINDER_MASK = 1, QN_REMAINDER_SCALAR = 2 };
+/** What follows the last whole step of a dimension. TILE: one step of fewer vectors, the last of them under a mask, where
+ *  the number left is known. OVERLAP: one more step that ends with the dimension, so that some iterations run twice. */
+enum {
+    QN_REMAINDER_NONE = 0,
+    QN_REMAINDER_MASK = 1,
+    QN_REMAINDER_SCALAR = 2,
+    QN_REMAINDER_TILE = 3,
+    QN_REMAINDER_OVERLAP = 4
+};
 
 /** How the domain is walked. A plan is data: printed, overridable field by field, kept with the code. */
 typedef struct qn_plan {
     int32_t n_loops;             /* sequential and parallel dimensions */
-    int32_t order[QN_MAX_RANK];  /* domain dimension numbers, outermost first; the lane dimension, if parallel, is last */
+    int32_t order[QN_MAX_RANK];  /* domain dimension numbers, outermost first */
     int32_t lane_dim;            /* dimension whose iterations are lanes; -1: scalar code. May be a reduction dimension */
     int32_t width;               /* lanes of one vector */
     int32_t unroll;              /* vectors of the lane dimension in one step */
     int32_t jam_dim, jam;        /* second jammed parallel dimension, -1 and 1 if none */
-    int32_t remainder;           /* what follows the last full step of the lane dimension */
+    int32_t remainder;           /* of the lane dimension: NONE, MASK, SCALAR or TILE */
+    int32_t jam_rest;            /* of the jammed one: OVERLAP, or SCALAR: a smaller step where its size is known, else
+                                    one by one */
     int64_t tile[QN_MAX_RANK];   /* cache tile of each dimension, 0: none */
     int32_t streams;             /* 1: non-temporal stores */
     int32_t split_dim;           /* domain dimension that threads divide, -1: none */

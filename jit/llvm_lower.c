@@ -5,8 +5,9 @@
  * On x86 (llvm_nvptx.c says what differs in PTX):
  *
  *   entry:  bounds of the dimensions, argument slots
- *   loops:  plan->order, outermost first; a jammed dimension runs in steps of `jam` and then one by one
- *   lanes:  whole steps of width x unroll, then what is left: vectors under a mask, or one by one
+ *   loops:  plan->order, outermost first; a jammed dimension runs in steps of `jam`, and what is left overlaps the last
+ *           whole step, or is a smaller step where its number is known, or runs one by one
+ *   lanes:  whole steps of width x unroll, then what is left: one smaller step, vectors under a mask, or one by one
  */
 #include "jit/llvm_nvptx.h"
 
@@ -91,20 +92,75 @@ static LLVMValueRef whole_steps(lower *g, span s, int64_t step)
     return LLVMBuildSub(g->b, s.high, left, "");
 }
 
+/** One step at `first`, if middle != high; no branch where that is known. */
+static void loop_once(lower *g, const span *spans, int at, LLVMValueRef middle, LLVMValueRef high, LLVMValueRef first)
+{
+    LLVMValueRef zero = qn__const_i64(g, 0);
+    LLVMValueRef some = LLVMBuildICmp(g->b, LLVMIntNE, middle, high, "");
+    LLVMValueRef once = LLVMBuildZExt(g->b, some, g->i64, "");
+    loop l;
+    if (is_known_empty(&(span){zero, once}))
+        return;
+    qn__loop_open(g, &l, zero, once, 1, true, false, 0, NULL, NULL);
+    set_index(g, g->p->order[at], first);
+    emit_loops(g, spans, at + 1);
+    qn__loop_close(g, &l, NULL, NULL);
+}
+
+/** Steps that cover [low, high), which is longer than one; the last one begins so early that it ends at high. */
+static void loop_overlapping(lower *g, const span *spans, int at, span s, int64_t step)
+{
+    LLVMValueRef last = LLVMBuildSub(g->b, s.high, qn__const_i64(g, step), "");
+    LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, step - 1), ""), pair[2];
+    LLVMValueRef end = whole_steps(g, (span){s.low, up}, step);
+    loop l;
+    qn__loop_open(g, &l, s.low, end, step, true, false, 0, NULL, NULL);
+    pair[0] = l.index;
+    pair[1] = last;
+    set_index(g, g->p->order[at], qn__call(g, "llvm.smin", &g->i64, 1, pair, 2));
+    emit_loops(g, spans, at + 1);
+    qn__loop_close(g, &l, NULL, NULL);
+}
+
+/** Iterations of a dimension beyond the last multiple of `step`, -1 if not known. A chunk of a split dimension has as many
+ *  or none. */
+static int64_t known_rest_of(const lower *g, int d, int64_t step)
+{
+    int64_t b, e;
+    return qn__is_const(g->begin[d], &b) && qn__is_const(g->end[d], &e) ? (e - b) % step : -1;
+}
+
 static void loop_jammed(lower *g, const span *spans, int at)
 {
     span s = spans[at];
-    LLVMValueRef middle = whole_steps(g, s, g->p->jam);
-    g->jam = g->p->jam;
-    loop_over(g, spans, at, (span){s.low, middle}, g->p->jam, true);
+    int jam = g->p->jam;
+    int64_t rest = known_rest_of(g, g->p->jam_dim, jam);
+    g->jam = jam;
+    if (g->p->jam_rest == QN_REMAINDER_OVERLAP && rest != 0) {
+        loop_overlapping(g, spans, at, s, jam);
+    } else {
+        LLVMValueRef middle = rest == 0 ? s.high : whole_steps(g, s, jam);
+        loop_over(g, spans, at, (span){s.low, middle}, jam, true);
+        g->jam = rest > 0 ? (int)rest : 1;
+        if (rest > 0)
+            loop_once(g, spans, at, middle, s.high, middle);
+        else if (rest < 0)
+            loop_over(g, spans, at, (span){middle, s.high}, 1, true);
+    }
     g->jam = 1;
-    loop_over(g, spans, at, (span){middle, s.high}, 1, true);
 }
 
 static void clear_masks(lower *g)
 {
     memset(g->mask, 0, sizeof g->mask);
     memset(g->tail_mask, 0, sizeof g->tail_mask);
+}
+
+/** The mask of vector u, for all that will be jammed inside. */
+static void set_mask(lower *g, int u, LLVMValueRef mask)
+{
+    for (int j = 0; j < g->jam_max; j++)
+        g->mask[u * g->jam_max + j] = g->tail_mask[u * g->jam_max + j] = mask;
 }
 
 /** Vectors of half the width under a mask: lanes below high. (Half a register seldom crosses a cache line, a whole one
@@ -126,23 +182,27 @@ static void masked_rest(lower *g, const span *spans, int at, span s)
     LLVMValueRef left = qn__umin(g, LLVMBuildSub(g->b, s.high, l.index, ""), most);
     left = LLVMBuildTrunc(g->b, left, small, "");
     LLVMValueRef mask = LLVMBuildICmp(g->b, LLVMIntULT, qn__lanes(g, small, 1), qn__splat(g, left, g->depth), "");
-    FOR_PARTS(g, p)
-        g->mask[p] = g->tail_mask[p] = mask;
+    set_mask(g, 0, mask);
     emit_loops(g, spans, at + 1);
     clear_masks(g);
     qn__loop_close(g, &l, NULL, NULL);
 }
 
+/** A mask of the first n lanes. */
+static LLVMValueRef first_lanes(const lower *g, int64_t n)
+{
+    LLVMValueRef lane[64];
+    for (int l = 0; l < g->width; l++)
+        lane[l] = LLVMConstInt(g->i1, l < n, false);
+    return g->width == 1 ? lane[0] : LLVMConstVector(lane, (unsigned)g->width);
+}
+
 /** `n` iterations from `low` on in one vector of `width` >= n lanes; those beyond are masked. */
 static void known_vector(lower *g, const span *spans, int at, int64_t low, int width, int64_t n)
 {
-    LLVMValueRef lane[64];
     g->width = width;
-    for (int l = 0; l < width; l++)
-        lane[l] = LLVMConstInt(g->i1, l < n, false);
     if (n < width)
-        FOR_PARTS(g, p)
-            g->mask[p] = g->tail_mask[p] = LLVMConstVector(lane, (unsigned)width);
+        set_mask(g, 0, first_lanes(g, n));
     loop_over(g, spans, at, (span){qn__const_i64(g, low), qn__const_i64(g, low + width)}, width, false);
     clear_masks(g);
 }
@@ -165,6 +225,18 @@ static void known_rest(lower *g, const span *spans, int at, int64_t low, int64_t
         known_vector(g, spans, at, low, (int)(is_whole ? fits : 2 * fits), taken);
         low += taken;
     }
+}
+
+/** The rest, whose number is known, in one step of fewer vectors, the last of which is under a mask. */
+static void rest_tile(lower *g, const span *spans, int at, LLVMValueRef middle, LLVMValueRef high, int64_t rest)
+{
+    int64_t width = g->width, over = rest % width;
+    g->unroll = (int)((rest + width - 1) / width);
+    if (over)
+        set_mask(g, g->unroll - 1, first_lanes(g, over));
+    if (rest)
+        loop_once(g, spans, at, middle, high, middle);
+    clear_masks(g);
 }
 
 /** Bodies above this size are emitted once more, not several times. */
@@ -244,6 +316,11 @@ static void loop_lanes(lower *g, const span *spans, int at)
     bool is_known = qn__is_const(middle, &low) && qn__is_const(s.high, &high);
     lanes_together(g, spans, at, (span){s.low, middle}, has_rest, STREAM_NONE);
     g->width = g->p->width;
+    if (g->p->remainder == QN_REMAINDER_TILE) {
+        rest_tile(g, spans, at, middle, s.high, known_rest_of(g, g->p->lane_dim, step));
+        g->unroll = g->width = 1;
+        return;
+    }
     g->unroll = 1;
     if (has_rest && is_known && g->k->n_insts - g->k->body <= SMALL_BODY)
         known_rest(g, spans, at, low, high);

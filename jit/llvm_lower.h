@@ -11,7 +11,8 @@
  * lowest level at which its operands exist (that is: hoisted out of loops), but never out of a branch. When a level is
  * closed, everything placed in it is forgotten, so a value is emitted again where it is needed again.
  *
- * Pure instructions are emitted on demand; loads, stores, atomics and regions in program order.
+ * Pure instructions are emitted on demand; loads, stores, atomics and regions in program order. (Loads of a plain reduce
+ * are emitted on demand too: fewer of them wait in registers.)
  */
 #ifndef QN_JIT_LLVM_LOWER_H
 #define QN_JIT_LLVM_LOWER_H
@@ -86,6 +87,7 @@ typedef struct lower {
     int n_scratch, scratch_used;
     int streaming;     /* STREAM_...: which stores are non-temporal now */
     bool has_streamed; /* any was emitted */
+    bool loads_on_demand; /* in a region without branches whose loads need no checks */
     bool failed; /* out of memory or too deep: emission goes on, the result is dropped */
 } lower;
 
@@ -198,6 +200,8 @@ LLVMValueRef qn__access_mask(lower *g, uint32_t i, int p, const check *c);
 /** Makes a load or store of one element a relaxed atomic one. */
 void qn__make_relaxed(const lower *g, LLVMValueRef access);
 void qn__lower_load(lower *g, uint32_t i);
+/** The same for one canonical part. */
+void qn__lower_load_part(lower *g, uint32_t i, int p);
 void qn__lower_store(lower *g, uint32_t i);
 /** any lane of a mask, as i1; true constant for NULL. */
 LLVMValueRef qn__any(lower *g, LLVMValueRef mask);

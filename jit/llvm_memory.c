@@ -390,26 +390,28 @@ static LLVMValueRef shared_mask(lower *g, uint32_t i, int p, LLVMValueRef *masks
     return any;
 }
 
-void qn__lower_load(lower *g, uint32_t i)
+void qn__lower_load_part(lower *g, uint32_t i, int p)
 {
     bool is_vector = g->width > 1 && g->a.value[i].shape != QN_UNIFORM;
+    check c = qn__make_check(g, i, p);
+    FOR_PARTS(g, q)
+        if (qn__canonical_part(g, i, q) == p)
+            qn__report(g, i, q, &c);
+    int at = g->depth;
+    LLVMValueRef mask = g->mask[p], tail_mask = g->tail_mask[p];
+    g->mask[p] = shared_mask(g, i, p, g->mask);
+    g->tail_mask[p] = shared_mask(g, i, p, g->tail_mask);
+    LLVMValueRef v = is_vector ? load_vector(g, i, p, &c) : load_scalar(g, i, p, &c, &at);
+    g->mask[p] = mask;
+    g->tail_mask[p] = tail_mask;
+    qn__set(g, i, p, v, at);
+}
+
+void qn__lower_load(lower *g, uint32_t i)
+{
     FOR_PARTS(g, p)
-    {
-        if (qn__canonical_part(g, i, p) != p)
-            continue;
-        check c = qn__make_check(g, i, p);
-        FOR_PARTS(g, q)
-            if (qn__canonical_part(g, i, q) == p)
-                qn__report(g, i, q, &c);
-        int at = g->depth;
-        LLVMValueRef mask = g->mask[p], tail_mask = g->tail_mask[p];
-        g->mask[p] = shared_mask(g, i, p, g->mask);
-        g->tail_mask[p] = shared_mask(g, i, p, g->tail_mask);
-        LLVMValueRef v = is_vector ? load_vector(g, i, p, &c) : load_scalar(g, i, p, &c, &at);
-        g->mask[p] = mask;
-        g->tail_mask[p] = tail_mask;
-        qn__set(g, i, p, v, at);
-    }
+        if (qn__canonical_part(g, i, p) == p)
+            qn__lower_load_part(g, i, p);
 }
 
 /* ---------------------------------------------------------------- stores */

@@ -56,23 +56,39 @@ static void take_point(lower *g, const reduction *r, int p, bool vector, addend 
     a->factor[n] = vector ? qn__vector(g, factor, p) : qn__scalar(g, factor, p);
 }
 
-/** Emits the region once for the indices that stand in g->iv. */
-static void emit_point(lower *g, const reduction *r, addend *a)
+/** Whether loads may be emitted where they are first used: nothing branches, and no load is checked. */
+static bool is_plain(const lower *g, const qn_inst *reduce)
+{
+    for (uint32_t i = reduce->region[0]; i < reduce->region[2]; i++) {
+        const qn_inst *x = &g->k->inst[i];
+        bool is_checked = x->op == QN_I_LOAD && !g->f->proved[g->site[i]] && g->f->checks != QN_CHECKS_NONE;
+        if (is_checked || x->region[2] != i + 1)
+            return false;
+    }
+    return true;
+}
+
+/** Emits the region once for the indices that stand in g->iv. With `acc` the point is added to each accumulator at once, so
+ *  that few values wait for their use; else it is kept in *a. */
+static void emit_point(lower *g, const reduction *r, addend *a, LLVMValueRef *acc)
 {
     const qn_inst *x = &g->k->inst[r->inst];
     memset(a, 0, sizeof *a);
-    qn__lower_region(g, x->region[0], x->region[2]);
-    for (int n = 0; n < r->n; n++)
+    g->loads_on_demand = is_plain(g, x);
+    if (!g->loads_on_demand)
+        qn__lower_region(g, x->region[0], x->region[2]);
+    for (int n = 0; n < r->n; n++) {
         take_point(g, r, r->part[n], is_vector(g, r), a, n);
+        if (acc)
+            acc[n] = qn__add_point(g, r, acc[n], a, n);
+    }
+    g->loads_on_demand = false;
 }
 
-/** Emits the region once and adds the point to each accumulator. */
 static void fold_point(lower *g, const reduction *r, LLVMValueRef *acc)
 {
     addend a;
-    emit_point(g, r, &a);
-    for (int n = 0; n < r->n; n++)
-        acc[n] = qn__add_point(g, r, acc[n], &a, n);
+    emit_point(g, r, &a, acc);
 }
 
 /** Sets the index of a reduction dimension for what follows. */
@@ -201,7 +217,7 @@ static LLVMValueRef stripe_points(lower *g, const reduction *r, const stripes *s
 {
     if (at == r->n_dims) {
         addend a;
-        emit_point(g, r, &a);
+        emit_point(g, r, &a, NULL);
         count = LLVMBuildAdd(g->b, count, qn__const_i64(g, 1), "");
         qn__stripes_push(g, r, s, 0, count, &a);
         return count;
@@ -442,9 +458,11 @@ static reduction describe(const lower *g, uint32_t i)
     for (int n = 0; n < r.n_dims; n++)
         r.dim[n] = (int)g->k->inst[qn__args(g->k, i)[n]].imm;
     r.points = count_points(g, &r);
-    FOR_PARTS(g, p)
-        if (qn__canonical_part(g, i, p) == p)
-            r.part[r.n++] = p;
+    /* Vectors of one jammed iteration after another: in a register tile those of the lanes are fewer, and stay. */
+    for (int j = 0; j < g->jam; j++)
+        for (int u = 0; u < g->unroll; u++)
+            if (qn__canonical_part(g, i, u * g->jam_max + j) == u * g->jam_max + j)
+                r.part[r.n++] = u * g->jam_max + j;
     for (int64_t left = r.points; (left < 0 || left > BLOCK) && r.n_levels < MOST_DEPTH - 1; r.n_levels++)
         left = left < 0 ? left : (left + BLOCK - 1) / BLOCK;
     return r;

@@ -364,6 +364,8 @@ static LLVMValueRef value_of(lower *g, uint32_t i, int p)
     LLVMValueRef *part = g->value[i].part;
     if (!part[canonical] && (qn__is_pure(x) || x->op == QN_I_DIM))
         emit_pure(g, i, p);
+    if (!part[canonical] && x->op == QN_I_LOAD && g->loads_on_demand)
+        qn__lower_load_part(g, i, canonical);
     if (!part[canonical]) { /* an effect that was not emitted: a defect of the lowering */
         g->failed = true;
         return LLVMConstNull(g->width > 1 && g->a.value[i].shape == QN_VARYING ? qn__lane_type(g, x->type)

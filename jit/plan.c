@@ -376,7 +376,8 @@ static void apply_overrides(const planner *s)
     }
 }
 
-/** The caller's order of the loops, if it names each once; sequential dimensions stay outermost, the lanes innermost. */
+/** The caller's order of the loops, if it names each once; sequential dimensions stay outermost. The lanes are innermost if
+ *  they are not named. */
 static void apply_order(const planner *s)
 {
     qn_plan *p = s->p;
@@ -387,16 +388,18 @@ static void apply_order(const planner *s)
         return;
     for (int m = 0; m < QN_MAX_RANK; m++) {
         int d = s->f->plan.order[m] - 1;
-        if (d < 0 || d >= s->k->n_dims || (seen >> d & 1) || kind_of(s->k, d) != QN_DIM_PARALLEL || d == p->lane_dim)
+        if (d < 0 || d >= s->k->n_dims || (seen >> d & 1) || kind_of(s->k, d) != QN_DIM_PARALLEL)
             continue;
         seen |= 1u << d;
         order[n++] = d;
     }
+    bool has_lanes = p->lane_dim >= 0 && kind_of(s->k, p->lane_dim) == QN_DIM_PARALLEL;
+    if (has_lanes && !(seen >> p->lane_dim & 1))
+        order[n++] = p->lane_dim;
     int at = 0;
     while (at < p->n_loops && kind_of(s->k, p->order[at]) == QN_DIM_SEQUENTIAL)
         at++;
-    int others = p->n_loops - at - (p->lane_dim >= 0 && kind_of(s->k, p->lane_dim) == QN_DIM_PARALLEL);
-    if (n == others)
+    if (n == p->n_loops - at)
         memcpy(p->order + at, order, (size_t)n * sizeof *order);
 }
 
@@ -448,10 +451,11 @@ static void print_threads(const qn_plan *p, qn_text *out)
 
 void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out)
 {
-    static const char *const remainders[] = {"none", "mask", "scalar"};
+    static const char *const remainders[] = {"none", "mask", "scalar", "tile", "overlap"};
     qn__text_add(out, "order");
     for (int n = 0; n < p->n_loops; n++)
         qn__text_add(out, " %d", p->order[n]);
+<<<<<<< HEAD
     if (p->is_gpu) {
         print_threads(p, out);
         return;
@@ -460,8 +464,8 @@ void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out)
         for (int m = 0; m < k->n_dims; m++)
             if (p->merged[d] >> m & 1)
                 qn__text_add(out, "\nmerged %d into %d", m, d);
-    qn__text_add(out, "\nlanes %d%s\nwidth %d\nunroll %d\njam %d x %d\nremainder %s\n", p->lane_dim,
+    qn__text_add(out, "\nlanes %d%s\nwidth %d\nunroll %d\njam %d x %d, rest %s\nremainder %s\n", p->lane_dim,
                  p->lane_dim >= 0 && kind_of(k, p->lane_dim) == QN_DIM_REDUCTION ? " (reduction)" : "",
-                 p->width, p->unroll, p->jam_dim, p->jam, remainders[p->remainder]);
+                 p->width, p->unroll, p->jam_dim, p->jam, remainders[p->jam_rest], remainders[p->remainder]);
     qn__text_add(out, "split %d granule %lld\nstreams %d\n", p->split_dim, (long long)p->granule, p->streams);
 }
