@@ -19,7 +19,6 @@ enum { WIDEST_V3 = 256, WIDEST_V4 = 512, MOST_PARTS = 32 };
 #define COST_REVERSED 1.3
 #define COST_SPREAD 1.5 /* for each of the |stride| vectors that hold the lanes, stride 2 to 4 */
 #define SMALL_STRIDE 4
-#define COST_GATHER 6.0
 #define COST_SCATTER 8.0
 /* A vector step over fewer iterations than this wastes most of its lanes. */
 #define SHORT_LANES 8
@@ -30,6 +29,7 @@ typedef struct planner {
     qn_analysis a;
     bool has_analysis;
     qn_plan *p;
+    bool has_tile; /* a register tile was chosen: the jammed dimension is innermost */
 } planner;
 
 static qn_dim_kind kind_of(const qn_kernel *k, int d)
@@ -133,13 +133,13 @@ static bool is_applicable(const planner *s, int d)
 
 /* ---------------------------------------------------------------- what lanes cost */
 
-static double access_cost(const planner *s, uint32_t i, int d)
+double qn__access_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, int d)
 {
-    bool is_load = s->k->inst[i].op == QN_I_LOAD;
+    bool is_load = k->inst[i].op == QN_I_LOAD;
     int64_t stride;
-    if (s->k->inst[i].op == QN_I_ATOMIC)
+    if (k->inst[i].op == QN_I_ATOMIC)
         return COST_SCATTER;
-    if (!qn__access_stride(s->k, s->f, &s->a, i, d, &stride))
+    if (!qn__access_stride(k, f, a, i, d, &stride))
         return is_load ? COST_GATHER : COST_SCATTER;
     if (stride == 1)
         return is_load ? COST_UNIT : 2 * COST_UNIT;
@@ -150,6 +150,11 @@ static double access_cost(const planner *s, uint32_t i, int d)
     if (stride >= -SMALL_STRIDE && stride <= SMALL_STRIDE)
         return (is_load ? 1 : 2) * COST_SPREAD * (double)(stride < 0 ? -stride : stride);
     return is_load ? COST_GATHER : COST_SCATTER;
+}
+
+static double access_cost(const planner *s, uint32_t i, int d)
+{
+    return qn__access_cost(s->k, s->f, &s->a, i, d);
 }
 
 /** Accesses inside reduces run more often; outside a reduce over d they are scalar when d is the lane dimension. */
@@ -223,7 +228,7 @@ static void choose_order(const planner *s)
             p->order[n++] = d;
     int first = n;
     for (int d = 0; d < s->k->n_dims; d++) {
-        if (kind_of(s->k, d) != QN_DIM_PARALLEL || d == p->lane_dim)
+        if (kind_of(s->k, d) != QN_DIM_PARALLEL || d == p->lane_dim || (s->has_tile && d == p->jam_dim))
             continue;
         far[d] = s->f->is_ordered || !s->has_analysis ? 0 : reach(s, d);
         int at = n++;
@@ -235,6 +240,8 @@ static void choose_order(const planner *s)
     }
     if (p->lane_dim >= 0 && kind_of(s->k, p->lane_dim) == QN_DIM_PARALLEL)
         p->order[n++] = p->lane_dim;
+    if (s->has_tile && p->jam_dim >= 0)
+        p->order[n++] = p->jam_dim; /* what the lanes load serves one tile after another from the nearest cache */
     p->n_loops = n;
 }
 
@@ -302,12 +309,29 @@ static void choose_width(const planner *s)
         p->unroll /= 2;
 }
 
+/** One smaller step needs masks that are cheap and a body that may be emitted twice whole. */
+static bool has_rest_tile(const planner *s)
+{
+    const qn_plan *p = s->p;
+    if (!(s->has_tile || p->jam > 1) || p->streams || p->lane_dim < 0 || kind_of(s->k, p->lane_dim) != QN_DIM_PARALLEL ||
+        trips(s->f, p->lane_dim) < 0)
+        return false;
+    for (uint32_t n = 0; n < s->k->n_accesses && s->f->isa < QN_ISA_V4; n++)
+        if (qn_dtype_bytes(s->k->param[s->k->inst[s->k->access[n].inst].imm].dtype) <= 2)
+            return false;
+    return true;
+}
+
 static void choose_remainder(const planner *s)
 {
     qn_plan *p = s->p;
     int64_t t = trips(s->f, p->lane_dim), step = (int64_t)p->width * p->unroll;
+    bool may_overlap = p->jam > 1 && trips(s->f, p->jam_dim) >= p->jam && qn__may_repeat(s->k);
+    p->jam_rest = p->jam <= 1 ? QN_REMAINDER_NONE : may_overlap ? QN_REMAINDER_OVERLAP : QN_REMAINDER_SCALAR;
     if (t >= 0 && t % step == 0 && !p->streams) /* which start at a cache line */
         p->remainder = QN_REMAINDER_NONE;
+    else if (has_rest_tile(s))
+        p->remainder = QN_REMAINDER_TILE;
     else
         p->remainder = s->f->isa >= QN_ISA_V4 ? QN_REMAINDER_MASK : QN_REMAINDER_SCALAR;
 }
@@ -358,13 +382,17 @@ static void apply_overrides(const planner *s)
     if (p->width < 2)
         p->lane_dim = is_reduction ? p->lane_dim : -1;
     int j = o->jam_dim - 1;
+    if (o->jam == 1 || p->lane_dim < 0) {
+        p->jam = 1;
+        p->jam_dim = -1;
+    }
     if (p->lane_dim >= 0 && o->jam > 1 && j >= 0 && j < s->k->n_dims && j != p->lane_dim &&
         kind_of(s->k, j) == QN_DIM_PARALLEL) {
         p->jam_dim = j;
         p->jam = o->jam > 16 ? 16 : o->jam;
-        while (p->jam * p->unroll > MOST_PARTS)
-            p->jam /= 2;
     }
+    while (p->jam * p->unroll > MOST_PARTS)
+        p->jam /= 2;
     if (p->lane_dim >= 0 && !is_reduction && stripe_depth(s->k) > 0) { /* one set of partials */
         p->unroll = 1;
         p->jam = 1;
@@ -425,8 +453,10 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
         bool is_wanted = wanted >= 0 && wanted < k->n_dims && is_applicable(&s, wanted);
         out->lane_dim = is_wanted ? wanted : best_lane_dim(&s);
     }
-    if (out->lane_dim >= 0)
+    if (out->lane_dim >= 0) {
         choose_width(&s);
+        s.has_tile = qn__plan_tile(k, f, &s.a, out);
+    }
     apply_overrides(&s);
     choose_order(&s);
     apply_order(&s);
@@ -455,7 +485,6 @@ void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out)
     qn__text_add(out, "order");
     for (int n = 0; n < p->n_loops; n++)
         qn__text_add(out, " %d", p->order[n]);
-<<<<<<< HEAD
     if (p->is_gpu) {
         print_threads(p, out);
         return;

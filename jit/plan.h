@@ -10,6 +10,17 @@
 /** The plan for NVPTX: order, axis, threads and tile of *out, which holds scalar code without loops. */
 void qn__plan_gpu(const qn_kernel *k, const qn_facts *f, qn_plan *out);
 
+/** Relative cost of one element through one access by its stride along d; COST_GATHER and more: lane by lane (plan.c). */
+double qn__access_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, int d);
+#define COST_GATHER 6.0
+
+/** Chooses unroll, jam_dim and jam for a kernel that reduces, once its lanes and width are known; false if it does not
+ *  apply (jit/plan_tile.c). */
+bool qn__plan_tile(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);
+/** Whether iterations may run twice, one after the other or by two threads: what they read is not written, also where two
+ *  arguments are the same array, and they combine nothing. */
+bool qn__may_repeat(const qn_kernel *k);
+
 /** Sets p->streams if non-temporal stores pay; the rest of the plan is made (jit/plan_streams.c). */
 void qn__plan_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);
 /** Whether access `site` is a store that may be non-temporal under the plan: whole vectors to consecutive elements. */

@@ -58,7 +58,7 @@ void qn__plan_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *
 {
     double bytes = 0;
     int64_t row = 0;
-    if (f->plan.streams < 0)
+    if (f->plan.streams < 0 || p->lane_dim < 0 || p->order[p->n_loops - 1] != p->lane_dim)
         return;
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         uint32_t i = k->access[n].inst;

@@ -34,9 +34,9 @@ static void random_plan(const test_case *t, randoms *r, qn_plan_options *p)
         p->width = 1 << random_below(r, 6);
     if (random_percent(r, 50))
         p->unroll = 1 + random_below(r, 4);
-    if (n > 1 && random_percent(r, 20)) {
+    if (n > 1 && random_percent(r, 40)) {
         p->jam_dim = 1 + parallel[random_below(r, n)];
-        p->jam = 1 + random_below(r, 4);
+        p->jam = 1 + random_below(r, 7);
     }
     if (random_percent(r, 50))
         p->streams = 1;

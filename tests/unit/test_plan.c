@@ -112,6 +112,13 @@ static void test_reductions(void)
     qn_view w[3] = {view(QN_F64, 2, m, false), view(QN_F64, 2, m, false), view(QN_F64, 2, m, false)};
     p = plan_of(matmul, w, 3, NULL, QN_ISA_V4, false);
     tap_is_int(p.lane_dim, 1, "matrix product, right: lanes run over the columns");
+    tap_ok(p.jam_dim == 0 && p.jam >= 4 && p.unroll >= 2 && p.jam * p.unroll >= 16,
+           "a register tile of rows and columns: %d x %d", p.jam, p.unroll);
+    tap_ok(p.order[0] == 1 && p.order[1] == 0, "the rows are inside: columns that were loaded serve all of them");
+    tap_is_int(p.jam_rest, QN_REMAINDER_OVERLAP, "the last tile of rows overlaps the one before");
+    qn_plan narrow = plan_of(matmul, w, 3, NULL, QN_ISA_V3, false);
+    tap_ok(narrow.jam * narrow.unroll <= 14 && narrow.jam >= 4, "fewer registers, a smaller tile: %d x %d", narrow.jam,
+           narrow.unroll);
     qn_view l[3] = {view(QN_F64, 2, m, true), view(QN_F64, 2, m, true), view(QN_F64, 2, m, true)};
     p = plan_of(matmul, l, 3, NULL, QN_ISA_V4, false);
     tap_is_int(p.lane_dim, 0, "matrix product, left: lanes run over the rows");

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan_tile.c: the register tile of a reduction: how many vectors of the lane dimension times how many iterations of a
+ * second parallel dimension have their accumulators in registers together. What is loaded for one of them serves the
+ * others, and many independent sums hide the latency of one. Knows no LLVM; docs/plan.md explains the model.
+ *
+ * "May the kernel have a tile?" (is_applicable) is kept apart from "what does one cost?" (step_cost).
+ */
+#include "jit/plan.h"
+
+enum { MOST_PARTS = 32, MOST_UNROLL = 8, MOST_JAM = 14, REGISTERS_V3 = 16, REGISTERS_V4 = 32, SPARE_REGISTERS = 2 };
+
+/* In operations of one vector. A step takes at least the latency of one addition to each accumulator (4 cycles of two
+ * operations); the loop itself about one; loads and operations go side by side, nearly. */
+#define LATENCY 8.0
+#define LOOP_COST 1.0
+#define OVERLAP_LOSS 0.1
+#define LEAST_LOAD 0.5
+/* Another tile must be this much better than none: a tile is more code. */
+#define WORTH 0.95
+
+typedef struct tiler {
+    const qn_kernel *k;
+    const qn_facts *f;
+    const qn_analysis *a;
+    const qn_plan *p;
+} tiler;
+
+static bool is_parallel(const qn_kernel *k, int d)
+{
+    return k->inst[k->dim[d]].sub == QN_DIM_PARALLEL;
+}
+
+static int64_t trips(const qn_facts *f, int d)
+{
+    if (f->begin[d].kind != QN_FACT_EXACT || f->end[d].kind != QN_FACT_EXACT)
+        return -1;
+    return f->end[d].value - f->begin[d].value;
+}
+
+/* ---------------------------------------------------------------- where */
+
+/** Whether the kernel is straight but for reduces over other dimensions than the lanes, at the top, with one accumulator
+ *  for each part, and has one. */
+static bool is_applicable(const tiler *s)
+{
+    const qn_kernel *k = s->k;
+    bool has_reduce = false;
+    if (s->p->lane_dim < 0 || !is_parallel(k, s->p->lane_dim))
+        return false;
+    for (uint32_t i = k->body; i < k->n_insts; i++) {
+        const qn_inst *x = &k->inst[i];
+        if (x->op == QN_I_IF || x->op == QN_I_FOR || x->op == QN_I_WHILE || x->op == QN_I_ATOMIC)
+            return false;
+        if (x->op != QN_I_REDUCE)
+            continue;
+        if (x->parent || (x->imm == QN_STRIPED && qn__dtype_class(x->type) == QN_CLASS_F))
+            return false;
+        has_reduce = true;
+    }
+    return has_reduce;
+}
+
+bool qn__may_repeat(const qn_kernel *k)
+{
+    for (uint32_t n = 0; n < k->n_accesses; n++) {
+        uint32_t i = k->access[n].inst;
+        const qn_kernel_parameter *written = &k->param[k->inst[i].imm];
+        if (k->inst[i].op == QN_I_ATOMIC || (written->is_written && written->is_read) || written->has_atomics)
+            return false;
+        for (uint32_t m = 0; m < k->n_accesses && k->inst[i].op == QN_I_STORE; m++) {
+            uint32_t l = k->access[m].inst;
+            int rank = k->param[k->inst[l].imm].rank;
+            bool is_same = k->inst[l].op == QN_I_LOAD && rank == written->rank;
+            for (int r = 0; r < rank && is_same; r++)
+                is_same = qn__args(k, l)[r] == qn__args(k, i)[r];
+            if (is_same)
+                return false;
+        }
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- what a step costs */
+
+/** Parts of a value in a tile of `unroll` vectors x `jam` iterations of dimension j (-1: none). */
+static int parts(const tiler *s, uint32_t i, int j, int unroll, int jam)
+{
+    uint32_t deps = s->a->value[i].deps;
+    return (deps >> s->p->lane_dim & 1 ? unroll : 1) * (j >= 0 && (deps >> j & 1) ? jam : 1);
+}
+
+/** Registers that one reduce holds besides the accumulators: what is loaded for all jammed iterations. */
+static int held_registers(const tiler *s, uint32_t reduce, int j, int unroll)
+{
+    int n = 0;
+    const qn_inst *x = &s->k->inst[reduce];
+    for (uint32_t i = x->region[0]; i < x->region[2]; i++) {
+        uint32_t deps = s->a->value[i].deps;
+        if (s->k->inst[i].op == QN_I_LOAD && (deps >> s->p->lane_dim & 1) && !(j >= 0 && (deps >> j & 1)))
+            n += unroll;
+    }
+    return n;
+}
+
+static bool fits_registers(const tiler *s, int j, int unroll, int jam)
+{
+    int n = 0, held = 0, most = s->f->isa >= QN_ISA_V4 ? REGISTERS_V4 : REGISTERS_V3;
+    for (uint32_t i = s->k->body; i < s->k->n_insts; i++) {
+        if (s->k->inst[i].op != QN_I_REDUCE)
+            continue;
+        n += parts(s, i, j, unroll, jam);
+        int now = held_registers(s, i, j, unroll);
+        held = now > held ? now : held;
+    }
+    return n + held + SPARE_REGISTERS <= most;
+}
+
+/** Of one part; a splat takes a load instruction or half of one. */
+static double load_cost(const tiler *s, uint32_t i)
+{
+    double cost = qn__access_cost(s->k, s->f, s->a, i, s->p->lane_dim);
+    return cost > LEAST_LOAD ? cost : LEAST_LOAD;
+}
+
+/** One point of every reduce for a whole tile. */
+static double step_cost(const tiler *s, int j, int unroll, int jam)
+{
+    double loads = 0, ops = 0;
+    for (uint32_t i = s->k->body; i < s->k->n_insts; i++) {
+        const qn_inst *x = &s->k->inst[i];
+        if (x->op == QN_I_REDUCE)
+            ops += qn__contracted_product(s->k, i) ? 0 : parts(s, i, j, unroll, jam); /* else the product counts */
+        if (!qn__enclosing_reduce(s->k, i))
+            continue;
+        bool is_data = qn__is_pure(x) && x->type != QN_I64 && x->op != QN_I_CONST;
+        if (x->op == QN_I_LOAD)
+            loads += parts(s, i, j, unroll, jam) * load_cost(s, i);
+        else if (is_data)
+            ops += parts(s, i, j, unroll, jam);
+    }
+    double longer = ops > loads ? ops : loads;
+    longer = longer > LATENCY ? longer : LATENCY;
+    return longer + OVERLAP_LOSS * (ops + loads) + LOOP_COST;
+}
+
+/** One iteration of dimension j for all lanes (for one vector where their number is not known), with what is left over in
+ *  smaller steps. */
+static double iteration_cost(const tiler *s, int j, int unroll, int jam)
+{
+    int64_t width = s->p->width, step = width * unroll, lanes = trips(s->f, s->p->lane_dim);
+    int64_t others = j >= 0 ? trips(s->f, j) : 1;
+    double whole = step_cost(s, j, unroll, jam), cost = whole / (double)unroll;
+    if (lanes >= 0) {
+        int64_t rest = (lanes % step + width - 1) / width;
+        cost = (double)(lanes / step) * whole + (rest ? step_cost(s, j, (int)rest, jam) : 0);
+    }
+    return others >= 0 ? cost * (double)((others + jam - 1) / jam) / (double)others : cost / jam;
+}
+
+/* ---------------------------------------------------------------- the choice */
+
+/** Gathers take so long lane by lane that unrolling only adds code. */
+static int most_unroll(const tiler *s)
+{
+    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
+        uint32_t i = s->k->access[n].inst;
+        if (qn__enclosing_reduce(s->k, i) && qn__access_cost(s->k, s->f, s->a, i, s->p->lane_dim) >= COST_GATHER)
+            return 1;
+    }
+    return MOST_UNROLL;
+}
+
+/** Takes the best tile with dimension j if it is better than what *p has; j -1: none. */
+static void try_dimension(const tiler *s, int j, qn_plan *p, double *least)
+{
+    int64_t lanes = trips(s->f, p->lane_dim), others = j >= 0 ? trips(s->f, j) : 1;
+    int most_jam = j < 0 ? 1 : others >= 0 && others < MOST_JAM ? (int)others : MOST_JAM, most = most_unroll(s);
+    for (int jam = j < 0 ? 1 : 2; jam <= most_jam; jam++)
+        for (int unroll = 1; unroll <= most && unroll * jam <= MOST_PARTS; unroll++) {
+            bool is_longer = lanes >= 0 && unroll > 1 && (int64_t)(unroll - 1) * p->width >= lanes;
+            if (is_longer || !fits_registers(s, j, unroll, jam))
+                continue;
+            double cost = iteration_cost(s, j, unroll, jam) * (j < 0 ? WORTH : 1);
+            if (*least >= 0 && cost >= *least)
+                continue;
+            *least = cost;
+            p->jam_dim = j;
+            p->jam = jam;
+            p->unroll = unroll;
+        }
+}
+
+bool qn__plan_tile(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
+{
+    const qn_plan fixed = *p;
+    tiler s = {k, f, a, &fixed};
+    double least = -1;
+    if (!is_applicable(&s))
+        return false;
+    try_dimension(&s, -1, p, &least);
+    for (int d = 0; d < k->n_dims; d++)
+        if (d != p->lane_dim && is_parallel(k, d) && trips(f, d) != 1 && trips(f, d) != 0)
+            try_dimension(&s, d, p, &least);
+    return true;
+}
