@@ -161,6 +161,9 @@ void qn__table_release(qn_table *t);
 int64_t qn__layout_offset_of(const qn_layout *l, const int64_t *index);
 /** Checks a hand-made layout: rank, extents, digit products, offsets. `who` starts the message. */
 qn_status qn__layout_check(const qn_layout *l, const char *who, qn_error *err);
+/** qn_layout_slice of a layout that was checked. */
+qn_status qn__layout_cut(const qn_layout *l, int n, const qn_slice *slices, qn_layout *out,
+                         qn_error *err);
 /** Same function? Compares extents, lower bounds and digits (not origin), skipping strides of extent-1 digits. */
 bool qn__layout_equal(const qn_layout *a, const qn_layout *b);
 

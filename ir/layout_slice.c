@@ -193,16 +193,66 @@ static qn_status cut(const qn_layout *l, const qn_slice *slices, qn_layout *out,
     return qn__result_commit(&r, l, who, out, err);
 }
 
+/** One dimension of cut_plain: false for what is refused, or is not plain. *is_kept: it stays, as *out. */
+static inline bool cut_dim(const qn_dim *dim, const qn_slice *s, qn_dim *out, bool *is_kept,
+                           uint64_t *origin)
+{
+    uint64_t begin = (uint64_t)s->begin - (uint64_t)dim->lower, extent = (uint64_t)dim->extent;
+    uint64_t end = (uint64_t)s->end - (uint64_t)dim->lower;
+    *is_kept = s->kind != QN_AT;
+    *out = *dim;
+    if (s->kind == QN_ALL)
+        return true;
+    *origin += begin * (uint64_t)dim->stride;
+    if (s->kind == QN_AT)
+        return begin < extent;
+    out->lower = 0;
+    out->extent = (int64_t)(end - begin);
+    return s->kind == QN_RANGE && begin <= end && end <= extent && (uint64_t)s->step <= 1;
+}
+
+/** The short way of a checked layout with one digit a dimension and steps of 1: the same as cut. False for all others,
+ * and where cut would fail; then nothing is written. */
+static bool cut_plain(const qn_layout *l, const qn_slice *slices, qn_layout *out)
+{
+    qn_dim kept[QN_MAX_RANK];
+    uint64_t origin = (uint64_t)l->origin;
+    int rank = 0, n = l->rank;
+    bool is_empty = false;
+    if (l->digits || l->projected)
+        return false;
+    for (int d = 0; d < n; d++) {
+        bool is_kept;
+        if (!cut_dim(&l->dim[d], &slices[d], &kept[rank], &is_kept, &origin))
+            return false;
+        is_empty |= is_kept && kept[rank].extent == 0;
+        rank += is_kept;
+    }
+    out->origin = is_empty ? l->origin : (int64_t)origin;
+    out->rank = rank;
+    out->projected = 0;
+    out->digits = NULL;
+    for (int p = 0; p < rank; p++)
+        out->dim[p] = kept[p];
+    return true;
+}
+
+qn_status qn__layout_cut(const qn_layout *l, int n, const qn_slice *slices, qn_layout *out,
+                         qn_error *err)
+{
+    const char *who = "qn_layout_slice";
+    if (!slices && l->rank > 0)
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: slices is NULL", who);
+    if (n != l->rank)
+        return qn__fail(err, QN_ERR_RANK, "%s: %d slices for rank %d", who, n, l->rank);
+    return cut_plain(l, slices, out) ? QN_OK : cut(l, slices, out, who, err);
+}
+
 qn_status qn_layout_slice(const qn_layout *l, int n, const qn_slice *slices, qn_layout *out,
                           qn_error *err)
 {
-    const char *who = "qn_layout_slice";
-    qn_status status = qn__transform_check(l, slices, "slices", out, who, err);
-    if (status)
-        return status;
-    if (n != l->rank)
-        return qn__fail(err, QN_ERR_RANK, "%s: %d slices for rank %d", who, n, l->rank);
-    return cut(l, slices, out, who, err);
+    qn_status status = qn__transform_check(l, l, "layout", out, "qn_layout_slice", err);
+    return status ? status : qn__layout_cut(l, n, slices, out, err);
 }
 
 qn_status qn_layout_section(const qn_layout *l, int d, int64_t begin, int64_t end, int64_t step,

@@ -351,7 +351,7 @@ qn_status qn_subview(const qn_view *v, int n, const qn_slice *slices, qn_view *o
     if (qn__layout_tables(&v->layout) && n == v->layout.rank && slices)
         qn__member_owner(v, slices, &owner, &label);
     qn__buffer_retain(owner); /* before the layout lets go of a MultiView's members */
-    status = qn_layout_slice(&v->layout, n, slices, &out->layout, err ? &inner : NULL);
+    status = qn__layout_cut(&v->layout, n, slices, &out->layout, err ? &inner : NULL);
     if (status) {
         qn__buffer_release(owner);
         return err ? fail_inner("qn_subview", v->label, status, &inner, err) : status;

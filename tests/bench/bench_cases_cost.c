@@ -160,8 +160,58 @@ static void call_cases(bench *b)
         report_cost(b, "prepared/saxpy", bench_median(run, MAX_TINY), 15e-9);
 }
 
+/* ---------------------------------------------------------------- views */
+
+/* A view from three extents and memory of the caller: layout and wrapping. */
+static bool create_view(const qn_view *from, qn_view *out)
+{
+    static const int64_t extents[] = {8, 8, 8};
+    qn_layout l;
+    return qn_layout_right(3, extents, &l, NULL) == QN_OK &&
+           qn_view_wrap("view", from->data, QN_F32, &l, 0, out, NULL) == QN_OK;
+}
+
+/* An index, all, and a range of three dimensions. */
+static bool cut_view(const qn_view *from, qn_view *out)
+{
+    const qn_slice cut[] = {{.kind = QN_AT, .begin = 3},
+                            {.kind = QN_ALL},
+                            {.kind = QN_RANGE, .begin = 2, .end = 7}};
+    return qn_subview(from, 3, cut, out, NULL) == QN_OK;
+}
+
+static void view_cases(bench *b)
+{
+    static const struct {
+        const char *name;
+        bool (*make)(const qn_view *from, qn_view *out);
+        double goal_seconds;
+    } cases[] = {{"view/create", create_view, 60e-9}, {"view/subview", cut_view, 40e-9}};
+    static float data[8 * 8 * 8];
+    qn_view from = {.data = data}, made;
+    if (b->assembly_of)
+        return;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double seconds[N_SAMPLES];
+        bool is_ok = create_view(&from, &from);
+        if (!bench_wants(b, cases[i].name))
+            continue;
+        for (int s = 0; s < N_SAMPLES; s++) {
+            double begin = bench_now();
+            for (int n = 0; n < N_CALLS; n++)
+                is_ok &= cases[i].make(&from, &made);
+            seconds[s] = (bench_now() - begin) / N_CALLS;
+        }
+        if (is_ok)
+            report_cost(b, cases[i].name, bench_median(seconds, N_SAMPLES), cases[i].goal_seconds);
+        else
+            bench_wrong(b, cases[i].name, "no view");
+    }
+}
+
 void bench_cost_cases(bench *b)
 {
     compile_cases(b);
     call_cases(b);
+    view_cases(b);
 }

@@ -450,6 +450,25 @@ static void test_wide_offsets(void)
                "OV1, OV2: the last offset of layout %d", r);
 }
 
+/** Views of one-digit layouts are made, cut, copied and released without a single allocation. */
+static void test_no_allocation(void)
+{
+    static float data[60];
+    qn_layout l;
+    qn_view v = {0}, part = {0}, same = {0}, w = {0};
+    const qn_slice cut[] = {at(1), ALL, range(1, 4)}, steps[] = {ALL, range(0, 4), {QN_RANGE, 0, 5, 2}};
+    qn__fail_allocation(1, true);
+    bool good = qn_layout_right(3, INDEX(3, 4, 5), &l, NULL) == QN_OK &&
+                qn_view_wrap("v", data, QN_F32, &l, 0, &v, NULL) == QN_OK &&
+                qn_subview(&v, 3, cut, &part, NULL) == QN_OK && qn_subview(&v, 3, steps, &w, NULL) == QN_OK;
+    same = qn_view_copy(&part);
+    qn_view_release(&part);
+    qn__fail_allocation(0, false);
+    tap_ok(good && same.data == data + 21 && same.layout.dim[1].extent == 3 && w.layout.dim[2].stride == 2,
+           "creation, subviews and copies allocate nothing");
+    qn_view_release(&same);
+}
+
 int main(void)
 {
     test_construction();
@@ -465,5 +484,6 @@ int main(void)
     test_conditions();
     test_tables();
     test_wide_offsets();
+    test_no_allocation();
     return tap_done();
 }
