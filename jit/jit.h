@@ -114,6 +114,10 @@ enum {
     QN_REMAINDER_OVERLAP = 4
 };
 
+/** Who runs an iteration on a GPU: a thread; a warp, whose lanes share the points of reduces; or, in kernels without
+ *  parallel dimensions, all blocks share the points of the reduces, and a second kernel does the rest. */
+enum { QN_TEAM_THREAD = 0, QN_TEAM_WARP = 1, QN_TEAM_GRID = 2 };
+
 /** How the domain is walked. A plan is data: printed, overridable field by field, kept with the code. */
 typedef struct qn_plan {
     int32_t n_loops;             /* sequential and parallel dimensions */
@@ -132,6 +136,7 @@ typedef struct qn_plan {
     uint32_t merged[QN_MAX_RANK]; /* dimensions that run within each, see qn_facts */
     /* NVPTX: each thread runs scalar code. tile: iterations that a block takes at once; 0: a loop in each thread. */
     int32_t is_gpu;
+    int32_t team;                 /* QN_TEAM_...: who runs one iteration */
     int32_t axis[3];              /* dimensions of threadIdx.x, y and z, -1: none */
     int32_t threads[QN_MAX_RANK]; /* of a block along each dimension */
 } qn_plan;
@@ -174,6 +179,7 @@ enum { QN_GPU_STEPS = 2 };
 typedef struct qn_gpu_step {
     int32_t threads[3];   /* of a block */
     int32_t shared_bytes; /* dynamic shared memory of a block */
+    int64_t units;        /* of work, if that is known, else 0 */
     int64_t points;       /* points of the reduction dimensions (all of them as one) that one unit takes; 0: all */
     int64_t tile[QN_MAX_RANK]; /* iterations of each parallel dimension that one unit takes; 0: all of them */
 } qn_gpu_step;

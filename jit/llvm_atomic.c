@@ -3,7 +3,7 @@
  * llvm_atomic.c: atomic operations, relaxed. Lanes take their turns in order; what the machine cannot do in one
  * instruction is a loop around compare-exchange.
  */
-#include "jit/llvm_lower.h"
+#include "jit/llvm_team.h"
 
 /* ---------------------------------------------------------------- atomics */
 
@@ -111,13 +111,17 @@ static LLVMValueRef atomic_single(lower *g, uint32_t i, int p, const check *c)
     LLVMValueRef expected = inst->n_args > n + 1 ? qn__scalar(g, arg[n + 1], p) : NULL;
     LLVMValueRef condition = c->is_needed ? qn__mask_and(g, g->mask[p], c->ok) : g->mask[p];
     branch then = {0};
+    condition = qn__mask_and(g, condition, qn__team_begin(g));
     if (condition)
         then = qn__begin_branch(g, condition);
     address x;
     qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
     qn__displace(g, &x);
     LLVMValueRef old = atomic_scalar(g, i, x.pointer, v, expected);
-    return condition ? qn__end_branch(g, &then, old) : old;
+    if (condition)
+        old = qn__end_branch(g, &then, old);
+    qn__team_end(g);
+    return g->is_team ? qn__team_same(g, old) : old;
 }
 
 void qn__lower_atomic(lower *g, uint32_t i)

@@ -82,6 +82,8 @@ static LLVMValueRef point_number(lower *g, uint32_t r, int p, LLVMValueRef lane)
     LLVMValueRef sum = qn__const_i64(g, 0);
     if (!r)
         return sum;
+    if (g->k->inst[r].op != QN_I_REDUCE)
+        return qn__const_i64(g, (int64_t)r << 48);
     for (int n = 0; n < g->k->inst[r].n_args; n++) {
         int d = (int)g->k->inst[qn__args(g->k, r)[n]].imm;
         sum = LLVMBuildMul(g->b, sum, extent_of(g, d), "");
@@ -108,9 +110,14 @@ static LLVMValueRef is_earlier(lower *g, LLVMValueRef iteration, LLVMValueRef po
 {
     LLVMValueRef old = get_field(g, offsetof(qn_fault, iteration));
     LLVMValueRef earlier = LLVMBuildICmp(g->b, LLVMIntULT, iteration, old, "");
+    if (r && g->p->team == QN_TEAM_GRID) {
+        LLVMValueRef same = LLVMBuildICmp(g->b, LLVMIntEQ, iteration, old, "");
+        LLVMValueRef before = LLVMBuildICmp(g->b, LLVMIntULT, point, get_field(g, offsetof(qn_fault, point)), "");
+        return LLVMBuildOr(g->b, earlier, LLVMBuildAnd(g->b, same, before, ""), "");
+    }
     bool over_lanes = r && g->p->lane_dim >= 0 && g->width > 1 &&
                       g->k->inst[g->k->dim[g->p->lane_dim]].sub == QN_DIM_REDUCTION;
-    if (!over_lanes)
+    if (!over_lanes && !(r && g->p->team == QN_TEAM_WARP))
         return earlier;
     LLVMValueRef old_point = get_field(g, offsetof(qn_fault, point)), by = qn__const_i64(g, 48);
     LLVMValueRef same = LLVMBuildICmp(g->b, LLVMIntEQ, iteration, old, "");
@@ -144,6 +151,17 @@ static void mark_unlikely(lower *g, LLVMValueRef branch_inst)
     LLVMSetMetadata(branch_inst, kind, LLVMMetadataAsValue(g->context, LLVMMDNodeInContext2(g->context, m, 3)));
 }
 
+/** The reduce whose points threads share. If blocks share them, no order in time is left: then the instruction at the top
+ *  stands for what is outside. */
+static uint32_t place_on_gpu(const lower *g, uint32_t i)
+{
+    if (g->team_reduce || g->p->team != QN_TEAM_GRID)
+        return g->team_reduce;
+    while (g->k->inst[i].parent)
+        i = g->k->inst[i].parent;
+    return i;
+}
+
 /** Waits for the lock of a GPU's record as long as this failure is earlier; goes on to `go_on` when it is not. Returns
  *  the block where the lock has to be given back. */
 static LLVMBasicBlockRef take_lock(lower *g, LLVMValueRef iteration, LLVMValueRef point, uint32_t r,
@@ -166,7 +184,9 @@ void qn__note_fault(lower *g, uint32_t i, int p, LLVMValueRef bad, int status)
     mark_unlikely(g, LLVMBuildCondBr(g->b, qn__any(g, bad), cold, go_on));
     qn__level_open(g, true, false, false);
     LLVMPositionBuilderAtEnd(g->b, cold);
-    uint32_t r = status == QN_ERR_BOUNDS ? qn__enclosing_reduce(g->k, i) : 0;
+    uint32_t r = g->p->is_gpu               ? place_on_gpu(g, i)
+                 : status == QN_ERR_BOUNDS ? qn__enclosing_reduce(g->k, i)
+                                           : 0;
     LLVMValueRef lane = first_lane(g, bad), iteration = iteration_number(g, p, lane);
     LLVMValueRef point = point_number(g, r, p, lane);
     LLVMBasicBlockRef release = go_on;

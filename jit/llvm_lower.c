@@ -9,7 +9,7 @@
  *           whole step, or is a smaller step where its number is known, or runs one by one
  *   lanes:  whole steps of width x unroll, then what is left: one smaller step, vectors under a mask, or one by one
  */
-#include "jit/llvm_nvptx.h"
+#include "jit/llvm_team.h"
 
 #include <string.h>
 
@@ -389,6 +389,18 @@ static void emit_units(lower *g, span *spans)
     qn__nvptx_units(g, low, high, emit_body, spans);
 }
 
+static void emit_step(lower *g, span *spans, int step)
+{
+    for (int at = 0; g->p->team == QN_TEAM_GRID && at < g->p->n_loops; at++)
+        set_index(g, g->p->order[at], spans[at].low); /* sequential dimensions: a launch runs one index */
+    if (g->p->team != QN_TEAM_GRID)
+        emit_units(g, spans);
+    else if (step == 0)
+        qn__team_first(g);
+    else
+        qn__team_second(g);
+}
+
 static bool make_arrays(lower *g)
 {
     uint32_t n = g->k->n_insts;
@@ -426,9 +438,9 @@ static int count_instructions(LLVMValueRef function)
     return n;
 }
 
-/** Emits the function under one plan; its number of instructions, or -1. */
+/** Emits the function under one plan, of a GPU the kernel of one step; its number of instructions, or -1. */
 static int lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts *f, const qn_plan *p,
-                      const char *symbol)
+                      const char *symbol, int step)
 {
     lower g = {.module = module, .context = LLVMGetModuleContext(module), .k = k, .f = f, .p = p,
                .width = 1, .unroll = 1, .jam = 1, .jam_max = p->jam};
@@ -438,7 +450,7 @@ static int lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts *
         g.b = LLVMCreateBuilderInContext(g.context);
         set_types(&g);
         if (p->is_gpu)
-            qn__nvptx_open(&g, symbol);
+            qn__nvptx_open(&g, symbol, step);
         else
             open_function(&g, symbol);
         compute_bounds(&g);
@@ -448,7 +460,7 @@ static int lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts *
             is_empty |= is_known_empty(&(span){g.begin[p->order[at]], g.end[p->order[at]]});
         }
         if (!is_empty && p->is_gpu)
-            emit_units(&g, spans);
+            emit_step(&g, spans, step);
         else if (!is_empty)
             emit_loops(&g, spans, 0);
         qn__stream_fence(&g);
@@ -480,8 +492,10 @@ qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_fact
 {
     qn_plan plan = *p;
     int n;
-    while ((n = lower_once(module, k, f, &plan, symbol)) > MOST_INSTRUCTIONS && reduce_plan(k, &plan))
+    while ((n = lower_once(module, k, f, &plan, symbol, 0)) > MOST_INSTRUCTIONS && reduce_plan(k, &plan))
         LLVMDeleteFunction(LLVMGetNamedFunction(module, symbol));
+    if (n >= 0 && plan.team == QN_TEAM_GRID)
+        n = lower_once(module, k, f, &plan, QN_GPU_ENTRY "_2", 1);
     if (n < 0)
         return qn__fail(err, QN_ERR_CODEGEN, "qn__llvm_lower: kernel could not be lowered (out of memory or too deep)");
     if (p->is_gpu)

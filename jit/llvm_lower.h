@@ -88,6 +88,10 @@ typedef struct lower {
     int streaming;     /* STREAM_...: which stores are non-temporal now */
     bool has_streamed; /* any was emitted */
     bool loads_on_demand; /* in a region without branches whose loads need no checks */
+    /* PTX, see llvm_team.h */
+    bool is_team;         /* all lanes of the warp run the code alike */
+    uint32_t team_reduce; /* the reduce whose points the lanes share, while its region is emitted; else 0 */
+    LLVMValueRef lane;    /* i64, of this thread in its warp */
     bool failed; /* out of memory or too deep: emission goes on, the result is dropped */
 } lower;
 
@@ -275,6 +279,11 @@ typedef struct addend {
     LLVMValueRef value[MOST_PARTS], factor[MOST_PARTS];
 } addend;
 LLVMValueRef qn__add_point(lower *g, const reduction *r, LLVMValueRef accumulated, const addend *a, int n);
+/** Emits the region once, for the indices that stand in g->iv, and adds the point to each accumulator. */
+void qn__fold_point(lower *g, const reduction *r, LLVMValueRef *acc);
+reduction qn__describe_reduction(const lower *g, uint32_t i);
+/** The result for v, the fold from the identity on: that of an empty range is specified to be another for some. */
+LLVMValueRef qn__or_empty(lower *g, const reduction *r, LLVMValueRef v);
 LLVMValueRef qn__combine(lower *g, const reduction *r, LLVMValueRef a, LLVMValueRef b);
 /** A scalar constant in all lanes of type t. */
 LLVMValueRef qn__constant_like(LLVMTypeRef t, LLVMValueRef scalar);

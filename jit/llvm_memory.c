@@ -2,7 +2,7 @@
 /*
  * llvm_memory.c: loads and stores, their masks, and the checks of indices that were not proved at the call.
  */
-#include "jit/llvm_lower.h"
+#include "jit/llvm_team.h"
 
 #include <string.h>
 
@@ -404,6 +404,8 @@ void qn__lower_load_part(lower *g, uint32_t i, int p)
     LLVMValueRef v = is_vector ? load_vector(g, i, p, &c) : load_scalar(g, i, p, &c, &at);
     g->mask[p] = mask;
     g->tail_mask[p] = tail_mask;
+    if (g->is_team && (is_atomic_view(g, i) || g->k->param[g->k->inst[i].imm].is_written))
+        v = qn__team_same(g, v); /* what may change meanwhile must not split the lanes */
     qn__set(g, i, p, v, at);
 }
 
@@ -421,11 +423,12 @@ static void store_scalar(lower *g, uint32_t i, int p, const check *c, uint32_t v
     int dtype = g->k->param[g->k->inst[i].imm].dtype;
     branch then = {0};
     LLVMValueRef v = qn__scalar(g, value, p);
-    bool has_branch = c->is_needed || g->mask[p];
-    if (has_branch) {
-        LLVMValueRef any = g->mask[p] ? qn__any(g, g->mask[p]) : NULL;
-        then = qn__begin_branch(g, c->is_needed ? qn__mask_and(g, any, c->ok) : any);
-    }
+    LLVMValueRef condition = g->mask[p] ? qn__any(g, g->mask[p]) : NULL;
+    if (c->is_needed)
+        condition = qn__mask_and(g, condition, c->ok);
+    condition = qn__mask_and(g, condition, qn__team_begin(g));
+    if (condition)
+        then = qn__begin_branch(g, condition);
     address x;
     qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
     qn__displace(g, &x);
@@ -433,8 +436,9 @@ static void store_scalar(lower *g, uint32_t i, int p, const check *c, uint32_t v
     LLVMSetAlignment(store, (unsigned)qn_dtype_bytes(dtype));
     if (is_atomic_view(g, i))
         qn__make_relaxed(g, store);
-    if (has_branch)
+    if (condition)
         qn__end_branch(g, &then, NULL);
+    qn__team_end(g);
 }
 
 static void store_vector(lower *g, uint32_t i, int p, const check *c, uint32_t value)

@@ -6,7 +6,7 @@
  * A unit of work is a tile of the parallel dimensions (plan->tile). Blocks take units blockIdx.x, blockIdx.x +
  * gridDim.x, ...; the threads of a block take the iterations of its unit (plan->axis).
  */
-#include "jit/llvm_nvptx.h"
+#include "jit/llvm_team.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -46,13 +46,17 @@ static void annotate(lower *g, const int32_t *threads)
     LLVMAddNamedMetadataOperand(g->module, "nvvm.annotations", LLVMMetadataAsValue(g->context, node));
 }
 
-static void block_of(const qn_plan *p, int32_t *threads)
+static void block_of(const qn_plan *p, int step, int32_t *threads)
 {
     for (int a = 0; a < 3; a++)
         threads[a] = p->axis[a] >= 0 ? p->threads[p->axis[a]] : 1;
+    if (p->team != QN_TEAM_THREAD)
+        threads[0] = WARP_LANES;
+    if (p->team == QN_TEAM_GRID)
+        threads[1] = step ? SECOND_WARPS : FIRST_WARPS;
 }
 
-void qn__nvptx_open(lower *g, const char *symbol)
+void qn__nvptx_open(lower *g, const char *symbol, int step)
 {
     int n_words = g->f->n_slots + 2 * count_sequential(g->k) + 2;
     bool in_memory = n_words * 8 > MOST_PARAMETER_BYTES;
@@ -68,12 +72,36 @@ void qn__nvptx_open(lower *g, const char *symbol)
         LLVMAddAttributeAtIndex(g->function, 1, LLVMCreateEnumAttribute(g->context, align, 8));
     }
     int32_t threads[3];
-    block_of(g->p, threads);
+    block_of(g->p, step, threads);
     annotate(g, threads);
     LLVMPositionBuilderAtEnd(g->b, qn__new_block(g, "entry"));
     g->range = g->slots;
     g->first_range = g->f->n_slots - 2; /* the sequential dimensions come right after the slots */
     g->fault = word(g, g->slots, n_words - 2, g->ptr);
+    if (g->p->team != QN_TEAM_THREAD)
+        g->lane = qn__nvptx_register(g, "tid.x", g->i64);
+}
+
+LLVMValueRef qn__nvptx_scratch(lower *g)
+{
+    return word(g, g->slots, g->f->n_slots + 2 * count_sequential(g->k) + 1, g->ptr);
+}
+
+/** Units of work if the domain is exact and not empty, else 0. Merged dimensions are one here. */
+static int64_t known_units(const qn_facts *f, const qn_plan *p)
+{
+    int64_t n = 1;
+    for (int at = 0; at < p->n_loops; at++) {
+        int d = p->order[at];
+        int64_t extent = f->end[d].value - f->begin[d].value, tile = p->tile[d];
+        if (tile == 0)
+            continue;
+        if (f->begin[d].kind != QN_FACT_EXACT || f->end[d].kind != QN_FACT_EXACT)
+            return 0;
+        if (__builtin_mul_overflow(n, extent / tile + (extent % tile != 0), &n))
+            return 0;
+    }
+    return n;
 }
 
 void qn__nvptx_info(const qn_kernel *k, const qn_facts *f, const qn_plan *p, qn_gpu_info *info)
@@ -82,16 +110,23 @@ void qn__nvptx_info(const qn_kernel *k, const qn_facts *f, const qn_plan *p, qn_
     info->n_steps = 1;
     info->n_words = f->n_slots + 2 * count_sequential(k) + 2;
     info->words_in_memory = info->n_words * 8 > MOST_PARAMETER_BYTES;
-    block_of(p, info->step[0].threads);
+    if (p->team == QN_TEAM_GRID) {
+        qn__team_info(k, info);
+        return;
+    }
+    block_of(p, 0, info->step[0].threads);
+    info->step[0].units = known_units(f, p);
     for (int n = 0; n < p->n_loops; n++)
         info->step[0].tile[p->order[n]] = p->tile[p->order[n]];
 }
 
 /* ---------------------------------------------------------------- units of work */
 
-static LLVMValueRef special_register(lower *g, const char *name, LLVMTypeRef t)
+LLVMValueRef qn__nvptx_register(lower *g, const char *name, LLVMTypeRef t)
 {
-    LLVMValueRef v = qn__call(g, name, NULL, 0, NULL, 0);
+    char intrinsic[48];
+    snprintf(intrinsic, sizeof intrinsic, "llvm.nvvm.read.ptx.sreg.%s", name);
+    LLVMValueRef v = qn__call(g, intrinsic, NULL, 0, NULL, 0);
     return t == g->i32 ? v : LLVMBuildZExt(g->b, v, t, "");
 }
 
@@ -146,8 +181,7 @@ static void count_units(lower *g, walk *w)
 /** The index of this thread in dimension number n for the present unit; *ok is anded with "inside the domain". */
 static LLVMValueRef thread_index(lower *g, const walk *w, int n, LLVMValueRef tile_number, LLVMValueRef *ok)
 {
-    static const char *const thread[3] = {"llvm.nvvm.read.ptx.sreg.tid.x", "llvm.nvvm.read.ptx.sreg.tid.y",
-                                          "llvm.nvvm.read.ptx.sreg.tid.z"};
+    static const char *const thread[3] = {"tid.x", "tid.y", "tid.z"};
     int d = w->dim[n];
     int64_t tile = g->p->tile[d], low, high;
     LLVMValueRef ahead = w->type == g->i64 ? tile_number : LLVMBuildZExt(g->b, tile_number, g->i64, "");
@@ -155,7 +189,7 @@ static LLVMValueRef thread_index(lower *g, const walk *w, int n, LLVMValueRef ti
         ahead = LLVMBuildMul(g->b, ahead, qn__const_i64(g, tile), "");
     for (int a = 0; a < 3; a++)
         if (g->p->axis[a] == d)
-            ahead = LLVMBuildAdd(g->b, ahead, special_register(g, thread[a], g->i64), "");
+            ahead = LLVMBuildAdd(g->b, ahead, qn__nvptx_register(g, thread[a], g->i64), "");
     bool is_known = qn__is_const(w->low[n], &low) && qn__is_const(w->high[n], &high);
     LLVMValueRef index = is_known && low == 0 ? ahead : LLVMBuildAdd(g->b, w->low[n], ahead, "");
     if (tile != 1 && !(is_known && (high - low) % tile == 0)) {
@@ -185,19 +219,27 @@ static LLVMValueRef set_indices(lower *g, const walk *w)
     return ok;
 }
 
-/** The present unit: the body, if this thread has an iteration in it. */
-static void run_unit(lower *g, const walk *w, void (*body)(lower *g, void *arg), void *arg)
+typedef struct unit_body {
+    walk *w;
+    void (*run)(lower *g, void *arg);
+    void *arg;
+} unit_body;
+
+/** A unit: the body, if this thread has an iteration in it. */
+static void run_unit(lower *g, LLVMValueRef unit, void *arg)
 {
-    LLVMValueRef ok = set_indices(g, w);
+    const unit_body *body = arg;
+    body->w->unit = unit;
+    LLVMValueRef ok = set_indices(g, body->w);
     if (!ok) {
-        body(g, arg);
+        body->run(g, body->arg);
         return;
     }
     LLVMBasicBlockRef inside = qn__new_block(g, "mine"), join = qn__new_block(g, "idle");
     LLVMBuildCondBr(g->b, ok, inside, join);
     qn__level_open(g, false, false, true);
     LLVMPositionBuilderAtEnd(g->b, inside);
-    body(g, arg);
+    body->run(g, body->arg);
     LLVMBuildBr(g->b, join);
     qn__level_close(g);
     LLVMPositionBuilderAtEnd(g->b, join);
@@ -208,10 +250,33 @@ bool qn__nvptx_is_tiled(const lower *g, int d)
     return g->p->is_gpu && g->p->tile[d] > 0;
 }
 
+void qn__nvptx_stride(lower *g, LLVMValueRef first, LLVMValueRef end, LLVMValueRef step,
+                      void (*body)(lower *g, LLVMValueRef index, void *arg), void *arg)
+{
+    LLVMBasicBlockRef entry = qn__new_block(g, "some"), head = qn__new_block(g, "stride"), done = qn__new_block(g, "done");
+    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntULT, first, end, ""), entry, done);
+    qn__level_open(g, false, false, true);
+    LLVMPositionBuilderAtEnd(g->b, entry);
+    LLVMBuildBr(g->b, head);
+    qn__level_open(g, false, false, false);
+    LLVMPositionBuilderAtEnd(g->b, head);
+    LLVMValueRef index = LLVMBuildPhi(g->b, LLVMTypeOf(first), "");
+    LLVMAddIncoming(index, &first, &entry, 1);
+    body(g, index, arg);
+    LLVMValueRef next = LLVMBuildAdd(g->b, index, step, "");
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b);
+    LLVMAddIncoming(index, &next, &latch, 1);
+    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntULT, next, end, ""), head, done);
+    qn__level_close(g);
+    qn__level_close(g);
+    LLVMPositionBuilderAtEnd(g->b, done);
+}
+
 void qn__nvptx_units(lower *g, const LLVMValueRef *low, const LLVMValueRef *high, void (*body)(lower *g, void *arg),
                      void *arg)
 {
     walk w = {0};
+    unit_body unit = {&w, body, arg};
     for (int at = 0; at < g->p->n_loops; at++)
         if (qn__nvptx_is_tiled(g, g->p->order[at])) {
             w.dim[w.n] = g->p->order[at];
@@ -219,25 +284,9 @@ void qn__nvptx_units(lower *g, const LLVMValueRef *low, const LLVMValueRef *high
             w.high[w.n++] = high[at];
         }
     count_units(g, &w);
-    LLVMValueRef first = special_register(g, "llvm.nvvm.read.ptx.sreg.ctaid.x", w.type);
-    LLVMBasicBlockRef entry = qn__new_block(g, "units"), head = qn__new_block(g, "unit"), done = qn__new_block(g, "done");
-    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntULT, first, w.units, ""), entry, done);
-    qn__level_open(g, false, false, true);
-    LLVMPositionBuilderAtEnd(g->b, entry);
-    LLVMValueRef step = special_register(g, "llvm.nvvm.read.ptx.sreg.nctaid.x", w.type);
-    LLVMBuildBr(g->b, head);
-    qn__level_open(g, false, false, false);
-    LLVMPositionBuilderAtEnd(g->b, head);
-    w.unit = LLVMBuildPhi(g->b, w.type, "");
-    LLVMAddIncoming(w.unit, &first, &entry, 1);
-    run_unit(g, &w, body, arg);
-    LLVMValueRef next = LLVMBuildAdd(g->b, w.unit, step, "");
-    LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b);
-    LLVMAddIncoming(w.unit, &next, &latch, 1);
-    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntULT, next, w.units, ""), head, done);
-    qn__level_close(g);
-    qn__level_close(g);
-    LLVMPositionBuilderAtEnd(g->b, done);
+    g->is_team = g->p->team == QN_TEAM_WARP;
+    LLVMValueRef first = qn__nvptx_register(g, "ctaid.x", w.type), step = qn__nvptx_register(g, "nctaid.x", w.type);
+    qn__nvptx_stride(g, first, w.units, step, run_unit, &unit);
 }
 
 /* ---------------------------------------------------------------- the fault record */

@@ -7,8 +7,15 @@
 
 #include "jit/llvm_lower.h"
 
-/** Opens the kernel: its parameter, g->slots, g->range and g->fault. Stands in its entry block then. */
-void qn__nvptx_open(lower *g, const char *symbol);
+/** Opens the kernel of a step (0, 1): its parameter, g->slots, g->range and g->fault. Stands in its entry block then. */
+void qn__nvptx_open(lower *g, const char *symbol, int step);
+/** Address of the scratch memory. */
+LLVMValueRef qn__nvptx_scratch(lower *g);
+/** A special register, "tid.x", as i32 or i64. */
+LLVMValueRef qn__nvptx_register(lower *g, const char *name, LLVMTypeRef t);
+/** The body for first, first + step, ... below end, unsigned; i32 or i64. */
+void qn__nvptx_stride(lower *g, LLVMValueRef first, LLVMValueRef end, LLVMValueRef step,
+                      void (*body)(lower *g, LLVMValueRef index, void *arg), void *arg);
 /** What a launch must know. */
 void qn__nvptx_info(const qn_kernel *k, const qn_facts *f, const qn_plan *p, qn_gpu_info *info);
 /** Whether a dimension is divided between blocks and threads, so that no loop runs over it. */

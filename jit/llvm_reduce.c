@@ -9,7 +9,7 @@
  *   lanes    the lanes run over the last reduction dimension: 64 partials are the lanes of the vectors of one step
  * All start from the identity, so that combining with an unused partial changes no bit.
  */
-#include "jit/llvm_lower.h"
+#include "jit/llvm_team.h"
 
 #include <string.h>
 
@@ -85,7 +85,7 @@ static void emit_point(lower *g, const reduction *r, addend *a, LLVMValueRef *ac
     g->loads_on_demand = false;
 }
 
-static void fold_point(lower *g, const reduction *r, LLVMValueRef *acc)
+void qn__fold_point(lower *g, const reduction *r, LLVMValueRef *acc)
 {
     addend a;
     emit_point(g, r, &a, acc);
@@ -110,7 +110,7 @@ static bool may_be_empty(const lower *g, int d)
 static void fold(lower *g, const reduction *r, int at, LLVMValueRef *acc)
 {
     if (at == r->n_dims) {
-        fold_point(g, r, acc);
+        qn__fold_point(g, r, acc);
         return;
     }
     int d = r->dim[at];
@@ -140,7 +140,7 @@ static void fold_blocks(lower *g, const reduction *r, int depth, LLVMValueRef lo
         qn__loop_open(g, &l, low, high, 1, true, false, r->n, init, phi);
         set_index(g, r->dim[0], l.index);
         memcpy(inner, phi, sizeof inner);
-        fold_point(g, r, inner);
+        qn__fold_point(g, r, inner);
     } else {
         int64_t size = 1;
         for (int n = 0; n < depth; n++)
@@ -175,7 +175,7 @@ static void fold_counted(lower *g, const reduction *r, int at, LLVMValueRef *sta
         qn__loop_close(g, &l, inner, state);
         return;
     }
-    fold_point(g, r, state);
+    qn__fold_point(g, r, state);
     *count = LLVMBuildAdd(g->b, *count, qn__const_i64(g, 1), "");
     int64_t size = 1;
     for (int v = 1; v <= r->n_levels; v++) {
@@ -448,7 +448,7 @@ static int64_t count_points(const lower *g, const reduction *r)
     return n;
 }
 
-static reduction describe(const lower *g, uint32_t i)
+reduction qn__describe_reduction(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
     reduction r = {.inst = i, .type = x->type, .combine = x->sub, .n_dims = x->n_args};
@@ -468,8 +468,7 @@ static reduction describe(const lower *g, uint32_t i)
     return r;
 }
 
-/** The fold of an empty range is the identity; the specified result is another for some. */
-static LLVMValueRef or_empty(lower *g, const reduction *r, LLVMValueRef v)
+LLVMValueRef qn__or_empty(lower *g, const reduction *r, LLVMValueRef v)
 {
     LLVMValueRef empty = qn__const_bits(g, r->type, qn__reduce_empty(r->combine, r->type)), is_empty = NULL;
     if (r->points > 0 || empty == r->identity)
@@ -483,15 +482,19 @@ static LLVMValueRef or_empty(lower *g, const reduction *r, LLVMValueRef v)
 
 void qn__lower_reduce(lower *g, uint32_t i)
 {
-    reduction r = describe(g, i);
+    reduction r = qn__describe_reduction(g, i);
     bool is_float = qn__dtype_class(r.type) == QN_CLASS_F;
     uint64_t order = g->k->inst[i].imm;
     LLVMValueRef acc[MOST_PARTS];
     int scratch_used = g->scratch_used;
     set_identity(g, &r, acc);
     bool over_lanes = g->p->lane_dim >= 0 && r.dim[r.n_dims - 1] == g->p->lane_dim;
+    if (g->p->is_gpu && g->value[i].is_set) /* by a team, ahead of time */
+        return;
     if (r.points == 0)
         ;
+    else if (qn__team_takes(g, i))
+        acc[0] = qn__team_reduce(g, &r);
     else if (over_lanes && is_float)
         lanes_striped(g, &r, acc);
     else if (over_lanes)
@@ -504,5 +507,5 @@ void qn__lower_reduce(lower *g, uint32_t i)
         fold(g, &r, 0, acc);
     g->scratch_used = scratch_used;
     for (int n = 0; n < r.n; n++)
-        qn__set(g, i, r.part[n], or_empty(g, &r, acc[n]), g->depth);
+        qn__set(g, i, r.part[n], qn__or_empty(g, &r, acc[n]), g->depth);
 }

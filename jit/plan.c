@@ -470,10 +470,12 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
 
 static void print_threads(const qn_plan *p, qn_text *out)
 {
-    qn__text_add(out, "\nthreads");
-    for (int a = 0; a < 3 && p->axis[a] >= 0; a++)
-        qn__text_add(out, "%s %d of dimension %d", a ? " x" : "", p->threads[p->axis[a]], p->axis[a]);
-    qn__text_add(out, "%s\ntile", p->axis[0] < 0 ? " 1" : "");
+    static const char *const teams[] = {"threads", "warps", "all blocks"};
+    qn__text_add(out, "\nteam %s\nthreads%s", teams[p->team], p->team == QN_TEAM_THREAD ? "" : " 32 of a team");
+    for (int a = 0; a < 3; a++)
+        if (p->axis[a] >= 0)
+            qn__text_add(out, " %d of dimension %d", p->threads[p->axis[a]], p->axis[a]);
+    qn__text_add(out, "\ntile");
     for (int n = 0; n < p->n_loops; n++)
         qn__text_add(out, " %lld", (long long)p->tile[p->order[n]]);
     qn__text_add(out, "\n");

@@ -26,4 +26,8 @@ void qn__plan_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *
 /** Whether access `site` is a store that may be non-temporal under the plan: whole vectors to consecutive elements. */
 bool qn__is_stream(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t site);
 
+enum { MOST_SHARED_REDUCES = 16 }; /* of a kernel run by all blocks */
+/** Whether the lanes of a warp may share the points of a reduce: its order is the striped one, or any does. */
+bool qn__may_share_points(const qn_kernel *k, uint32_t i);
+
 #endif

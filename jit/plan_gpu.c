@@ -118,6 +118,122 @@ static void choose_order(const planner *s, int lanes)
         p->order[p->n_loops++] = lanes;
 }
 
+/* ---------------------------------------------------------------- teams */
+
+bool qn__may_share_points(const qn_kernel *k, uint32_t i)
+{
+    const qn_inst *x = &k->inst[i];
+    bool is_float = qn__dtype_class(x->type) == QN_CLASS_F;
+    return x->op == QN_I_REDUCE && (!is_float || x->imm == QN_STRIPED);
+}
+
+/** Points of a reduce, -1 if not known. */
+static int64_t points_of(const planner *s, uint32_t i)
+{
+    int64_t n = 1;
+    for (int m = 0; m < s->k->inst[i].n_args; m++) {
+        int64_t t = trips(s->f, (int)s->k->inst[qn__args(s->k, i)[m]].imm);
+        if (t < 0 || __builtin_mul_overflow(n, t, &n))
+            return -1;
+    }
+    return n;
+}
+
+/** Whether all reduces that stand in no other may be shared; n of them, `points` those of the longest. */
+static bool are_shared(const planner *s, int *n, int64_t *points)
+{
+    *n = 0;
+    *points = 0;
+    for (uint32_t i = s->k->body; i < s->k->n_insts; i++) {
+        if (s->k->inst[i].op != QN_I_REDUCE || qn__enclosing_reduce(s->k, i))
+            continue;
+        if (!qn__may_share_points(s->k, i))
+            return false;
+        int64_t here = points_of(s, i);
+        *points = here < 0 ? INT64_MAX : here > *points ? here : *points;
+        ++*n;
+    }
+    return *n > 0;
+}
+
+/** The reduce at the top in which an instruction stands, 0 if none. */
+static uint32_t outermost_reduce(const qn_kernel *k, uint32_t i)
+{
+    uint32_t found = 0;
+    for (; i; i = k->inst[i].parent)
+        if (k->inst[i].op == QN_I_REDUCE)
+            found = i;
+    return found;
+}
+
+/** Cost of what is read in reduces if neighbouring threads take neighbouring points, or neighbouring iterations. */
+static void compare_costs(const planner *s, int lanes, double *points, double *iterations)
+{
+    *points = *iterations = 0;
+    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
+        uint32_t i = s->k->access[n].inst, r = outermost_reduce(s->k, i);
+        if (!r)
+            continue;
+        uint32_t last = qn__args(s->k, r)[s->k->inst[r].n_args - 1];
+        *points += access_cost(s, i, (int)s->k->inst[last].imm);
+        *iterations += lanes < 0 ? COST_APART : access_cost(s, i, lanes);
+    }
+}
+
+/** Whether the points of all reduces can be shared by all blocks: the reduces stand at the top, over the same dimensions,
+ *  need nothing of one another, and nothing is written before the last of them. */
+static bool is_for_grid(const planner *s, int n_reduces)
+{
+    const qn_kernel *k = s->k;
+    uint32_t first = 0;
+    int seen = 0;
+    uint8_t *tainted = qn__zalloc(k->n_insts, 1); /* by the value of a reduce */
+    bool ok = tainted && n_reduces <= MOST_SHARED_REDUCES;
+    for (uint32_t i = k->body; i < k->n_insts && ok && seen < n_reduces; i++) {
+        const qn_inst *x = &k->inst[i];
+        bool at_top = x->parent == 0;
+        for (int n = 0; n < x->n_args; n++)
+            tainted[i] |= tainted[qn__args(k, i)[n]];
+        if (x->op == QN_I_REDUCE && at_top) {
+            first = first ? first : i;
+            ok = x->n_args == k->inst[first].n_args &&
+                 memcmp(qn__args(k, i), qn__args(k, first), x->n_args * sizeof(uint32_t)) == 0;
+        } else if (at_top) {
+            ok = qn__is_pure(x) || (x->op == QN_I_LOAD && !k->param[x->imm].is_written && !tainted[i]);
+        } else {
+            ok = !tainted[i];
+        }
+        if (x->op == QN_I_REDUCE && at_top) { /* after its region */
+            for (uint32_t j = i + 1; j < x->region[2] && ok; j++)
+                for (int n = 0; n < k->inst[j].n_args && ok; n++)
+                    ok = !tainted[qn__args(k, j)[n]];
+            tainted[i] = 1;
+            seen++;
+            i = x->region[2] - 1;
+        }
+    }
+    qn__free(tainted);
+    return ok && seen == n_reduces;
+}
+
+enum { FEW_ITERATIONS = 1 << 14, FEW_POINTS = 64 };
+
+static int choose_team(const planner *s, int lanes)
+{
+    int n_reduces;
+    int64_t points, iterations = 1;
+    double by_points, by_iterations;
+    if (!are_shared(s, &n_reduces, &points) || points < FEW_POINTS)
+        return QN_TEAM_THREAD;
+    for (int d = 0; d < s->k->n_dims; d++)
+        if (is_parallel(s, d) && iterations < FEW_ITERATIONS)
+            iterations = trips(s->f, d) < 0 ? FEW_ITERATIONS : iterations * trips(s->f, d);
+    if (lanes < 0)
+        return is_for_grid(s, n_reduces) ? QN_TEAM_GRID : QN_TEAM_WARP;
+    compare_costs(s, lanes, &by_points, &by_iterations);
+    return by_points < by_iterations * (iterations < FEW_ITERATIONS ? 4 : 1) ? QN_TEAM_WARP : QN_TEAM_THREAD;
+}
+
 /* ---------------------------------------------------------------- blocks of threads */
 
 static int32_t power_above(int64_t n, int32_t most)
@@ -145,8 +261,9 @@ static int32_t threads_across(int64_t n, bool has_more)
 static void choose_threads(const planner *s)
 {
     qn_plan *p = s->p;
-    int32_t left = BLOCK_THREADS;
-    int n_axes = 0;
+    bool is_warp = p->team == QN_TEAM_WARP; /* which is the threads along x */
+    int32_t left = is_warp ? BLOCK_THREADS / WARP : BLOCK_THREADS;
+    int n_axes = is_warp ? 1 : 0;
     for (int n = p->n_loops - 1; n >= 0; n--) {
         int d = p->order[n];
         if (!is_parallel(s, d))
@@ -170,8 +287,11 @@ void qn__plan_gpu(const qn_kernel *k, const qn_facts *f, qn_plan *out)
     out->axis[0] = out->axis[1] = out->axis[2] = -1;
     bool has_analysis = qn__analyse(k, f, -1, -1, &s.a);
     bool is_threaded = has_analysis && !f->is_ordered;
-    choose_order(&s, is_threaded ? best_lanes(&s) : -1);
-    if (is_threaded)
+    int lanes = is_threaded ? best_lanes(&s) : -1;
+    choose_order(&s, lanes);
+    if (is_threaded) {
+        out->team = choose_team(&s, lanes);
         choose_threads(&s);
+    }
     qn__analysis_release(&s.a);
 }

@@ -100,6 +100,14 @@ static int register_number(reader *r, const char *name)
     return r->n_registers++;
 }
 
+static bool is_declared(const reader *r, const char *name)
+{
+    for (int i = 0; i < r->n_registers; i++)
+        if (strcmp(r->registers[i], name) == 0)
+            return true;
+    return false;
+}
+
 static const char *const special[] = {"%tid.x",   "%tid.y",   "%tid.z",    "%ntid.x",   "%ntid.y",
                                       "%ntid.z",  "%ctaid.x", "%nctaid.x", "%laneid"};
 
@@ -143,6 +151,8 @@ static void named_operand(reader *r, const char *name, ptx_operand *o)
         *o = (ptx_operand){.kind = OPERAND_NUMBER, .value = value};
     } else if (name[0] == '$') {
         *o = (ptx_operand){.kind = OPERAND_LABEL, .number = label_number(r, name)};
+    } else if (is_declared(r, name)) {
+        *o = (ptx_operand){.kind = OPERAND_REGISTER, .number = register_number(r, name)};
     } else if (!find_symbol(r, name, o)) {
         fail(r, "unknown name", name);
     }
@@ -295,17 +305,33 @@ static void symbol(reader *r, int space)
     *total += bytes;
 }
 
+/** ".reg .b32 %r<7>;", or ".reg .b32 tmp;" in a block, whose registers may share a name with those of others. */
+static void declaration(reader *r)
+{
+    char text[64];
+    word(r, text, sizeof text);
+    word(r, text, sizeof text);
+    if (text[0] != '%')
+        register_number(r, text);
+    while (*r->at && *r->at != ';')
+        r->at++;
+    expect(r, ';');
+}
+
 static void body(reader *r)
 {
     char text[64];
+    int depth = 1;
     expect(r, '{');
-    while (!r->failed && !accept(r, '}')) {
+    while (!r->failed && depth > 0) {
+        if (accept(r, '{') || accept(r, '}')) {
+            depth += r->at[-1] == '{' ? 1 : -1;
+            continue;
+        }
         word(r, text, sizeof text);
         size_t n = strlen(text);
         if (strcmp(text, ".reg") == 0) {
-            while (*r->at && *r->at != ';')
-                r->at++;
-            expect(r, ';');
+            declaration(r);
         } else if (strcmp(text, ".local") == 0) {
             symbol(r, SPACE_LOCAL);
         } else if (strcmp(text, ".shared") == 0) {

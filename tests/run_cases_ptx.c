@@ -258,13 +258,14 @@ void ptx_cases_end(ptx_cases *p, void (*point)(int outcome, const char *what))
         point(-1, "ptxas is not in PATH: the PTX is not assembled");
     for (int w = 0; w < N_WAYS; w++) {
         char command[256];
+        bool is_empty = p->file[w] && ftell(p->file[w]) == 0;
         if (!p->file[w] || fclose(p->file[w]) != 0) {
             point(0, "a file for PTX");
             continue;
         }
         snprintf(command, sizeof command, "ptxas -arch=%s -O1 -o /dev/null %s 1>&2", ways[w].arch, p->path[w]);
         snprintf(what, sizeof what, "%s: ptxas assembles it", ways[w].name);
-        if (has_ptxas)
+        if (has_ptxas && !is_empty)
             point(system(command) == 0, what);
         unlink(p->path[w]);
     }
