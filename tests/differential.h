@@ -71,6 +71,7 @@ typedef struct test_view {
     int shares;   /* the view whose memory this one uses, or its own number */
     size_t bytes; /* of the memory, guards on both ends included; 0 if shared */
     unsigned char *memory, *initial, *expected;
+    int64_t *list; /* of the layout, or NULL */
     randoms layout_choices;
     qn_layout layout;
     qn_view view;
@@ -102,6 +103,10 @@ bool vary_arguments(test_case *t, qn_error *err);
 /** A layout of the given extents, with random lower bounds in `lower`; `is_unique`: for stores. */
 qn_status random_layout(randoms *r, int rank, const int64_t *extents, bool is_unique,
                         int64_t *lower, qn_layout *out, qn_error *err);
+
+/** A layout with an index list for one dimension of a view of rank > 0, whose memory is the view's; `escapes`: some
+ * indices are out of bounds. */
+qn_status random_list(randoms *r, test_view *v, bool is_unique, bool escapes, qn_error *err);
 
 /** Makes case `number` of a seed. False with *err where the library refuses what it should take. */
 bool make_case(test_case *t, uint64_t seed, uint64_t number, qn_error *err);
@@ -211,7 +216,7 @@ typedef struct runner {
     const char *no_x86; /* the reason why only the interpreter is tested, or NULL */
     char reason[QN_MESSAGE_BYTES];
     int64_t n_runs[N_WAYS], n_differences[N_WAYS], n_with[N_FEATURES];
-    int64_t n_kernels, n_references, n_text_errors, n_escapes, n_points, n_by_status[64];
+    int64_t n_kernels, n_references, n_text_errors, n_escapes, n_lists, n_points, n_by_status[64];
 } runner;
 
 const char *way_name(int id);
@@ -220,6 +225,12 @@ void close_runner(runner *r);
 /** Runs a case in all ways and notes what differs: *first is the first way that does. False if any
  * does. */
 bool run_case(runner *r, test_case *t, way *first);
+/** Whether a case has lists and no views that share memory, so that is_meant can be asked. */
+bool has_lists(const test_case *t);
+/** Whether the kernel on dense copies of the restored views' elements gives what is expected. */
+bool is_meant(runner *r, const test_case *t);
+/** Whether two elements are the same bits, or two NaN. */
+bool is_same_element(int dtype, const unsigned char *a, const unsigned char *b);
 /** Runs the interpreter and one way for a kernel with the arguments of a case; true, and one line,
  * if they differ. */
 bool is_different(runner *r, test_case *t, const qn_kernel *k, const way *w, char *what,

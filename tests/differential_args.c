@@ -307,7 +307,11 @@ static bool make_view(test_case *t, int i, qn_error *err)
     bool is_written = v->role != ROLE_INPUT;
     int64_t low, high;
     randoms choices = v->layout_choices;
-    if (random_layout(&choices, v->rank, v->extent, is_written, v->lower, &v->layout, err) ||
+    bool has_list = v->rank > 0 && random_percent(&choices, 15);
+    bool escapes = (is_written ? t->stores_escape : t->loads_escape) && random_percent(&choices, 50);
+    if ((has_list ? random_list(&choices, v, is_written, escapes, err)
+                  : random_layout(&choices, v->rank, v->extent, is_written, v->lower, &v->layout,
+                                  err)) ||
         qn_layout_range(&v->layout, &low, &high, err))
         return false;
     unsigned char *memory;
@@ -366,6 +370,8 @@ void release_views(test_case *t)
         free(v->memory);
         free(v->initial);
         free(v->expected);
+        free(v->list);
         v->memory = v->initial = v->expected = NULL;
+        v->list = NULL;
     }
 }

@@ -157,7 +157,7 @@ static bool is_nan(int dtype, const void *p)
     return (bits & UINT64_MAX >> (65 - 8 * size)) > inf;
 }
 
-static bool is_same_element(int dtype, const unsigned char *a, const unsigned char *b)
+bool is_same_element(int dtype, const unsigned char *a, const unsigned char *b)
 {
     size_t size = (size_t)qn_dtype_bytes(dtype);
     return memcmp(a, b, size) == 0 || (is_float(dtype) && is_nan(dtype, a) && is_nan(dtype, b));
@@ -339,6 +339,11 @@ static bool run_arguments(runner *r, test_case *t, const qn_kernel *parsed, way 
     if (!is_good) {
         tap_note("case %" PRIu64 ", interpreter writes outside: %s", t->number, what);
         r->n_escapes++;
+    }
+    restore(t);
+    if (reference.status == QN_OK && has_lists(t) && ++r->n_lists && !is_meant(r, t)) {
+        tap_note("case %" PRIu64 ", interpreter: not what dense copies give", t->number);
+        is_good = false;
     }
     is_good = run_ways(r, t, parsed, QN_CHECKS_REPORT, &reference, first) && is_good;
     if (reference.status == QN_ERR_BOUNDS && !t->stores_escape && !t->has_varied) {
