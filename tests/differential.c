@@ -174,9 +174,10 @@ static void summarise(const runner *r, int64_t n_refused)
                  r->n_by_status[QN_ERR_LIMIT]);
     const int64_t *n = r->n_with;
     tap_note("kernels with if %" PRId64 ", for %" PRId64 ", while %" PRId64 ", reduce %" PRId64
-             ", atomic %" PRId64 ", sequential %" PRId64 ", load %" PRId64,
+             ", atomic %" PRId64 ", sequential %" PRId64 ", load %" PRId64
+             "; launches with lists compared with dense copies %" PRId64,
              n[FEATURE_IF], n[FEATURE_FOR], n[FEATURE_WHILE], n[FEATURE_REDUCE], n[FEATURE_ATOMIC],
-             n[FEATURE_SEQUENTIAL], n[FEATURE_LOAD]);
+             n[FEATURE_SEQUENTIAL], n[FEATURE_LOAD], r->n_lists);
     tap_is_int(n_refused, 0, "every random kernel can be built");
     tap_is_int(r->n_text_errors, 0, "kernel text survives print, parse, print");
     tap_is_int(r->n_escapes, 0, "the interpreter writes nothing outside the views");

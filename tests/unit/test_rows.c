@@ -145,10 +145,7 @@ static void test_refused(qn_context *c)
 
 int main(void)
 {
-    qn_error err = {0};
-    qn_context *c = NULL;
-    if (qn_context_new(NULL, &c, &err))
-        tap_ok(false, "context: %s", err.message);
+    qn_context *c = context_with(NULL);
     test_sums(c, QN_I64);
     test_sums(c, QN_I32);
     test_sums(c, QN_U64);
