@@ -230,9 +230,6 @@ qn_dtype qn_type_of(const qn_builder *b, qn_val v)
 
 /* ---------------------------------------------------------------- parameters */
 
-static const uint32_t known_traits =
-    QN_READ_ONLY | QN_ATOMIC | QN_RESTRICT | QN_RANDOM_ACCESS | QN_ALIGNED | QN_STREAMING;
-
 /** Adds a parameter; its handle, or 0. */
 static uint32_t add_param(qn_builder *b, const char *who, const char *name, int dtype, int rank,
                           uint32_t traits)
@@ -276,7 +273,7 @@ qn_param qn_view_param(qn_builder *b, const char *name, int dtype, int rank, uin
         return (qn_param){0};
     if (rank < 0 || rank > QN_MAX_RANK)
         qn__builder_fail(b, QN_ERR_RANK, "%s: rank %d is not in 0 to %d", who, rank, QN_MAX_RANK);
-    else if (traits & ~known_traits)
+    else if (traits & ~QN_PARAM_TRAITS)
         qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: traits 0x%x: unknown bits", who,
                          (unsigned)traits);
     else

@@ -14,6 +14,7 @@ typedef struct place {
     const qn_layout *layout;
     int64_t bytes; /* of an element */
     int32_t dtype, rank;
+    int checks; /* QN_CHECKS_... */
     bool is_atomic;
 } place;
 
@@ -25,7 +26,6 @@ typedef struct interp {
     place *place;
     uint64_t *value; /* [n_insts], canonical */
     uint64_t iteration, point;
-    int checks;
 } interp;
 
 static void run_region(interp *s, uint32_t begin, uint32_t end);
@@ -76,9 +76,9 @@ static bool check_indices(interp *s, uint32_t inst, const place *p, int64_t *ind
         uint64_t extent = (uint64_t)l->dim[d].extent;
         if (from_lower(l, d, index[d]) < extent || (l->projected >> d & 1) != 0)
             continue;
-        if (s->checks == QN_CHECKS_REPORT)
+        if (p->checks == QN_CHECKS_REPORT)
             record(s, QN_ERR_BOUNDS, site_of(s->k, inst), p->rank, index);
-        if (s->checks == QN_CHECKS_REPORT || extent == 0)
+        if (p->checks == QN_CHECKS_REPORT || extent == 0)
             return false;
         index[d] = (int64_t)((uint64_t)l->dim[d].lower + extent - 1);
     }
@@ -93,7 +93,7 @@ static void *locate(interp *s, uint32_t i, const place *p)
     int64_t index[QN_MAX_RANK];
     for (int d = 0; d < p->rank; d++)
         index[d] = (int64_t)s->value[args[d]];
-    if (s->checks != QN_CHECKS_NONE && !check_indices(s, i, p, index))
+    if (p->checks != QN_CHECKS_NONE && !check_indices(s, i, p, index))
         return NULL;
     uint64_t offset = 0;
     if (l->digits) {
@@ -497,7 +497,7 @@ qn_status qn__interpret(const qn_kernel *k, int n, const qn_arg *args, const qn_
 {
     if (domain->is_empty)
         return QN_OK;
-    interp s = {.k = k, .args = args, .domain = domain, .fault = fault, .checks = checks};
+    interp s = {.k = k, .args = args, .domain = domain, .fault = fault};
     s.value = qn__zalloc(k->n_insts, sizeof *s.value);
     s.place = qn__zalloc((size_t)n + 1, sizeof *s.place);
     qn_status status = QN_OK;
@@ -514,6 +514,7 @@ qn_status qn__interpret(const qn_kernel *k, int n, const qn_arg *args, const qn_
                                  .bytes = qn_dtype_bytes(v->dtype),
                                  .dtype = v->dtype,
                                  .rank = v->layout.rank,
+                                 .checks = qn__checks_of(v, checks),
                                  .is_atomic = ((k->param[p].traits | v->traits) & QN_ATOMIC) != 0};
     }
     run_region(&s, 1, k->body);

@@ -169,6 +169,19 @@ bool qn__layout_equal(const qn_layout *a, const qn_layout *b);
 
 /* ---------------------------------------------------------------- views (ir/view.c, storage in runtime/) */
 
+/** Traits that parameters may have, and all. Bounds policies are the caller's, never the kernel's. */
+#define QN_PARAM_TRAITS                                                                            \
+    ((uint32_t)(QN_READ_ONLY | QN_ATOMIC | QN_RESTRICT | QN_RANDOM_ACCESS | QN_ALIGNED |           \
+                QN_STREAMING))
+#define QN_ALL_TRAITS (QN_PARAM_TRAITS | (uint32_t)(QN_UNCHECKED | QN_CLAMPED))
+/** The bounds policy of accesses to an argument in a launch with policy `checks`. */
+static inline int qn__checks_of(const qn_view *v, int checks)
+{
+    return v->traits & QN_UNCHECKED ? QN_CHECKS_NONE
+           : v->traits & QN_CLAMPED ? QN_CHECKS_CLAMP
+                                    : checks;
+}
+
 /** Checks the struct of a view: dtype, space, layout, data, alignment. `who` starts the message. */
 qn_status qn__view_check(const qn_view *v, const char *who, qn_error *err);
 /** Relation of two views' elements. Decided on elements where strides allow, else on byte ranges. */

@@ -7,13 +7,11 @@
 
 static qn_status check_params(const qn_kernel *k, qn_error *err)
 {
-    const uint32_t traits =
-        QN_READ_ONLY | QN_ATOMIC | QN_RESTRICT | QN_RANDOM_ACCESS | QN_ALIGNED | QN_STREAMING;
     for (int i = 0; i < k->n_params; i++) {
         const qn_kernel_parameter *p = &k->param[i];
         bool is_view = p->rank >= 0;
         if (!p->name || !qn__dtype_class(p->dtype) || p->rank < -1 || p->rank > QN_MAX_RANK ||
-            (p->traits & ~traits) || (!is_view && (p->traits || p->is_read || p->is_written)))
+            (p->traits & ~QN_PARAM_TRAITS) || (!is_view && (p->traits || p->is_read || p->is_written)))
             return qn__fail(err, QN_ERR_VERIFY,
                             "qn_finish: parameter %d: wrong name, dtype, rank or traits", i);
     }

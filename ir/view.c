@@ -7,11 +7,6 @@
 
 #include <stdio.h>
 
-enum {
-    ALL_TRAITS =
-        QN_READ_ONLY | QN_ATOMIC | QN_RESTRICT | QN_RANDOM_ACCESS | QN_ALIGNED | QN_STREAMING
-};
-
 static const char *label_of(const qn_view *v)
 {
     return v->label ? v->label : "(no label)";
@@ -75,7 +70,7 @@ qn_status qn__view_check(const qn_view *v, const char *who, qn_error *err)
     if (v->reserved != 0)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": reserved is %u, not 0", who, label_of(v),
                         (unsigned)v->reserved);
-    if (v->traits & ~(uint32_t)ALL_TRAITS)
+    if (v->traits & ~QN_ALL_TRAITS)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": unknown traits 0x%x", who,
                         label_of(v), (unsigned)v->traits);
     int64_t low, high;

@@ -6,11 +6,6 @@
  */
 #include "ir/layout.h"
 
-enum {
-    ALL_TRAITS =
-        QN_READ_ONLY | QN_ATOMIC | QN_RESTRICT | QN_RANDOM_ACCESS | QN_ALIGNED | QN_STREAMING
-};
-
 static const char *label_of(const qn_view *v)
 {
     return v->label ? v->label : "(no label)";
@@ -29,7 +24,7 @@ static qn_status check_fields(const char *who, const qn_view_type *type, qn_erro
     if (type->family < QN_FAMILY_ANY || type->family > QN_FAMILY_STRIDED)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: type: there is no layout family %d", who,
                         type->family);
-    if (type->traits & ~(uint32_t)ALL_TRAITS)
+    if (type->traits & ~QN_ALL_TRAITS)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: type: unknown traits 0x%x", who,
                         (unsigned)type->traits);
     if (type->space < 0 || type->space >= QN_N_SPACES)

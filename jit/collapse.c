@@ -43,7 +43,7 @@ static uint32_t used_as_values(const qn_kernel *k, const uint32_t *mask)
 static bool may_fail(const qn_kernel *k, const qn_facts *f)
 {
     for (uint32_t n = 0; n < k->n_accesses; n++)
-        if (!f->proved[n] && f->checks != QN_CHECKS_NONE)
+        if (qn__is_checked(f, k, n))
             return true;
     for (uint32_t i = k->body; i < k->n_insts; i++)
         if (k->inst[i].op == QN_I_WHILE)

@@ -106,6 +106,7 @@ static void collect_reach(const qn_facts *f, qn_param_fact *out, const qn_layout
 static void collect_view(qn_facts *f, qn_param_fact *out, const qn_view *v, choice c)
 {
     out->is_view = 1;
+    out->checks = qn__checks_of(v, f->checks);
     out->slot = f->n_slots++;
     for (int d = 0; d < v->layout.rank; d++)
         collect_dim(f, &out->dim[d], v, d, c);

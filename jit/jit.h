@@ -53,6 +53,7 @@ typedef struct qn_param_fact {
     int32_t slot;      /* of the data pointer, or of the scalar's bits if it is not constant */
     int32_t is_view;
     int32_t is_constant; /* scalar: `bits` is exact */
+    int32_t checks;    /* view: QN_CHECKS_..., that of the launch or its own */
     uint64_t bits;
     /* Collected for NVPTX only, else 0. Whatever remembers code by a description of its arguments must hold them too. */
     int32_t is_constant_memory; /* view: no element of it is written by the launch */
@@ -77,6 +78,13 @@ typedef struct qn_facts {
     uint8_t *proved; /* per access site: in range for the whole domain */
     uint32_t merged[QN_MAX_RANK]; /* of a dimension: bit d, dimension d runs within it (qn__collapse); not in the key */
 } qn_facts;
+
+/** Whether an access may be out of range and is then reported or clamped. */
+static inline bool qn__is_checked(const qn_facts *f, const qn_kernel *k, uint32_t site)
+{
+    uint64_t p = k->inst[k->access[site].inst].imm;
+    return !f->proved[site] && f->param[p].checks != QN_CHECKS_NONE;
+}
 
 /** How much of the arguments becomes constant. Bit d of a mask: dimension d of that parameter is dynamic. */
 typedef struct qn_policy {

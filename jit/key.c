@@ -171,6 +171,7 @@ static void code_view(codec *c, qn_facts *f, qn_param_fact *param)
 {
     int32_t n_dims = c->out ? count_dims(param) : 0;
     code_i32(c, &n_dims, 0, QN_MAX_RANK, "number of dimensions");
+    code_i32(c, &param->checks, QN_CHECKS_REPORT, QN_CHECKS_NONE, "checks of a view");
     if (!c->out)
         param->slot = c->next_slot++;
     if (f->ptx) {
@@ -314,6 +315,8 @@ static void print_dim(qn_text *out, const qn_facts *f, const qn_dim_fact *dim, i
     qn__text_add(out, "\n");
 }
 
+static const char *const check_names[] = {"report", "clamp", "none"};
+
 static void print_param(qn_text *out, const qn_facts *f, int p, const char *name, int rank)
 {
     const qn_param_fact *param = &f->param[p];
@@ -326,6 +329,8 @@ static void print_param(qn_text *out, const qn_facts *f, int p, const char *name
         return;
     }
     qn__text_add(out, "view %s: data slot %" PRId32, name, param->slot);
+    if (param->checks != f->checks)
+        qn__text_add(out, ", checks %s", check_names[param->checks]);
     if (f->ptx)
         qn__text_add(out, ", multiple of %d bytes%s%s", 1 << param->align,
                      param->is_constant_memory ? ", nothing in it is written" : "",
@@ -356,7 +361,6 @@ static void print_plan(qn_text *out, const qn_plan_options *plan)
 
 void qn__key_print(const qn_facts *f, const qn_kernel *k, qn_text *out)
 {
-    static const char *const checks[] = {"report", "clamp", "none"};
     if (f->ptx)
         qn__text_add(out, "target: sm_%" PRId32 ", PTX %" PRId32 ".%" PRId32 "\n", f->isa, f->ptx / 10, f->ptx % 10);
     else
@@ -364,7 +368,7 @@ void qn__key_print(const qn_facts *f, const qn_kernel *k, qn_text *out)
     qn__text_add(out,
                  "checks: %s\nordered: %s\ncache: 2^%" PRId32
                  " bytes\nslots: %" PRId32 "\n",
-                 checks[f->checks], f->is_ordered ? "yes" : "no", f->cache_class,
+                 check_names[f->checks], f->is_ordered ? "yes" : "no", f->cache_class,
                  f->n_slots);
     print_plan(out, &f->plan);
     for (int d = 0; d < f->n_dims; d++) {

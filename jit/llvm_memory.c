@@ -62,10 +62,10 @@ check qn__make_check(lower *g, uint32_t i, int p)
     check c = {0};
     const qn_param_fact *param = &g->f->param[g->k->inst[i].imm];
     const uint32_t *arg = qn__args(g->k, i);
-    if (g->f->proved[g->site[i]] || g->f->checks == QN_CHECKS_NONE)
+    if (!qn__is_checked(g->f, g->k, g->site[i]))
         return c;
     c.is_vector = g->width > 1 && !indices_are_uniform(g, i);
-    c.is_clamped = g->f->checks == QN_CHECKS_CLAMP;
+    c.is_clamped = param->checks == QN_CHECKS_CLAMP;
     for (int r = 0; r < qn__n_indices(g->k, i); r++) {
         const qn_dim_fact *dim = &param->dim[r];
         if (dim->n_digits == 0)

@@ -57,7 +57,7 @@ bool qn__is_stream(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, 
     if (x->op != QN_I_STORE || x->parent || param->is_read || param->has_atomics || (param->traits & QN_ATOMIC) ||
         LINE_BYTES % bytes || p->lane_dim < 0 || !is_parallel(k, p->lane_dim) || p->width * bytes < LEAST_VECTOR_BYTES)
         return false;
-    if (!f->proved[site] && f->checks != QN_CHECKS_NONE)
+    if (qn__is_checked(f, k, site))
         return false;
     return has_early_address(k, f, i) && qn__access_stride(k, f, a, i, p->lane_dim, &stride) && stride == 1 &&
            rows_are_congruent(k, f, a, p, i, bytes);

@@ -8,11 +8,6 @@
 #include <stddef.h>
 #include <string.h>
 
-enum {
-    ALL_TRAITS =
-        QN_READ_ONLY | QN_ATOMIC | QN_RESTRICT | QN_RANDOM_ACCESS | QN_ALIGNED | QN_STREAMING
-};
-
 static const char *label_of(const qn_view *v)
 {
     return v->label ? v->label : "(no label)";
@@ -44,7 +39,7 @@ qn_status qn_view_with_traits(const qn_view *v, uint32_t traits, qn_view *out, q
     const char *who = "qn_view_with_traits";
     if (!v || !out)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: %s is NULL", who, v ? "out" : "view");
-    if (traits & ~(uint32_t)ALL_TRAITS)
+    if (traits & ~QN_ALL_TRAITS)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": unknown traits 0x%x", who,
                         label_of(v), (unsigned)traits);
     qn_status status = qn__view_check(v, who, err);

@@ -255,7 +255,7 @@ static qn_status measure(const char *who, int n, const qn_view *views, qn_table 
 /** Claims hold for all members, restrictions for any. */
 static uint32_t join_traits(int n, const qn_view *views)
 {
-    const uint32_t claims = QN_ALIGNED | QN_STREAMING;
+    const uint32_t claims = QN_ALIGNED | QN_STREAMING | QN_UNCHECKED;
     uint32_t any = 0, all = claims;
     for (int i = 0; i < n; i++) {
         any |= views[i].traits;

@@ -92,8 +92,9 @@ static bool take_layout(reader *r, int rank, const int64_t *extents, qn_layout *
 static bool take_trait(reader *r, uint32_t *traits)
 {
     static const char *const names[] = {"read_only",     "atomic",  "restrict",
-                                        "random_access", "aligned", "streaming"};
-    for (int i = 0; i < 6; i++)
+                                        "random_access", "aligned", "streaming",
+                                        "unchecked",     "clamped"};
+    for (int i = 0; i < 8; i++)
         if (reader_take(r, names[i])) {
             *traits |= 1u << i;
             return true;

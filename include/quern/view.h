@@ -40,7 +40,9 @@ enum {
     QN_RESTRICT = 1 << 2,      /**< overlaps no other argument; else QN_ERR_OVERLAP */
     QN_RANDOM_ACCESS = 1 << 3, /**< read-only data not written during the launch; else QN_ERR_OVERLAP */
     QN_ALIGNED = 1 << 4,       /**< data is aligned to 64 bytes; else QN_ERR_ALIGNMENT */
-    QN_STREAMING = 1 << 5      /**< hint: data is not used again soon */
+    QN_STREAMING = 1 << 5,     /**< hint: data is not used again soon */
+    QN_UNCHECKED = 1 << 6,     /**< of arguments: QN_CHECKS_NONE for this view, whatever the launch says */
+    QN_CLAMPED = 1 << 7        /**< of arguments: QN_CHECKS_CLAMP for this view; QN_UNCHECKED is stronger */
 };
 
 /** Counted storage behind views. Opaque. */

@@ -76,6 +76,8 @@ static void view_twice(fixture *f) { qn_view_param(f->b, "m", QN_F32, 1, 0); }
 static void view_rank(fixture *f) { qn_view_param(f->b, "v", QN_F32, 17, 0); }
 static void view_dtype(fixture *f) { qn_view_param(f->b, "v", 99, 1, 0); }
 static void view_traits(fixture *f) { qn_view_param(f->b, "v", QN_F32, 1, 1u << 20); }
+static void view_unchecked(fixture *f) { qn_view_param(f->b, "v", QN_F32, 1, QN_UNCHECKED); }
+static void view_clamped(fixture *f) { qn_view_param(f->b, "v", QN_F32, 1, QN_CLAMPED); }
 static void view_late(fixture *f) { qn_view_param(f->b, "v", QN_F32, 1, 0); }
 static void scalar_late(fixture *f) { qn_scalar_param(f->b, "v", QN_F32); }
 static void extent_rank(fixture *f) { qn_extent(f->b, f->m, 2); }
@@ -323,6 +325,8 @@ static const misuse misuses[] = {
     {view_rank, true, QN_ERR_RANK, "qn_view_param: ", "rank 17 is not in 0 to 16"},
     {view_dtype, true, QN_ERR_DTYPE, "qn_view_param: ", "99"},
     {view_traits, true, QN_ERR_ARGUMENT, "qn_view_param: ", "traits 0x100000"},
+    {view_unchecked, true, QN_ERR_ARGUMENT, "qn_view_param: ", "traits 0x40"},
+    {view_clamped, true, QN_ERR_ARGUMENT, "qn_view_param: ", "traits 0x80"},
     {view_late, false, QN_ERR_BUILD, "qn_view_param: ", "parameters come before dimensions"},
     {scalar_late, false, QN_ERR_BUILD, "qn_scalar_param: ", "parameters come before dimensions"},
     {extent_rank, true, QN_ERR_RANK, "qn_extent: ", "view \"m\" of rank 2 has no dimension 2"},
