@@ -134,6 +134,7 @@ typedef struct qn_plan {
     int32_t width;               /* lanes of one vector */
     int32_t unroll;              /* vectors of the lane dimension in one step */
     int32_t jam_dim, jam;        /* second jammed parallel dimension, -1 and 1 if none */
+    int32_t transpose;           /* 0, or: the jammed dimension is innermost and runs in blocks of so many iterations */
     int32_t remainder;           /* of the lane dimension: NONE, MASK, SCALAR or TILE */
     int32_t jam_rest;            /* of the jammed one: OVERLAP, or SCALAR: a smaller step where its size is known, else
                                     one by one */

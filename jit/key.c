@@ -125,6 +125,7 @@ static void code_plan(codec *c, qn_plan_options *plan)
     for (int d = 0; d < QN_MAX_RANK; d++)
         code_i32(c, &plan->order[d], 0, QN_MAX_RANK, "order");
     code_i32(c, &plan->streams, -1, 1, "streams");
+    code_i32(c, &plan->transpose, -1, 0, "transpose");
     if (plan->width & (plan->width - 1))
         refuse(c, "width");
 }
@@ -350,7 +351,8 @@ static void print_plan(qn_text *out, const qn_plan_options *plan)
                  {"unroll", plan->unroll},
                  {"jam_dim", plan->jam_dim},
                  {"jam", plan->jam},
-                 {"streams", plan->streams}};
+                 {"streams", plan->streams},
+                 {"transpose", plan->transpose}};
     for (size_t i = 0; i < sizeof field / sizeof field[0]; i++)
         if (field[i].value)
             qn__text_add(out, "plan %s: %" PRId32 "\n", field[i].name, field[i].value);

@@ -130,12 +130,32 @@ static int64_t known_rest_of(const lower *g, int d, int64_t step)
     return qn__is_const(g->begin[d], &b) && qn__is_const(g->end[d], &e) ? (e - b) % step : -1;
 }
 
+/** Whole blocks of staged loads (llvm_transpose.c). */
+static void blocks_staged(lower *g, const span *spans, int at, span s)
+{
+    int64_t block = g->p->transpose;
+    loop l;
+    if (is_known_empty(&s))
+        return;
+    qn__loop_open(g, &l, s.low, s.high, block, true, false, 0, NULL, NULL);
+    set_index(g, g->p->jam_dim, l.index);
+    qn__stage_fill(g, l.index);
+    loop_over(g, spans, at, (span){l.index, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, block), "")}, g->jam, false);
+    qn__stage_end(g);
+    qn__loop_close(g, &l, NULL, NULL);
+}
+
 static void loop_jammed(lower *g, const span *spans, int at)
 {
     span s = spans[at];
     int jam = g->p->jam;
     int64_t rest = known_rest_of(g, g->p->jam_dim, jam);
     g->jam = jam;
+    if (g->p->transpose > jam && g->width > 1) {
+        LLVMValueRef staged = whole_steps(g, s, g->p->transpose);
+        blocks_staged(g, spans, at, (span){s.low, staged});
+        s.low = staged;
+    }
     if (g->p->jam_rest == QN_REMAINDER_OVERLAP && rest != 0) {
         loop_overlapping(g, spans, at, s, jam);
     } else {
@@ -482,8 +502,10 @@ static bool reduce_plan(const qn_kernel *k, qn_plan *p)
         p->unroll = 1;
     else
         return false;
-    if (p->jam == 1)
+    if (p->jam == 1) {
         p->jam_dim = -1;
+        p->transpose = 0;
+    }
     return true;
 }
 

@@ -22,7 +22,7 @@
 
 #include <llvm-c/Core.h>
 
-enum { MOST_PARTS = 40, MOST_LEVELS = 200, MOST_SCRATCH = 160 };
+enum { MOST_PARTS = 40, MOST_LEVELS = 200, MOST_SCRATCH = 160, MOST_STAGES = 4 };
 
 /** An emitted value: one LLVM value per canonical part. */
 typedef struct emitted {
@@ -85,6 +85,8 @@ typedef struct lower {
     qn_error *err;
     LLVMValueRef scratch[MOST_SCRATCH]; /* arrays of partials on the stack, reused by reduces that are not nested */
     int n_scratch, scratch_used;
+    LLVMValueRef stage[MOST_STAGES]; /* buffers of staged loads (llvm_transpose.c), made when first needed */
+    LLVMValueRef stage_from;         /* the jammed index from which on they are filled; NULL: they are not */
     int streaming;     /* STREAM_...: which stores are non-temporal now */
     bool has_streamed; /* any was emitted */
     bool loads_on_demand; /* in a region without branches whose loads need no checks */
@@ -211,6 +213,18 @@ void qn__lower_store(lower *g, uint32_t i);
 LLVMValueRef qn__any(lower *g, LLVMValueRef mask);
 /** mask & more; either may be NULL. */
 LLVMValueRef qn__mask_and(lower *g, LLVMValueRef mask, LLVMValueRef more);
+
+/** Between registers and memory: bool is i1 in one and i8 in the other. */
+LLVMValueRef qn__to_register(lower *g, int dtype, LLVMValueRef v);
+LLVMValueRef qn__to_memory(lower *g, int dtype, LLVMValueRef v);
+
+/* ---- llvm_transpose.c */
+/** All parts of a load or store that runs along the jammed dimension; false if it is to be done as usual. */
+bool qn__lower_transposed_load(lower *g, uint32_t i);
+bool qn__lower_transposed_store(lower *g, uint32_t i, uint32_t value);
+/** Fills the buffers of staged loads for p->transpose jammed iterations; the jammed index is set to `from`, the first. */
+void qn__stage_fill(lower *g, LLVMValueRef from);
+void qn__stage_end(lower *g);
 
 /* ---- llvm_stream.c: with the index of the lanes set to where they begin */
 enum { STREAM_NONE, STREAM_ANCHOR, STREAM_ALL };

@@ -133,14 +133,14 @@ LLVMValueRef qn__access_mask(lower *g, uint32_t i, int p, const check *c)
 
 /* ---------------------------------------------------------------- loads */
 
-static LLVMValueRef to_register(lower *g, int dtype, LLVMValueRef v)
+LLVMValueRef qn__to_register(lower *g, int dtype, LLVMValueRef v)
 {
     if (dtype != QN_BOOL)
         return v;
     return LLVMBuildICmp(g->b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
 }
 
-static LLVMValueRef to_memory(lower *g, int dtype, LLVMValueRef v)
+LLVMValueRef qn__to_memory(lower *g, int dtype, LLVMValueRef v)
 {
     if (dtype != QN_BOOL)
         return v;
@@ -243,14 +243,14 @@ static LLVMValueRef load_scalar(lower *g, uint32_t i, int p, const check *c, int
         branch then = qn__begin_branch(g, condition);
         qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
         qn__displace(g, &x);
-        return qn__end_branch(g, &then, to_register(g, dtype, plain_load(g, i, t, x.pointer)));
+        return qn__end_branch(g, &then, qn__to_register(g, dtype, plain_load(g, i, t, x.pointer)));
     }
     qn__make_address(g, i, p, NULL, &x);
     place here;
     *at = qn__seek(g, load_level(g, i, x.level), &here);
     *at = dims_level(g, i, *at);
     qn__displace(g, &x);
-    LLVMValueRef v = to_register(g, dtype, plain_load(g, i, t, x.pointer));
+    LLVMValueRef v = qn__to_register(g, dtype, plain_load(g, i, t, x.pointer));
     qn__unseek(g, &here);
     return v;
 }
@@ -354,7 +354,7 @@ static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
     qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
     qn__displace(g, &x);
     if (x.kind == ADDRESS_UNIFORM && (!mask || ignores_masks(g, i))) /* stride 0 */
-        return qn__splat(g, to_register(g, dtype, plain_load(g, i, qn__memory_type(g, dtype), x.pointer)), g->depth);
+        return qn__splat(g, qn__to_register(g, dtype, plain_load(g, i, qn__memory_type(g, dtype), x.pointer)), g->depth);
     if (is_small_stride(g, &x, dtype, mask)) {
         v = load_strided(g, &x, t, bytes);
     } else if ((x.kind == ADDRESS_UNIT || x.kind == ADDRESS_REVERSED) && !mask) {
@@ -372,7 +372,7 @@ static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
     }
     if (x.kind == ADDRESS_REVERSED)
         v = reverse(g, v);
-    return to_register(g, dtype, v);
+    return qn__to_register(g, dtype, v);
 }
 
 /** Lanes active in any of the parts that share part p of a load: its value is loaded once for all of them. */
@@ -411,6 +411,8 @@ void qn__lower_load_part(lower *g, uint32_t i, int p)
 
 void qn__lower_load(lower *g, uint32_t i)
 {
+    if (qn__lower_transposed_load(g, i))
+        return;
     FOR_PARTS(g, p)
         if (qn__canonical_part(g, i, p) == p)
             qn__lower_load_part(g, i, p);
@@ -432,7 +434,7 @@ static void store_scalar(lower *g, uint32_t i, int p, const check *c, uint32_t v
     address x;
     qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
     qn__displace(g, &x);
-    LLVMValueRef store = LLVMBuildStore(g->b, to_memory(g, dtype, v), x.pointer);
+    LLVMValueRef store = LLVMBuildStore(g->b, qn__to_memory(g, dtype, v), x.pointer);
     LLVMSetAlignment(store, (unsigned)qn_dtype_bytes(dtype));
     if (is_atomic_view(g, i))
         qn__make_relaxed(g, store);
@@ -445,7 +447,7 @@ static void store_vector(lower *g, uint32_t i, int p, const check *c, uint32_t v
 {
     int dtype = g->k->param[g->k->inst[i].imm].dtype;
     LLVMValueRef align = LLVMConstInt(g->i32, (unsigned long long)qn_dtype_bytes(dtype), false);
-    LLVMValueRef v = to_memory(g, dtype, qn__vector(g, value, p)), mask = qn__access_mask(g, i, p, c);
+    LLVMValueRef v = qn__to_memory(g, dtype, qn__vector(g, value, p)), mask = qn__access_mask(g, i, p, c);
     address x;
     qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
     qn__displace(g, &x);
@@ -483,6 +485,8 @@ static bool store_is_uniform(const lower *g, uint32_t i, uint32_t value)
 void qn__lower_store(lower *g, uint32_t i)
 {
     uint32_t value = qn__args(g->k, i)[g->k->inst[i].n_args - 1];
+    if (qn__lower_transposed_store(g, i, value))
+        return;
     FOR_PARTS(g, p)
     {
         check c = qn__make_check(g, i, p);

@@ -20,6 +20,7 @@ enum { WIDEST_V3 = 256, WIDEST_V4 = 512, MOST_PARTS = 32 };
 #define COST_SPREAD 1.5 /* for each of the |stride| vectors that hold the lanes, stride 2 to 4 */
 #define SMALL_STRIDE 4
 #define COST_SCATTER 8.0
+#define COST_TRANSPOSED 2.0 /* in blocks, with another dimension */
 /* A vector step over fewer iterations than this wastes most of its lanes. */
 #define SHORT_LANES 8
 
@@ -149,6 +150,8 @@ double qn__access_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis 
         return is_load ? COST_REVERSED : 2 * COST_REVERSED;
     if (stride >= -SMALL_STRIDE && stride <= SMALL_STRIDE)
         return (is_load ? 1 : 2) * COST_SPREAD * (double)(stride < 0 ? -stride : stride);
+    if (f->plan.transpose >= 0 && qn__transposed_across(k, f, a, d, i) >= 0)
+        return is_load ? COST_TRANSPOSED : 2 * COST_TRANSPOSED;
     return is_load ? COST_GATHER : COST_SCATTER;
 }
 
@@ -326,7 +329,7 @@ static void choose_remainder(const planner *s)
 {
     qn_plan *p = s->p;
     int64_t t = trips(s->f, p->lane_dim), step = (int64_t)p->width * p->unroll;
-    bool may_overlap = p->jam > 1 && trips(s->f, p->jam_dim) >= p->jam && qn__may_repeat(s->k);
+    bool may_overlap = p->jam > 1 && !p->transpose && trips(s->f, p->jam_dim) >= p->jam && qn__may_repeat(s->k);
     p->jam_rest = p->jam <= 1 ? QN_REMAINDER_NONE : may_overlap ? QN_REMAINDER_OVERLAP : QN_REMAINDER_SCALAR;
     if (t >= 0 && t % step == 0 && !p->streams) /* which start at a cache line */
         p->remainder = QN_REMAINDER_NONE;
@@ -356,16 +359,18 @@ static void choose_split(const planner *s)
         if (t == 1) /* merged into another one, too */
             continue;
         if (d == p->lane_dim)
-            t /= 64;
+            t /= p->transpose ? (int64_t)p->width * p->unroll : 64;
+        else if (d == p->jam_dim && p->transpose)
+            t /= p->transpose;
         if (most < 0 || (most < 64 && t > most)) {
             p->split_dim = d;
             most = t;
         }
     }
     if (p->split_dim >= 0 && p->split_dim == p->lane_dim)
-        p->granule = (int64_t)p->width * p->unroll * 16;
+        p->granule = (int64_t)p->width * p->unroll * (p->transpose ? 1 : 16);
     else if (p->split_dim >= 0 && p->split_dim == p->jam_dim)
-        p->granule = p->jam;
+        p->granule = p->transpose ? p->transpose : p->jam;
 }
 
 /* ---------------------------------------------------------------- the plan */
@@ -461,6 +466,8 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
     choose_order(&s);
     apply_order(&s);
     if (s.has_analysis)
+        qn__plan_transpose(k, f, &s.a, out);
+    if (s.has_analysis)
         qn__plan_streams(k, f, &s.a, out);
     if (out->lane_dim >= 0)
         choose_remainder(&s);
@@ -495,8 +502,9 @@ void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out)
         for (int m = 0; m < k->n_dims; m++)
             if (p->merged[d] >> m & 1)
                 qn__text_add(out, "\nmerged %d into %d", m, d);
-    qn__text_add(out, "\nlanes %d%s\nwidth %d\nunroll %d\njam %d x %d, rest %s\nremainder %s\n", p->lane_dim,
+    qn__text_add(out, "\nlanes %d%s\nwidth %d\nunroll %d\njam %d x %d, rest %s\ntranspose %d\nremainder %s\n", p->lane_dim,
                  p->lane_dim >= 0 && kind_of(k, p->lane_dim) == QN_DIM_REDUCTION ? " (reduction)" : "",
-                 p->width, p->unroll, p->jam_dim, p->jam, remainders[p->jam_rest], remainders[p->remainder]);
+                 p->width, p->unroll, p->jam_dim, p->jam, remainders[p->jam_rest], p->transpose,
+                 remainders[p->remainder]);
     qn__text_add(out, "split %d granule %lld\nstreams %d\n", p->split_dim, (long long)p->granule, p->streams);
 }

@@ -26,6 +26,15 @@ void qn__plan_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *
 /** Whether access `site` is a store that may be non-temporal under the plan: whole vectors to consecutive elements. */
 bool qn__is_stream(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t site);
 
+/** Chooses jam and order for accesses that run along another dimension than the lanes (jit/plan_transpose.c). */
+void qn__plan_transpose(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);
+/** Whether access `site` moves far with dimension `lanes` and by one element with `across`, on every iteration. */
+bool qn__is_transposed(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lanes, int across, uint32_t site);
+/** A dimension across which access i would be transposed, or -1. */
+int qn__transposed_across(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lanes, uint32_t i);
+/** Whether a transposed load goes through a buffer of p->transpose elements for each lane. */
+bool qn__is_staged(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t site);
+
 enum { MOST_SHARED_REDUCES = 16 }; /* of a kernel run by all blocks */
 /** Whether the lanes of a warp may share the points of a reduce: its order is the striped one, or any does. */
 bool qn__may_share_points(const qn_kernel *k, uint32_t i);

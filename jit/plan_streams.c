@@ -14,13 +14,21 @@ static bool is_parallel(const qn_kernel *k, int d)
     return k->inst[k->dim[d]].sub == QN_DIM_PARALLEL;
 }
 
-/** Rows that are written in one step of the lanes must begin at the same place of a cache line. */
+/** Rows that are written in one step of the lanes, or in the loops inside theirs, must begin at the same place of a cache
+ *  line. */
 static bool rows_are_congruent(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i,
                                int64_t bytes)
 {
-    int64_t stride;
-    return p->jam_dim < 0 || p->jam <= 1 ||
-           (qn__access_stride(k, f, a, i, p->jam_dim, &stride) && stride % (LINE_BYTES / bytes) == 0);
+    bool is_inside = false;
+    for (int n = 0; n < p->n_loops; n++) {
+        int d = p->order[n];
+        int64_t stride;
+        if ((is_inside || d == p->jam_dim) && d != p->lane_dim &&
+            (!qn__access_stride(k, f, a, i, d, &stride) || stride % (LINE_BYTES / bytes)))
+            return false;
+        is_inside |= d == p->lane_dim;
+    }
+    return true;
 }
 
 /** Whether a value is known before the loop of the lanes, given its index: it takes no memory of this iteration. */
@@ -84,7 +92,7 @@ void qn__plan_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *
 {
     double bytes = 0;
     int64_t row = 0;
-    if (f->plan.streams < 0 || p->lane_dim < 0 || p->order[p->n_loops - 1] != p->lane_dim)
+    if (f->plan.streams < 0)
         return;
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         uint32_t i = k->access[n].inst;

@@ -149,9 +149,9 @@ static qn_status fail_context(const char *who, const qn_view *dst, qn_error *err
                     who, label_of(dst));
 }
 
-/** Runs the kernel; `in_order`: loops are as the dimensions stand, lanes along the last. */
+/** Runs the kernel. */
 static qn_status launch(const char *who, qn_context *c, int executor, const qn_view *dst,
-                        const qn_view *src, uint64_t bits, bool in_order, qn_error *err)
+                        const qn_view *src, uint64_t bits, qn_error *err)
 {
     if (!c)
         return fail_context(who, dst, err);
@@ -167,9 +167,6 @@ static qn_status launch(const char *who, qn_context *c, int executor, const qn_v
     qn_options o = {.bytes = sizeof o, .executor = executor, .checks = QN_CHECKS_NONE};
     if (has_lists) /* what they hold is known only there */
         o.checks = QN_CHECKS_REPORT;
-    for (int d = 0; in_order && d < rank; d++)
-        o.plan.order[d] = d + 1;
-    o.plan.lane_dim = in_order ? rank : 0;
     status = qn_launch(c, k, 2, args, &o, err);
     return status && err ? qn__fail(err, status, "%s: %s", who, err->message) : status;
 }
@@ -201,35 +198,10 @@ static int64_t count(const qn_copy_shape *s)
 
 /** Runs the kernel on a shape of these views. */
 static qn_status run_shape(const char *who, qn_context *c, int executor, const qn_copy_shape *s,
-                           const qn_view *dst, const qn_view *src, bool in_order, qn_error *err)
+                           const qn_view *dst, const qn_view *src, qn_error *err)
 {
     qn_view to = side_view(s, dst, true), from = side_view(s, src, false);
-    return launch(who, c, executor, &to, &from, 0, in_order, err);
-}
-
-/** Whole tiles, then what is left along each of the two dimensions. */
-static qn_status run_tiled(const char *who, qn_context *c, int executor, const qn_copy_shape *s,
-                           int across, const qn_view *dst, const qn_view *src, qn_error *err)
-{
-    int last = s->rank - 1;
-    int64_t rest_across = s->extent[across] % QN_TILE_ACROSS;
-    int64_t rest_last = s->extent[last] % (QN_CACHE_LINE / s->dst_bytes);
-    int64_t whole_across = s->extent[across] - rest_across,
-            whole_last = s->extent[last] - rest_last;
-    qn_copy_shape wide, part, tiled;
-    qn__copy_part(s, across, 0, whole_across, &wide);
-    qn__copy_part(&wide, last, 0, whole_last, &part);
-    qn__copy_tile(&part, across, &tiled);
-    qn_status status = run_shape(who, c, executor, &tiled, dst, src, true, err);
-    if (status == QN_OK && rest_last) {
-        qn__copy_part(&wide, last, whole_last, rest_last, &part);
-        status = run_shape(who, c, executor, &part, dst, src, false, err);
-    }
-    if (status == QN_OK && rest_across) {
-        qn__copy_part(s, across, whole_across, rest_across, &part);
-        status = run_shape(who, c, executor, &part, dst, src, false, err);
-    }
-    return status;
+    return launch(who, c, executor, &to, &from, 0, err);
 }
 
 /** Copies checked, disjoint views that are not empty; they have lower bounds 0 and no traits. */
@@ -247,14 +219,12 @@ static qn_status move_elements(const char *who, qn_context *c, int executor, con
         return QN_OK;
     }
     if (!qn__copy_shape(dst, src, &s))
-        return launch(who, c, executor, dst, src, 0, false, err);
+        return launch(who, c, executor, dst, src, 0, err);
     if (is_copy && is_run(&s, s.dst_stride) && is_run(&s, s.src_stride)) {
         qn__copy_bytes(c, executor, s.dst, s.src, count(&s) * s.dst_bytes);
         return QN_OK;
     }
-    int across = qn__copy_across(&s);
-    return across < 0 ? run_shape(who, c, executor, &s, dst, src, false, err)
-                      : run_tiled(who, c, executor, &s, across, dst, src, err);
+    return run_shape(who, c, executor, &s, dst, src, err);
 }
 
 /** Copies checked views. */
@@ -325,9 +295,9 @@ static qn_status fill_elements(const char *who, qn_context *c, int executor, con
     plain.dtype = moved_as(v->dtype);
     bits = qn__canonical(v->dtype, bits);
     if (!qn__copy_shape(&plain, &plain, &s))
-        return launch(who, c, executor, &plain, NULL, bits, false, err);
+        return launch(who, c, executor, &plain, NULL, bits, err);
     qn_view side = side_view(&s, &plain, true);
-    return launch(who, c, executor, &side, NULL, bits, false, err);
+    return launch(who, c, executor, &side, NULL, bits, err);
 }
 
 qn_status qn__fill(const char *who, qn_context *c, const qn_view *v, uint64_t bits, qn_error *err)

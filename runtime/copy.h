@@ -44,17 +44,6 @@ typedef struct qn_copy_shape {
  */
 bool qn__copy_shape(const qn_view *dst, const qn_view *src, qn_copy_shape *out);
 
-/** For large shapes whose sides run along different dimensions: the part [first, first + n) of
- * dimension d. */
-void qn__copy_part(const qn_copy_shape *s, int d, int64_t first, int64_t n, qn_copy_shape *out);
-/** The dimension along which src runs if dst runs along the last and the shape is large enough that
- * each side should be met in whole cache lines; else -1. */
-int qn__copy_across(const qn_copy_shape *s);
-/** Cuts dimension `across` into steps of QN_TILE_ACROSS and the last into cache lines, whose
- * numbers become the fastest dimensions; both extents are multiples. */
-enum { QN_TILE_ACROSS = 256, QN_CACHE_LINE = 64 };
-void qn__copy_tile(const qn_copy_shape *s, int across, qn_copy_shape *out);
-
 /** Copies bytes, or zeroes them if src is NULL, in pieces on the threads of a context if it is
  * worth it and `executor` is QN_THREADS (copy_bytes.c). */
 void qn__copy_bytes(qn_context *c, int executor, char *dst, const char *src, int64_t bytes);

@@ -29,7 +29,8 @@ static inline uint64_t address_class(const void *data)
 /** Whether a caller left the plan to the planner, as nearly all do. */
 static inline bool is_plan_free(const qn_plan_options *p)
 {
-    int32_t any = p->lane_dim | p->width | p->unroll | p->jam_dim | p->jam | p->streams;
+    int32_t any = p->lane_dim | p->width | p->unroll | p->jam_dim | p->jam | p->streams |
+                  p->transpose;
     for (int d = 0; d < QN_MAX_RANK; d++)
         any |= p->order[d];
     return any == 0;

@@ -36,10 +36,12 @@ static void random_plan(const test_case *t, randoms *r, qn_plan_options *p)
         p->unroll = 1 + random_below(r, 4);
     if (n > 1 && random_percent(r, 40)) {
         p->jam_dim = 1 + parallel[random_below(r, n)];
-        p->jam = 1 + random_below(r, 7);
+        p->jam = 1 + random_below(r, random_percent(r, 50) ? 7 : 16);
     }
     if (random_percent(r, 50))
         p->streams = 1;
+    if (random_percent(r, 20))
+        p->transpose = -1;
     if (n < 2 || random_percent(r, 40))
         return;
     for (int i = n - 1; i > 0; i--) {

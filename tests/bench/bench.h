@@ -6,7 +6,7 @@
  * bench_main.c         the program: options, header, output lines, summary
  * bench_cases_speed.c  the kernels against the same loops in C
  * bench_cases_cost.c   what compiling, finding and entering code costs
- * bench_cases_copy.c   deep copies against memcpy
+ * bench_cases_copy.c   deep copies against memcpy, transpositions and streams against code by hand
  * native_*.c           the loops in C, see native.h
  */
 #ifndef QN_TESTS_BENCH_BENCH_H

@@ -9,6 +9,7 @@
 #ifndef QN_TESTS_BENCH_NATIVE_H
 #define QN_TESTS_BENCH_NATIVE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* The axes of the cases: X(NAME, "text"). */
@@ -68,5 +69,12 @@ extern const native_loop native_f32[N_KERNELS][N_PLACES][N_LAYOUTS];
 extern const native_loop native_f64[N_KERNELS][N_PLACES][N_LAYOUTS];
 /** The compiler of the loops and its version. Static. */
 extern const char *const native_compiler;
+
+/* What an expert writes for this machine (native_expert.c). */
+/** to[j][i] = from[i][j] for n x n elements; n is a multiple of 64, `to` stands at a cache line. */
+void native_transpose(void *restrict to, const void *restrict from, int64_t n, int bytes, bool is_streamed);
+/** x = a + scale b with streaming stores, for f32 (4 bytes) and f64. */
+void native_stream_triad(void *restrict out, const void *restrict first, const void *restrict second, double scale,
+                         int64_t n, int bytes);
 
 #endif

@@ -106,8 +106,9 @@ static void choose_plan(qn_plan_options *p, int n_dims, uint64_t *seed)
     p->unroll = (int32_t)below(seed, 9);
     p->lane_dim = (int32_t)below(seed, n_dims + 1);
     p->jam_dim = n_dims > 1 ? 1 + (int32_t)below(seed, n_dims) : 0;
-    p->jam = 1 + (int32_t)below(seed, 5);
+    p->jam = 1 + (int32_t)below(seed, 16);
     p->streams = (int32_t)below(seed, 3) - 1;
+    p->transpose = -(int32_t)below(seed, 2);
 }
 
 static guard_case make_case(int kernel, int at)

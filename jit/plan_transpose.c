@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan_transpose.c: accesses that run along another dimension than the lanes. One that moves far with the lanes, but by
+ * one element with a second parallel dimension, is done for a block of both: a vector along the second dimension for each
+ * lane, and a transposition in registers. The second dimension is the jammed one then, and the innermost loop.
+ *
+ * "May this access be transposed?" is asked by the lowering too; "is it worth it?" is not.
+ */
+#include "jit/plan.h"
+
+enum { PIECE_BYTES = 16, LINE_BYTES = 64, MOST_SMALL_STRIDE = 4, LIVE_VECTORS = 24, SMALL_BODY = 24, LARGE_BODY = 160,
+       MOST_STAGED = 4 };
+
+static bool is_parallel(const qn_kernel *k, int d)
+{
+    return k->inst[k->dim[d]].sub == QN_DIM_PARALLEL;
+}
+
+/** Iterations of a dimension, a large number if not known. */
+static int64_t trips(const qn_facts *f, int d)
+{
+    if (f->begin[d].kind != QN_FACT_EXACT || f->end[d].kind != QN_FACT_EXACT)
+        return INT64_MAX;
+    return f->end[d].value - f->begin[d].value;
+}
+
+static int64_t bytes_of(const qn_kernel *k, uint32_t i)
+{
+    return qn_dtype_bytes(k->param[k->inst[i].imm].dtype);
+}
+
+bool qn__is_transposed(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lanes, int across, uint32_t site)
+{
+    uint32_t i = k->access[site].inst;
+    const qn_inst *x = &k->inst[i];
+    int64_t far, near;
+    if (x->op == QN_I_ATOMIC || x->parent || (k->param[x->imm].traits & QN_ATOMIC) || PIECE_BYTES % bytes_of(k, i) ||
+        (!f->proved[site] && f->checks != QN_CHECKS_NONE))
+        return false;
+    return qn__access_stride(k, f, a, i, lanes, &far) && qn__access_stride(k, f, a, i, across, &near) && near == 1 &&
+           (far > MOST_SMALL_STRIDE || far < -MOST_SMALL_STRIDE);
+}
+
+/** Regions would be emitted for every jammed iteration. */
+static bool has_regions(const qn_kernel *k)
+{
+    for (uint32_t i = k->body; i < k->n_insts; i++)
+        if (k->inst[i].region[2] != i + 1)
+            return true;
+    return false;
+}
+
+int qn__transposed_across(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lanes, uint32_t i)
+{
+    uint32_t site = 0;
+    while (k->access[site].inst != i)
+        site++;
+    for (int d = 0; d < k->n_dims && is_parallel(k, lanes) && !has_regions(k); d++)
+        if (d != lanes && is_parallel(k, d) && trips(f, d) >= 4 && qn__is_transposed(k, f, a, lanes, d, site))
+            return d;
+    return -1;
+}
+
+/** Loads and stores that are transposed for a dimension across, and their widest element. */
+static int count_transposed(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lanes, int across,
+                            int64_t *widest)
+{
+    int count = 0;
+    *widest = 1;
+    for (uint32_t n = 0; n < k->n_accesses; n++)
+        if (qn__is_transposed(k, f, a, lanes, across, n)) {
+            int64_t bytes = bytes_of(k, k->access[n].inst);
+            *widest = bytes > *widest ? bytes : *widest;
+            count++;
+        }
+    return count;
+}
+
+bool qn__is_staged(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t site)
+{
+    if (p->transpose <= p->jam || !qn__is_transposed(k, f, a, p->lane_dim, p->jam_dim, site) ||
+        bytes_of(k, k->access[site].inst) * p->transpose > LINE_BYTES)
+        return false;
+    for (uint32_t n = 0; n <= site; n++) /* the copy is made before the body: no store may come first */
+        if (k->inst[k->access[n].inst].op != QN_I_LOAD)
+            return false;
+    return true;
+}
+
+/** Iterations across that make one block: whole cache lines of the widest element through buffers, or `jam`. */
+static int64_t block_of(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, int64_t widest)
+{
+    qn_plan staged = *p;
+    int n = 0;
+    staged.transpose = (int32_t)(LINE_BYTES / widest);
+    for (uint32_t site = 0; site < k->n_accesses; site++)
+        n += qn__is_staged(k, f, a, &staged, site);
+    bool is_worth = widest <= 4 && n >= 1 && n <= MOST_STAGED && trips(f, p->jam_dim) >= staged.transpose;
+    return is_worth ? staged.transpose : p->jam;
+}
+
+/** Moves the dimension across behind the lanes. */
+static void put_last(qn_plan *p, int d)
+{
+    int at = 0;
+    while (at < p->n_loops && p->order[at] != d)
+        at++;
+    for (; at + 1 < p->n_loops; at++)
+        p->order[at] = p->order[at + 1];
+    p->order[p->n_loops - 1] = d;
+}
+
+void qn__plan_transpose(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
+{
+    int most = 0, across = -1;
+    int64_t widest = 1, bytes;
+    uint32_t size = k->n_insts - k->body;
+    if (p->lane_dim < 0 || !is_parallel(k, p->lane_dim) || p->jam_dim >= 0 || f->plan.transpose < 0 || f->plan.jam_dim ||
+        has_regions(k) || size > LARGE_BODY)
+        return;
+    for (int d = 0; d < k->n_dims; d++) {
+        if (d == p->lane_dim || !is_parallel(k, d) || trips(f, d) < 4)
+            continue;
+        int count = count_transposed(k, f, a, p->lane_dim, d, &bytes);
+        if (count > most) {
+            most = count;
+            across = d;
+            widest = bytes;
+        }
+    }
+    if (across < 0)
+        return;
+    int32_t piece = (int32_t)(PIECE_BYTES / widest), jam = piece < 8 && size <= SMALL_BODY ? 8 : piece;
+    while (jam > 2 && (jam * most > LIVE_VECTORS || jam > trips(f, across)))
+        jam /= 2;
+    p->jam_dim = across;
+    p->jam = jam;
+    p->unroll = f->isa < QN_ISA_V4 && jam * 2 <= LIVE_VECTORS ? 2 : 1; /* a cache line of each row */
+    while (p->unroll > 1 && (int64_t)p->unroll * p->width > trips(f, p->lane_dim))
+        p->unroll = 1;
+    p->transpose = (int32_t)block_of(k, f, a, p, widest);
+    put_last(p, across);
+}
