@@ -180,7 +180,9 @@ qn_val gen_choice(generator *g, int dtype);
     X(UNCHECKED, "no checks, random plan")                                                         \
     X(ORC, "orc loader")                                                                           \
     X(CLAMP, "clamped indices")                                                                    \
-    X(CLAMP_PLAN, "clamped indices, random plan, dynamic")
+    X(CLAMP_PLAN, "clamped indices, random plan, dynamic")                                         \
+    X(PTX_EXACT, "PTX, exact")                                                                     \
+    X(PTX_PLAN, "PTX, random plan, dynamic")
 enum {
 #define QN_X(name, text) WAY_##name,
     WAY_LIST(QN_X)

@@ -5,6 +5,7 @@
  * but nothing outside the written views' elements may have changed.
  */
 #include "differential.h"
+#include "tests/ptx_host.h"
 #include "tests/tap.h"
 
 #include <stdlib.h>
@@ -64,13 +65,17 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
     o->engine = id == WAY_INTERPRETER ? QN_ENGINE_INTERP : QN_ENGINE_X86;
     o->executor = id == WAY_THREADS_EXACT || id == WAY_THREADS_PLAN ? QN_THREADS : QN_SERIAL;
     o->specialize = id == WAY_DYNAMIC_V4 || id == WAY_DYNAMIC_V3 || id == WAY_PLAN_DYNAMIC ||
-                            id == WAY_THREADS_PLAN || id == WAY_CLAMP_PLAN
+                            id == WAY_THREADS_PLAN || id == WAY_CLAMP_PLAN || id == WAY_PTX_PLAN
                         ? QN_SPECIALIZE_DYNAMIC
                         : QN_SPECIALIZE_EXACT;
     if (id == WAY_EXACT_V4 || id == WAY_DYNAMIC_V4)
         o->isa = QN_ISA_V4;
     if (id == WAY_EXACT_V3 || id == WAY_DYNAMIC_V3)
         o->isa = QN_ISA_V3;
+    if (id == WAY_PTX_EXACT || id == WAY_PTX_PLAN) {
+        o->isa = QN_ISA_SM80;
+        o->engine = QN_ENGINE_AUTO;
+    }
     if (id == WAY_CLAMP || id == WAY_CLAMP_PLAN)
         o->checks = QN_CHECKS_CLAMP;
     if (id == WAY_UNCHECKED)
@@ -82,7 +87,7 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
         o->constant_scalars = 1;
     }
     if (id == WAY_PLAN_EXACT || id == WAY_PLAN_DYNAMIC || id == WAY_THREADS_PLAN ||
-        id == WAY_UNCHECKED || id == WAY_CLAMP_PLAN)
+        id == WAY_UNCHECKED || id == WAY_CLAMP_PLAN || id == WAY_PTX_PLAN)
         random_plan(t, r, &o->plan);
 }
 
@@ -122,11 +127,31 @@ static void keep_expected(const test_case *t)
             memcpy(t->view[i].expected, t->view[i].memory, t->view[i].bytes);
 }
 
+/** PTX runs on a machine of the tests. */
+static qn_status run_ptx(const runner *r, const test_case *t, const qn_kernel *k, const way *w, qn_error *err)
+{
+    ptx_memory memory[MAX_VIEWS];
+    int n = 0;
+    qn_function *f = NULL;
+    for (int i = 0; i < t->n_views; i++)
+        if (t->view[i].memory)
+            memory[n++] = (ptx_memory){t->view[i].memory, t->view[i].bytes};
+    qn_status status = qn_specialize(r->context, k, t->n_args, t->args, &w->options, &f, err);
+    if (status == QN_OK)
+        status = ptx_host_run(r->context, f, k, t->n_args, t->args, memory, n, (uint32_t)t->number, err);
+    qn_function_release(f);
+    return status;
+}
+
 static outcome run_once(const runner *r, const test_case *t, const qn_kernel *k, const way *w)
 {
     outcome out = {0};
     qn_call *call = NULL;
     restore(t);
+    if (w->options.isa >= QN_ISA_SM70) {
+        out.status = run_ptx(r, t, k, w, &out.error);
+        return out;
+    }
     if (!w->is_prepared) {
         out.status = qn_launch(r->context, k, t->n_args, t->args, &w->options, &out.error);
         return out;
