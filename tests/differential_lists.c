@@ -28,7 +28,8 @@ static void fill_list(randoms *r, int64_t *list, int64_t n, int64_t lower, int64
         list[i] = is_taken ? list[i] : other;
     }
     if (escapes && n > 0)
-        list[random_between(r, 0, n - 1)] = lower + random_between(r, -3, extent + 3);
+        list[random_between(r, 0, n - 1)] =
+            random_percent(r, 50) ? lower - random_between(r, 1, 3) : lower + extent + random_between(r, 0, 3);
 }
 
 qn_status random_list(randoms *r, test_view *v, bool is_unique, bool escapes, qn_error *err)
