@@ -106,6 +106,14 @@ static qn_status check_traits(const qn_launch_state *l, int i, const char *who, 
     if (v->traits & QN_READ_ONLY && param->is_written)
         return qn__fail(err, QN_ERR_READ_ONLY,
                         "%s: view \"%.60s\" is read-only and the kernel writes it", who, label);
+    bool is_atomic = param->has_atomics || traits & QN_ATOMIC;
+    if (is_atomic && qn__n_parts(v->dtype, v->record) > 1)
+        return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: view \"%.60s\" of %s is atomic: only its parts can be",
+                        who, label, qn_dtype_name(v->dtype));
+    if (is_atomic && qn__view_align(v) < qn_dtype_bytes(v->dtype))
+        return qn__fail(err, QN_ERR_ALIGNMENT,
+                        "%s: view \"%.60s\": atomics on elements of %s that are aligned to %lld bytes only", who,
+                        label, qn_dtype_name(v->dtype), (long long)qn__view_align(v));
     if (traits & QN_ALIGNED && qn__check_aligned(who, v, NULL) != QN_OK)
         return qn__fail(err, QN_ERR_ALIGNMENT,
                         "%s: view \"%.60s\" claims alignment to %d bytes, data is %p", who, label,
@@ -129,6 +137,9 @@ static qn_status check_view(const qn_launch_state *l, const qn_usage *usage, int
     if (v->dtype != param->dtype)
         return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%.60s\": dtype %s, expected %s", who, label,
                         qn_dtype_name(v->dtype), qn_dtype_name(param->dtype));
+    if (!qn_record_equal(v->record, param->record))
+        return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%.60s\": its record type is not the parameter's",
+                        who, label);
     if (v->layout.rank != param->rank)
         return qn__fail(err, QN_ERR_RANK, "%s: view \"%.60s\": rank %d, expected %d", who, label,
                         v->layout.rank, param->rank);
@@ -139,7 +150,7 @@ static qn_status check_view(const qn_launch_state *l, const qn_usage *usage, int
     status = check_traits(l, i, who, err);
     if (status)
         return status;
-    if (usage->has_plain_store[i] && !qn__layout_is_storable(&v->layout)) {
+    if (usage->has_plain_store[i] && !qn__view_is_storable(v)) {
         char layout[200];
         qn_layout_print(&v->layout, layout, sizeof layout);
         return qn__fail(err, QN_ERR_NOT_INJECTIVE,
@@ -180,7 +191,8 @@ static qn_status find_domain(qn_launch_state *l, qn_error *err)
         bool is_view = l->kernel->param[i].rank >= 0;
         value[i] = (qn_arg_value){
             .layout = is_view ? &l->args[i].view->layout : NULL,
-            .bits = is_view ? 0 : qn__canonical(l->kernel->param[i].dtype, l->args[i].bits),
+            .bits = is_view ? 0 : l->args[i].bits,
+            .high = is_view ? 0 : l->args[i].high,
         };
     }
     qn_status status = qn__domain(l->kernel, value, &l->domain, err);

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SHAPE_BYTES = 150, WHO_BYTES = 120 };
+enum { SHAPE_BYTES = 150, WHO_BYTES = 120, MOST_WORDS = 16 };
 
 static const char *label_of(const qn_view *v)
 {
@@ -73,7 +73,7 @@ static qn_status check_written(const char *who, const qn_view *v, qn_error *err)
 {
     if (v->traits & QN_READ_ONLY)
         return qn__fail(err, QN_ERR_READ_ONLY, "%s: view \"%s\" is read-only", who, label_of(v));
-    if (v->data && !qn__layout_is_storable(&v->layout)) {
+    if (v->data && !qn__view_is_storable(v)) {
         char layout[200];
         qn_layout_print(&v->layout, layout, sizeof layout);
         return qn__fail(err, QN_ERR_NOT_INJECTIVE,
@@ -102,6 +102,9 @@ static qn_status check_dtypes(const char *who, const qn_view *dst, const qn_view
         return qn__fail(err, QN_ERR_DTYPE, "%s: dst \"%s\" is of %s, src \"%s\" is of %s", who,
                         label_of(dst), qn_dtype_name(dst->dtype), label_of(src),
                         qn_dtype_name(src->dtype));
+    if (dst && src && !qn_record_equal(dst->record, src->record))
+        return qn__fail(err, QN_ERR_DTYPE, "%s: dst \"%s\" and src \"%s\" are of different record types",
+                        who, label_of(dst), label_of(src));
     return QN_OK;
 }
 
@@ -117,21 +120,10 @@ static qn_view plain_view(const qn_view *v)
 
 /* ---------------------------------------------------------------- running */
 
-/** The unsigned type of an element's size, or the dtype itself if there is none. */
-static int moved_as(int dtype)
+/** The unsigned type of so many bytes. */
+static int word_of(int64_t bytes)
 {
-    switch (qn_dtype_bytes(dtype)) {
-    case 1:
-        return QN_U8;
-    case 2:
-        return QN_U16;
-    case 4:
-        return QN_U32;
-    case 8:
-        return QN_U64;
-    default:
-        return dtype;
-    }
+    return bytes == 1 ? QN_U8 : bytes == 2 ? QN_U16 : bytes == 4 ? QN_U32 : QN_U64;
 }
 
 /** Whether an element is an integer's size, so that bits can stand for it. */
@@ -139,6 +131,14 @@ static bool is_word(int dtype)
 {
     int64_t bytes = qn_dtype_bytes(dtype);
     return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
+}
+
+/** Bytes of the largest word of which both views' elements consist, wherever they lie. */
+static int64_t word_bytes(const qn_view *dst, const qn_view *src)
+{
+    uintptr_t bits = (uintptr_t)dst->data | (uintptr_t)src->data | (uintptr_t)qn__unit_bytes(dst) |
+                     (uintptr_t)qn__unit_bytes(src) | (uintptr_t)qn__element_bytes(dst) | 8;
+    return (int64_t)(bits & (0 - bits));
 }
 
 static qn_status fail_context(const char *who, const qn_view *dst, qn_error *err)
@@ -149,20 +149,29 @@ static qn_status fail_context(const char *who, const qn_view *dst, qn_error *err
                     who, label_of(dst));
 }
 
-/** Runs the kernel. */
+/** Runs the kernel. Elements of one dtype are moved as words. */
 static qn_status launch(const char *who, qn_context *c, int executor, const qn_view *dst,
                         const qn_view *src, uint64_t bits, qn_error *err)
 {
     if (!c)
         return fail_context(who, dst, err);
     const qn_kernel *k = NULL;
-    int rank = dst->layout.rank;
-    qn_status status =
-        qn__copy_kernel(c, who, dst->dtype, src ? src->dtype : QN_VOID, rank, &k, err);
+    qn_view to = *dst, from = src ? *src : (qn_view){0};
+    int rank = dst->layout.rank, n_words = 1;
+    if (src && src->dtype == dst->dtype) {
+        int64_t bytes = word_bytes(dst, src);
+        n_words = (int)(qn__element_bytes(dst) / bytes);
+        to.dtype = from.dtype = word_of(bytes);
+    }
+    qn_status status = qn__copy_kernel(c, who, to.dtype, from.dtype, n_words, rank, &k, err);
     if (status)
         return status;
+    if (n_words > 1)
+        to.dtype = from.dtype = QN_RECORD;
+    if (src && src->dtype == dst->dtype)
+        to.record = from.record = k->param[0].record;
     const qn_arg value = {.dtype = dst->dtype, .bits = bits};
-    const qn_arg args[2] = {qn_arg_view(dst), src ? qn_arg_view(src) : value};
+    const qn_arg args[2] = {qn_arg_view(&to), src ? qn_arg_view(&from) : value};
     bool has_lists = qn__layout_tables(&dst->layout) || (src && qn__layout_tables(&src->layout));
     qn_options o = {.bytes = sizeof o, .executor = executor, .checks = QN_CHECKS_NONE};
     if (has_lists) /* what they hold is known only there */
@@ -171,12 +180,32 @@ static qn_status launch(const char *who, qn_context *c, int executor, const qn_v
     return status && err ? qn__fail(err, status, "%s: %s", who, err->message) : status;
 }
 
+/** Copies elements one by one, for large ones. */
+static qn_status copy_each(const qn_view *dst, const qn_view *src, qn_error *err)
+{
+    int64_t index[QN_MAX_RANK] = {0};
+    int rank = dst->layout.rank, d;
+    do {
+        void *to, *from;
+        qn_status status = qn_view_at(dst, rank, index, &to, err);
+        if (status == QN_OK)
+            status = qn_view_at(src, rank, index, &from, err);
+        if (status)
+            return status;
+        memcpy(to, from, (size_t)qn__element_bytes(dst));
+        for (d = rank - 1; d >= 0 && ++index[d] == dst->layout.dim[d].extent; d--)
+            index[d] = 0;
+    } while (d >= 0);
+    return QN_OK;
+}
+
 /** A view of one side of a shape. */
 static qn_view side_view(const qn_copy_shape *s, const qn_view *v, bool is_dst)
 {
     qn_view side = {.data = is_dst ? s->dst : (char *)(uintptr_t)s->src,
                     .label = v->label,
                     .dtype = v->dtype,
+                    .record = v->record,
                     .space = v->space};
     side.layout.rank = s->rank;
     for (int d = 0; d < s->rank; d++)
@@ -209,16 +238,18 @@ static qn_status move_elements(const char *who, qn_context *c, int executor, con
                                const qn_view *src, qn_error *err)
 {
     qn_copy_shape s;
-    bool is_copy = dst->dtype == src->dtype;
-    if (is_copy && qn__layout_equal(&dst->layout, &src->layout) &&
+    bool is_copy = dst->dtype == src->dtype, has_units = dst->unit || src->unit;
+    if (is_copy && !has_units && qn__layout_equal(&dst->layout, &src->layout) &&
         qn_layout_is_contiguous(&dst->layout)) {
-        int64_t low = 0, high = -1, bytes = qn_dtype_bytes(dst->dtype);
-        qn_layout_range(&dst->layout, &low, &high, NULL);
-        qn__copy_bytes(c, executor, (char *)dst->data + low * bytes,
-                       (const char *)src->data + low * bytes, (high - low + 1) * bytes);
+        int64_t begin, end;
+        qn__view_bytes(dst, &begin, &end);
+        qn__copy_bytes(c, executor, (char *)dst->data + begin, (const char *)src->data + begin,
+                       end - begin);
         return QN_OK;
     }
-    if (!qn__copy_shape(dst, src, &s))
+    if (is_copy && qn__element_bytes(dst) / word_bytes(dst, src) > MOST_WORDS)
+        return copy_each(dst, src, err);
+    if (has_units || !qn__copy_shape(dst, src, &s))
         return launch(who, c, executor, dst, src, 0, err);
     if (is_copy && is_run(&s, s.dst_stride) && is_run(&s, s.src_stride)) {
         qn__copy_bytes(c, executor, s.dst, s.src, count(&s) * s.dst_bytes);
@@ -238,8 +269,10 @@ static qn_status copy_checked(const char *who, qn_context *c, int executor, cons
     if (relation != QN_DISJOINT)
         return qn__fail(err, QN_ERR_OVERLAP, "%s: dst \"%s\" and src \"%s\" share elements", who,
                         label_of(dst), label_of(src));
-    if (dst->dtype == src->dtype)
-        to.dtype = from.dtype = moved_as(dst->dtype);
+    if (dst->dtype != src->dtype && (dst->dtype == QN_RECORD || src->dtype == QN_RECORD))
+        return qn__fail(err, QN_ERR_DTYPE, "%s: dst \"%s\" is of %s, src \"%s\" is of %s", who,
+                        label_of(dst), qn_dtype_name(dst->dtype), label_of(src),
+                        qn_dtype_name(src->dtype));
     return qn_view_size(dst) == 0 ? QN_OK : move_elements(who, c, executor, &to, &from, err);
 }
 
@@ -277,37 +310,76 @@ qn_status qn_convert_copy(qn_context *c, int executor, const qn_view *dst, const
     return status ? status : copy_checked(who, c, executor, dst, src, err);
 }
 
-/** Fills a checked view that is not empty. */
+/** Fills a checked view of scalars that is not empty. */
 static qn_status fill_elements(const char *who, qn_context *c, int executor, const qn_view *v,
                                uint64_t bits, qn_error *err)
 {
-    int64_t low = 0, high = -1, bytes = qn_dtype_bytes(v->dtype);
     unsigned char element[8];
-    if (qn_layout_is_contiguous(&v->layout)) {
+    if (qn_layout_is_contiguous(&v->layout) && !v->unit) {
+        int64_t begin, end;
         qn__store_element(v->dtype, element, bits);
-        qn_layout_range(&v->layout, &low, &high, NULL);
-        qn__fill_bytes(c, executor, (char *)v->data + low * bytes, element, bytes,
-                       (high - low + 1) * bytes);
+        qn__view_bytes(v, &begin, &end);
+        qn__fill_bytes(c, executor, (char *)v->data + begin, element, qn_dtype_bytes(v->dtype),
+                       end - begin);
         return QN_OK;
     }
     qn_view plain = plain_view(v);
     qn_copy_shape s;
-    plain.dtype = moved_as(v->dtype);
+    plain.dtype = word_of(qn_dtype_bytes(v->dtype));
     bits = qn__canonical(v->dtype, bits);
-    if (!qn__copy_shape(&plain, &plain, &s))
+    if (plain.unit || !qn__copy_shape(&plain, &plain, &s))
         return launch(who, c, executor, &plain, NULL, bits, err);
     qn_view side = side_view(&s, &plain, true);
     return launch(who, c, executor, &side, NULL, bits, err);
 }
 
+static qn_status check_fill(const char *who, qn_context *c, const qn_view *v, int *executor,
+                            qn_error *err)
+{
+    qn_status status = qn__executor(who, c, QN_EXECUTOR_DEFAULT, executor, err);
+    if (status == QN_OK)
+        status = check_view(who, "view", v, err);
+    return status ? status : check_written(who, v, err);
+}
+
+/** Fills with an element: a copy from a view whose strides are 0. */
+static qn_status fill_value(const char *who, qn_context *c, const qn_view *v, const void *value,
+                            qn_error *err)
+{
+    int executor;
+    qn_status status = check_fill(who, c, v, &executor, err);
+    if (status || qn_view_size(v) == 0)
+        return status;
+    _Alignas(8) unsigned char small[64];
+    int64_t bytes = qn__element_bytes(v), zero[QN_MAX_RANK] = {0}, extents[QN_MAX_RANK];
+    void *large = bytes > (int64_t)sizeof small ? qn__alloc((size_t)bytes) : NULL;
+    if (bytes > (int64_t)sizeof small && !large)
+        return qn__fail(err, QN_ERR_MEMORY, "%s: view \"%s\": no memory for an element", who, label_of(v));
+    qn_view to = plain_view(v), from = {.data = large ? large : small, .dtype = v->dtype, .record = v->record};
+    memcpy(from.data, value, (size_t)bytes);
+    for (int d = 0; d < v->layout.rank; d++)
+        extents[d] = v->layout.dim[d].extent;
+    status = qn_layout_strided(v->layout.rank, extents, zero, &from.layout, err);
+    if (status == QN_OK)
+        status = move_elements(who, c, executor, &to, &from, err);
+    qn__free(large);
+    return status;
+}
+
+qn_status qn_fill_value(qn_context *c, const qn_view *v, const void *value, qn_error *err)
+{
+    const char *who = "qn_fill_value";
+    if (!value)
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: value is NULL", who);
+    return fill_value(who, c, v, value, err);
+}
+
 qn_status qn__fill(const char *who, qn_context *c, const qn_view *v, uint64_t bits, qn_error *err)
 {
     int executor;
-    qn_status status = qn__executor(who, c, QN_EXECUTOR_DEFAULT, &executor, err);
-    if (status == QN_OK)
-        status = check_view(who, "view", v, err);
-    if (status == QN_OK)
-        status = check_written(who, v, err);
+    if (v && v->dtype == QN_C64)
+        return fill_value(who, c, v, &bits, err);
+    qn_status status = check_fill(who, c, v, &executor, err);
     if (status || qn_view_size(v) == 0)
         return status;
     if (!is_word(v->dtype))

@@ -12,12 +12,13 @@
 typedef struct qn_copy_kernel {
     struct qn_copy_kernel *next;
     int dst, src, rank; /* dtypes; src is QN_VOID: fills */
+    int n_words;        /* more than 1: elements are so many of dtype dst */
     qn_kernel *kernel;
 } qn_copy_kernel;
 
 /** The kernel for these dtypes and rank, made when it is first asked for; borrowed from the context
  * (copy_kernel.c). */
-qn_status qn__copy_kernel(qn_context *c, const char *who, int dst, int src, int rank,
+qn_status qn__copy_kernel(qn_context *c, const char *who, int dst, int src, int n_words, int rank,
                           const qn_kernel **out, qn_error *err);
 /** Frees the list of a context. */
 void qn__copy_kernels_release(qn_context *c);

@@ -68,15 +68,18 @@ static bool describe_digits(const qn_digits *digits, int rank, qn_description *o
     return true;
 }
 
-static bool describe_view(const qn_view *v, int rank, qn_description *out)
+static bool describe_view(const qn_view *v, const qn_kernel_parameter *param, qn_description *out)
 {
     const qn_layout *l = &v->layout;
+    int rank = param->rank;
+    if (v->record != param->record && !qn_record_equal(v->record, param->record))
+        return false;
     if (l->rank != rank || l->origin != 0 || out->n + 3 + 3 * (uint32_t)rank > QN_DESCRIPTION_WORDS)
         return false;
     uint64_t *word = out->word + out->n;
     *word++ = (uint64_t)(uint32_t)v->dtype << 32 | (uint32_t)v->space;
     *word++ = (uint64_t)v->traits << 32 | l->projected;
-    *word++ = address_class(v->data) << 1 | (l->digits != NULL);
+    *word++ = (uint64_t)v->unit << 8 | address_class(v->data) << 1 | (l->digits != NULL);
     for (int d = 0; d < rank; d++) {
         *word++ = (uint64_t)l->dim[d].lower;
         *word++ = (uint64_t)l->dim[d].extent;
@@ -120,16 +123,18 @@ bool qn__describe(const qn_kernel *k, int n, const qn_arg *args, const qn_option
     for (int i = 0; i < n; i++) {
         const qn_kernel_parameter *param = &k->param[i];
         if (param->rank >= 0) {
-            if (!args[i].view || !describe_view(args[i].view, param->rank, out))
+            if (!args[i].view || !describe_view(args[i].view, param, out))
                 return false;
             continue;
         }
-        if (args[i].view || out->n + 2 > QN_DESCRIPTION_WORDS)
+        if (args[i].view || out->n + 3 > QN_DESCRIPTION_WORDS)
             return false;
         bool decides = (scalars[i >> 5] >> (i & 31) & 1) != 0 || (o && o->constant_scalars);
         out->word[out->n++] = (uint64_t)(uint32_t)args[i].dtype << 1 | decides;
         if (decides)
             out->word[out->n++] = args[i].bits;
+        if (decides && args[i].dtype == QN_C128)
+            out->word[out->n++] = args[i].high;
     }
     out->hash = hash_words(out->word, out->n);
     return true;

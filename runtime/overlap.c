@@ -142,8 +142,7 @@ qn_status qn__overlap_check(qn_launch_state *l, qn_error *err)
 
 qn_span qn__view_span(const qn_view *v)
 {
-    int64_t low = 0, high = -1, bytes = qn_dtype_bytes(v->dtype);
-    if (qn_layout_range(&v->layout, &low, &high, NULL) != QN_OK || high < low)
-        return (qn_span){0, 0};
-    return (qn_span){low * bytes, (high + 1) * bytes}; /* fits: the view was checked */
+    qn_span span;
+    qn__view_bytes(v, &span.low, &span.high);
+    return span;
 }

@@ -225,10 +225,15 @@ qn_status qn_call_set_scalar(qn_call *call, int i, uint64_t bits, qn_error *err)
             err, QN_ERR_ARGUMENT,
             "qn_call_set_scalar: kernel \"%.60s\": argument %d (%.60s) is a constant of the code",
             k->name, i, k->param[i].name);
+    if (k->param[i].dtype == QN_C128)
+        return qn__fail(err, QN_ERR_UNSUPPORTED,
+                        "qn_call_set_scalar: kernel \"%.60s\": argument %d (%.60s): c128 has more bits",
+                        k->name, i, k->param[i].name);
     call->args[i].bits = bits;
-    if (call->function)
-        call->slots[call->function->facts.param[i].slot] =
-            (int64_t)qn__canonical(k->param[i].dtype, bits);
+    int n_parts = call->function ? qn__n_parts(k->param[i].dtype, NULL) : 0;
+    for (int part = 0; part < n_parts; part++)
+        call->slots[call->function->facts.param[i].slot + part] = (int64_t)qn__arg_part(
+            qn__part_dtype(k->param[i].dtype, NULL, part), bits, 0, part);
     return QN_OK;
 }
 

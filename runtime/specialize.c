@@ -135,6 +135,7 @@ static qn_status make_key(qn_launch_state *l, const qn_policy *policy, qn_facts 
     for (int i = 0; i < l->n; i++)
         value[i] = (qn_arg_value){.layout = l->args[i].view ? &l->args[i].view->layout : NULL,
                                   .bits = l->args[i].bits,
+                                  .high = l->args[i].high,
                                   .has_offsets = is_members(l, i)};
     uint8_t *proved = qn__zalloc((size_t)k->n_accesses + 1, 1);
     bool is_proved = proved && qn__prove_bounds(k, value, &l->domain, proved);

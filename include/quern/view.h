@@ -61,7 +61,8 @@ typedef struct qn_view {
     int32_t dtype;     /**< a qn_dtype */
     int32_t space;     /**< a qn_space */
     uint32_t traits;   /**< or of QN_READ_ONLY, ... */
-    uint32_t reserved; /**< 0 */
+    uint32_t unit;     /**< bytes that offsets and strides count, if not elements; 0: elements */
+    const qn_record *record; /**< of dtype QN_RECORD, else NULL; borrowed: the owner's or the caller's */
     qn_layout layout;
 } qn_view;
 
@@ -74,6 +75,10 @@ enum { QN_UNINITIALISED = 1 << 0 };
  */
 QN_API qn_status qn_view_alloc(qn_context *c, const char *label, int dtype, const qn_layout *l,
                                uint32_t flags, qn_view *out, qn_error *err);
+/** The same for records; the storage keeps a reference to their type. */
+QN_API qn_status qn_view_alloc_record(qn_context *c, const char *label, const qn_record *record,
+                                      const qn_layout *l, uint32_t flags, qn_view *out,
+                                      qn_error *err);
 /** Right-order shorthand of qn_view_alloc. */
 QN_API qn_status qn_view_new(qn_context *c, const char *label, int dtype, int rank,
                              const int64_t *extents, qn_view *out, qn_error *err);
@@ -84,6 +89,16 @@ QN_API qn_status qn_view_new(qn_context *c, const char *label, int dtype, int ra
  */
 QN_API qn_status qn_view_wrap(const char *label, void *data, int dtype, const qn_layout *l,
                               uint32_t traits, qn_view *out, qn_error *err);
+/** The same for records, whose type is borrowed. */
+QN_API qn_status qn_view_wrap_record(const char *label, void *data, const qn_record *record,
+                                     const qn_layout *l, uint32_t traits, qn_view *out,
+                                     qn_error *err);
+/**
+ * The view of a field of a view of records, or of the real (0) or imaginary (1) part of complex numbers, with a
+ * reference of its own: its elements lie as far apart as before. Strides count elements of the field where that works
+ * out, else a smaller unit.
+ */
+QN_API qn_status qn_view_field(const qn_view *v, int field, qn_view *out, qn_error *err);
 /** A view of the same data with one more reference. Never fails. */
 QN_API qn_view qn_view_copy(const qn_view *v);
 /** Drops the view's reference and makes it the default view. NULL is ignored. */
@@ -197,12 +212,16 @@ typedef struct qn_view_type {
     int32_t unmanaged;    /**< 1: the destination holds no reference */
     uint32_t traits;      /**< of the destination; QN_READ_ONLY here is `read_only` too */
     uint32_t reserved;    /**< 0 */
+    const qn_record *record; /**< of dtype QN_RECORD, else NULL; borrowed */
     int64_t extent[QN_MAX_RANK]; /**< fixed extents, -1 where any will do */
 } qn_view_type;
 
 /** A writable, managed host type. `extents` has rank entries, -1 where any will do; NULL: all of them. */
 QN_API qn_status qn_view_type_init(int dtype, int rank, const int64_t *extents, int family,
                                    qn_view_type *out, qn_error *err);
+/** The same for records. */
+QN_API qn_status qn_view_type_init_record(const qn_record *record, int rank, const int64_t *extents,
+                                          int family, qn_view_type *out, qn_error *err);
 /** Number of dimensions whose extent is not fixed; -1 for types of any rank. */
 QN_API int qn_view_type_rank_dynamic(const qn_view_type *type);
 /** The fixed extent of dimension d, 0 if it is not fixed. Errors: QN_ERR_RANK if d is not in [0, rank). */
@@ -265,7 +284,7 @@ QN_API qn_status qn_view_resize_layout(qn_context *c, qn_view *v, const qn_layou
 /** Like qn_view_resize, but contents become zero (undefined if uninitialised). Same extents: same storage. */
 QN_API qn_status qn_view_realloc(qn_context *c, qn_view *v, int n, const int64_t *extents,
                                  const qn_alloc_options *o, qn_error *err);
-/** New storage in `space` with the extents and layout of `v` (Right where that layout is not unique), zeroed; the label
+/** New storage in `space` with the extents and layout of `v` (Right where that layout is not unique or counts other units), zeroed; the label
  *  is that of `v` and "_mirror". */
 QN_API qn_status qn_create_mirror(qn_context *c, int space, const qn_view *v, qn_view *out,
                                   qn_error *err);
@@ -290,6 +309,9 @@ QN_API qn_status qn_convert_copy(qn_context *c, int executor, const qn_view *dst
                                  const qn_view *src, qn_error *err);
 /** Sets all elements to a value, given by its bits, low end first. The context may be NULL for contiguous views. */
 QN_API qn_status qn_fill(qn_context *c, const qn_view *v, uint64_t bits, qn_error *err);
+/** Sets all elements to the one that `value` points to, of any dtype. The context may be NULL only for views without
+ *  elements or with one. */
+QN_API qn_status qn_fill_value(qn_context *c, const qn_view *v, const void *value, qn_error *err);
 /** The bits of the element of a view of rank 0, low end first. */
 QN_API qn_status qn_read_scalar(const qn_view *v, uint64_t *bits, qn_error *err);
 
