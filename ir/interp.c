@@ -12,8 +12,8 @@
 typedef struct place {
     unsigned char *data;
     const qn_layout *layout;
-    int64_t unit; /* bytes that offsets count */
-    int32_t rank;
+    int64_t bytes; /* of an element */
+    int32_t dtype, rank;
     int checks; /* QN_CHECKS_... */
     bool is_atomic;
 } place;
@@ -103,7 +103,7 @@ static void *locate(interp *s, uint32_t i, const place *p)
             if ((l->projected >> d & 1) == 0)
                 offset += from_lower(l, d, index[d]) * (uint64_t)l->dim[d].stride;
     }
-    return p->data + (int64_t)(offset * (uint64_t)p->unit) + qn__access_offset(s->k, i);
+    return p->data + (int64_t)(offset * (uint64_t)p->bytes);
 }
 
 static uint64_t atomic_get(const void *p, int64_t bytes)
@@ -161,13 +161,12 @@ static bool atomic_swap(void *p, int64_t bytes, uint64_t *expected, uint64_t bit
 
 static uint64_t run_load(interp *s, uint32_t i)
 {
-    const qn_inst *x = &s->k->inst[i];
-    const place *p = &s->place[x->imm];
+    const place *p = &s->place[s->k->inst[i].imm];
     const void *at = locate(s, i, p);
     if (!at)
         return 0;
-    return p->is_atomic ? qn__canonical(x->type, atomic_get(at, qn_dtype_bytes(x->type)))
-                        : qn__load_element(x->type, at);
+    return p->is_atomic ? qn__canonical(p->dtype, atomic_get(at, p->bytes))
+                        : qn__load_element(p->dtype, at);
 }
 
 static void run_store(interp *s, uint32_t i)
@@ -177,11 +176,10 @@ static void run_store(interp *s, uint32_t i)
     if (!at)
         return;
     uint64_t bits = s->value[qn__args(s->k, i)[p->rank]];
-    int dtype = qn__access_dtype(s->k, i);
     if (p->is_atomic)
-        atomic_set(at, qn_dtype_bytes(dtype), bits);
+        atomic_set(at, p->bytes, bits);
     else
-        qn__store_element(dtype, at, bits);
+        qn__store_element(p->dtype, at, bits);
 }
 
 static uint64_t run_atomic(interp *s, uint32_t i)
@@ -192,14 +190,14 @@ static uint64_t run_atomic(interp *s, uint32_t i)
     if (!at)
         return 0;
     const uint32_t *args = qn__args(s->k, i) + p->rank;
-    uint64_t value = s->value[args[0]], stored = atomic_get(at, qn_dtype_bytes(x->type));
+    uint64_t value = s->value[args[0]], stored = atomic_get(at, p->bytes);
     for (;;) {
-        uint64_t old = qn__canonical(x->type, stored), next = value;
+        uint64_t old = qn__canonical(p->dtype, stored), next = value;
         if (x->sub == QN_COMBINE_COMPARE_EXCHANGE && old != s->value[args[1]])
             return old;
         if (x->sub < QN_COMBINE_EXCHANGE)
-            next = qn__eval_combine(x->sub, x->type, old, value);
-        if (atomic_swap(at, qn_dtype_bytes(x->type), &stored, next))
+            next = qn__eval_combine(x->sub, p->dtype, old, value);
+        if (atomic_swap(at, p->bytes, &stored, next))
             return old;
     }
 }
@@ -427,7 +425,7 @@ static void run_core(interp *s, uint32_t i)
         *value = x->imm;
         break;
     case QN_I_PARAM:
-        *value = qn__arg_part(x->type, s->args[x->imm].bits, s->args[x->imm].high, x->sub);
+        *value = qn__canonical(x->type, s->args[x->imm].bits);
         break;
     case QN_I_EXTENT:
         *value = (uint64_t)s->place[x->imm].layout->dim[x->sub].extent;
@@ -513,7 +511,8 @@ qn_status qn__interpret(const qn_kernel *k, int n, const qn_arg *args, const qn_
         if (v)
             s.place[p] = (place){.data = v->data,
                                  .layout = &v->layout,
-                                 .unit = qn__unit_bytes(v),
+                                 .bytes = qn_dtype_bytes(v->dtype),
+                                 .dtype = v->dtype,
                                  .rank = v->layout.rank,
                                  .checks = qn__checks_of(v, checks),
                                  .is_atomic = ((k->param[p].traits | v->traits) & QN_ATOMIC) != 0};
