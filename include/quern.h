@@ -82,9 +82,7 @@ QN_API uint32_t qn_version(void);
     X(ERR_VERSION, 30, "version mismatch")                                                         \
     X(ERR_RANGE, 31, "reversed or out-of-range range")                                             \
     X(ERR_NOT_FOUND, 32, "not found")                                                              \
-    X(ERR_INTERNAL, 33, "internal error")                                                         \
-    X(ERR_CUDA, 34, "a call of the CUDA driver failed")                                            \
-    X(ERR_CONTEXT_LOST, 35, "the CUDA context is lost")
+    X(ERR_INTERNAL, 33, "internal error")
 
 /** What a function returns. 0 is success. */
 typedef enum qn_status {
@@ -111,7 +109,8 @@ QN_API const char *qn_status_text(int status);
 
 /* ------------------------------------------------------------------------------------------------ dtypes */
 
-/** All element types: X(NAME, number, text, bytes, class), class one of B bool, S signed, U unsigned, F float. */
+/** All element types: X(NAME, number, text, bytes, class), class one of B bool, S signed, U unsigned, F float,
+ *  C complex. */
 #define QN_DTYPE_LIST(X)                                                                           \
     X(BOOL, 1, "bool", 1, B)                                                                       \
     X(I8, 2, "i8", 1, S)                                                                           \
@@ -125,31 +124,35 @@ QN_API const char *qn_status_text(int status);
     X(F32, 10, "f32", 4, F)                                                                        \
     X(F64, 11, "f64", 8, F)                                                                        \
     X(F16, 12, "f16", 2, F)                                                                        \
-    X(BF16, 13, "bf16", 2, F)
+    X(BF16, 13, "bf16", 2, F)                                                                      \
+    X(C64, 14, "c64", 8, C)                                                                        \
+    X(C128, 15, "c128", 16, C)
 
 /** An element type. A bool is one byte; any non-zero byte reads as true, true is stored as 1. f16 is IEEE binary16,
- *  bf16 the upper half of an f32: an op on these computes in f32 and rounds once. */
+ *  bf16 the upper half of an f32: an op on these computes in f32 and rounds once. c64 and c128 are two f32 or f64. */
 typedef enum qn_dtype {
     QN_VOID = 0,
 #define QN_X(name, number, text, bytes, cls) QN_##name = number,
     QN_DTYPE_LIST(QN_X)
 #undef QN_X
-    QN_N_DTYPES = 14,
+    QN_RECORD = 16, /**< the type is a qn_record */
+    QN_N_DTYPES = 17,
     QN_DTYPE_FORCE_INT = 0x7fffffff
 } qn_dtype;
 
-/** Bytes of one element; 0 for QN_VOID and unknown numbers. */
+/** Bytes of one element; 0 for QN_VOID, QN_RECORD and unknown numbers. */
 QN_API int64_t qn_dtype_bytes(int dtype);
-/** "f32"; "void" for QN_VOID and "?" for unknown numbers. Static. */
+/** "f32"; "void" for QN_VOID, "record", and "?" for unknown numbers. Static. */
 QN_API const char *qn_dtype_name(int dtype);
 /** A value given by its bits, low end first, in another dtype, as qn_cast converts it ("is not zero" from float to bool).
- *  0 for unknown dtypes. */
+ *  0 for dtypes that are not one number. */
 QN_API uint64_t qn_convert_value(int to, int from, uint64_t bits);
 /** The dtype of a name, or QN_VOID. */
 QN_API qn_dtype qn_dtype_of_name(const char *name);
 
 /* ------------------------------------------------------------------------------------------------ layouts and views */
 
+#include "quern/record.h"
 #include "quern/layout.h"
 #include "quern/view.h"
 
@@ -227,6 +230,9 @@ QN_API qn_dtype qn_type_of(const qn_builder *b, qn_val v);
 /** Adds a view parameter. `name` is for people. `traits`: QN_READ_ONLY, QN_ATOMIC, ... Before any domain dimension. */
 QN_API qn_param qn_view_param(qn_builder *b, const char *name, int dtype, int rank,
                               uint32_t traits);
+/** Adds a parameter for views of records. */
+QN_API qn_param qn_record_param(qn_builder *b, const char *name, const qn_record *record, int rank,
+                                uint32_t traits);
 /** Adds a scalar parameter and returns its value. Parameters of both kinds share one argument list, in call order. */
 QN_API qn_val qn_scalar_param(qn_builder *b, const char *name, int dtype);
 
@@ -271,6 +277,27 @@ QN_API qn_val qn_reduction_over(qn_builder *b, qn_param p, int d);
 QN_API qn_val qn_load(qn_builder *b, qn_param p, int n, const qn_val *index);
 /** Stores view[index...] = value. The dtypes must be equal. */
 QN_API void qn_store(qn_builder *b, qn_param p, int n, const qn_val *index, qn_val value);
+/** Loads and stores a field of view[index...], a view of records. */
+QN_API qn_val qn_load_field(qn_builder *b, qn_param p, int field, int n, const qn_val *index);
+QN_API void qn_store_field(qn_builder *b, qn_param p, int field, int n, const qn_val *index,
+                           qn_val value);
+/** A field of a record value; the value with another field; a record of one value for each field. */
+QN_API qn_val qn_field_of(qn_builder *b, qn_val v, int field);
+QN_API qn_val qn_with_field(qn_builder *b, qn_val v, int field, qn_val x);
+QN_API qn_val qn_record_of(qn_builder *b, const qn_record *r, int n, const qn_val *values);
+
+/**
+ * Complex numbers of two f32 (c64) or f64 (c128). qn_add, qn_sub, qn_mul, qn_div, qn_neg, qn_eq, qn_ne and qn_select take
+ * them, and sums: of real and of imaginary parts. Products are written out; quotients are scaled, and by 0 are NaN.
+ * qn_cast makes them from numbers (imaginary part 0) and from one another.
+ */
+QN_API qn_val qn_complex(qn_builder *b, qn_val re, qn_val im);
+QN_API qn_val qn_const_complex(qn_builder *b, int dtype, double re, double im);
+QN_API qn_val qn_real(qn_builder *b, qn_val z);
+QN_API qn_val qn_imag(qn_builder *b, qn_val z);
+QN_API qn_val qn_conj(qn_builder *b, qn_val z);
+/** sqrt(re^2 + im^2), without overflow on the way. */
+QN_API qn_val qn_magnitude(qn_builder *b, qn_val z);
 /** Atomically combines view[index...] with value, relaxed; returns the old value. `compare` is for COMPARE_EXCHANGE
  *  only (integers and floats compare by bits), {0} otherwise. */
 QN_API qn_val qn_atomic(qn_builder *b, int combine, qn_param p, int n, const qn_val *index,
@@ -410,8 +437,6 @@ typedef struct qn_context_options {
     uint32_t dump;             /**< or of QN_DUMP_...; QUERN_DUMP */
     const char *dump_dir;      /**< QUERN_DUMP_DIR; default is the working directory */
     int32_t compile_ms;        /**< time limit of one compile; 0 is 20000 */
-    int32_t cuda_device;       /**< number of the GPU that is meant where no stream is given */
-    const char *cuda_driver;   /**< file of the CUDA driver; NULL: libcuda.so.1, QUERN_CUDA_DRIVER */
 } qn_context_options;
 
 /** Stages that can be dumped and read: X(NAME, bit, text). */
@@ -464,8 +489,8 @@ QN_API size_t qn_context_history(const qn_context *c, char *buffer, size_t buffe
 
 /* ------------------------------------------------------------------------------------------------ running */
 
-/** Executors. Host executors have finished when a launch returns; QN_CUDA is a stream of a GPU (quern/cuda.h). */
-enum { QN_EXECUTOR_DEFAULT = 0, QN_SERIAL = 1, QN_THREADS = 2, QN_CUDA = 3 };
+/** Executors. Host executors have finished when a launch returns. */
+enum { QN_EXECUTOR_DEFAULT = 0, QN_SERIAL = 1, QN_THREADS = 2 };
 /** Engines. AUTO generates code and falls back to the interpreter where that cannot be. */
 enum { QN_ENGINE_AUTO = 0, QN_ENGINE_INTERP = 1, QN_ENGINE_X86 = 2 };
 /** Bounds policies: report first failure (default), clamp the index, or none. */
@@ -518,7 +543,6 @@ typedef struct qn_options {
     int32_t constant_scalars; /**< 1: scalar arguments become constants of the code */
     int32_t reserved;
     qn_plan_options plan;
-    qn_stream *stream; /**< executor QN_CUDA: where it runs; NULL: the context's stream; else NULL */
 } qn_options;
 
 /** An argument: a view or a scalar, in the order of the kernel's parameters. */
@@ -526,15 +550,19 @@ typedef struct qn_arg {
     const qn_view *view; /**< borrowed for the call; NULL for a scalar */
     int32_t dtype;       /**< of the scalar */
     uint32_t reserved;
-    uint64_t bits; /**< of the scalar, low end first */
+    uint64_t bits; /**< of the scalar, low end first; of the real part of a c128 */
+    uint64_t high; /**< of the imaginary part of a c128, else 0 */
 } qn_arg;
 /** A view as an argument; the view is borrowed. */
 QN_API qn_arg qn_arg_view(const qn_view *v);
-/** A scalar of any dtype from an integer: cut to the width, or converted for floats. */
+/** A scalar of any dtype from an integer: cut to the width, or converted for floats and complex numbers. */
 QN_API qn_arg qn_arg_int(int dtype, int64_t value);
 /** Scalars of f32 and f64. */
 QN_API qn_arg qn_arg_f32(float value);
 QN_API qn_arg qn_arg_f64(double value);
+/** Scalars of c64 and c128. */
+QN_API qn_arg qn_arg_c64(float re, float im);
+QN_API qn_arg qn_arg_c128(double re, double im);
 
 /**
  * Runs a kernel. What is checked, before anything runs: number, kind and dtype of arguments, rank, data, alignment,

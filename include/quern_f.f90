@@ -8,11 +8,13 @@ module quern
     implicit none
     private
     public :: qn_view, qn_error, qn_from_address, qn_message, qn_release, qn_stride_bytes
-    public :: qn_bool, qn_i8, qn_i16, qn_i32, qn_i64, qn_f32, qn_f64, qn_read_only
+    public :: qn_bool, qn_i8, qn_i16, qn_i32, qn_i64, qn_f32, qn_f64, qn_f16, qn_bf16, qn_c64, &
+              qn_c128, qn_read_only
 
     ! Dtypes and traits, as in quern.h.
     integer(c_int), parameter :: qn_bool = 1, qn_i8 = 2, qn_i16 = 3, qn_i32 = 4, qn_i64 = 5, &
-                                 qn_f32 = 10, qn_f64 = 11
+                                 qn_f32 = 10, qn_f64 = 11, qn_f16 = 12, qn_bf16 = 13, &
+                                 qn_c64 = 14, qn_c128 = 15
     integer(c_int32_t), parameter :: qn_read_only = 1
     integer, parameter :: max_rank = 16, message_bytes = 504
 
@@ -28,7 +30,8 @@ module quern
     ! A view, as in quern.h. Release it with qn_release if it may own storage.
     type, bind(c) :: qn_view
         type(c_ptr) :: data = c_null_ptr, owner = c_null_ptr, label = c_null_ptr
-        integer(c_int32_t) :: dtype = 0, space = 0, traits = 0, reserved = 0
+        integer(c_int32_t) :: dtype = 0, space = 0, traits = 0, unit = 0
+        type(c_ptr) :: record = c_null_ptr
         type(qn_layout) :: layout
     end type
     type, bind(c) :: qn_error

@@ -40,7 +40,7 @@ static bool reserve(qn_builder *b, uint32_t n_args)
 
 static bool is_pure(int op)
 {
-    return qn__is_pure(&(qn_inst){.op = (uint8_t)op});
+    return op == QN_I_TUPLE || qn__is_pure(&(qn_inst){.op = (uint8_t)op});
 }
 
 /** Notes for uniformity and for the rule that dimensions come first. */

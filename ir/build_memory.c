@@ -7,9 +7,8 @@
 
 #include <stdio.h>
 
-/** The indices of an access, as i64 values in out[0..rank). */
-static bool use_indices(qn_builder *b, const char *who, const qn_kernel_parameter *view, int n,
-                        const qn_val *index, uint32_t *out)
+bool qn__use_indices(qn_builder *b, const char *who, const qn_kernel_parameter *view, int n,
+                     const qn_val *index, uint32_t *out)
 {
     const uint8_t *kinds = b->kind[view - b->param];
     if (n != view->rank) {
@@ -32,8 +31,7 @@ static bool use_indices(qn_builder *b, const char *who, const qn_kernel_paramete
     return true;
 }
 
-/** A written view: not read-only, and not inside a reduce. */
-static bool can_write(qn_builder *b, const char *who, const qn_kernel_parameter *view)
+bool qn__can_write(qn_builder *b, const char *who, const qn_kernel_parameter *view)
 {
     if (view->traits & (QN_READ_ONLY | QN_RANDOM_ACCESS)) {
         qn__builder_fail(b, QN_ERR_READ_ONLY, "%s: view \"%.100s\" is %s", who, view->name,
@@ -57,7 +55,7 @@ static bool use_value(qn_builder *b, const char *who, const qn_kernel_parameter 
     snprintf(label, sizeof label, "view \"%.100s\": %s", view->name, what);
     if (!qn__use(b, who, label, v, out))
         return false;
-    if (b->inst[*out].type == view->dtype)
+    if (qn__is_element_of(b, view, *out))
         return true;
     qn__builder_fail(b, QN_ERR_TYPE, "%s: %s is %s, the view's elements are %s", who, label,
                      qn_dtype_name(b->inst[*out].type), qn_dtype_name(view->dtype));
@@ -71,12 +69,33 @@ qn_val qn_load(qn_builder *b, qn_param p, int n, const qn_val *index)
     if (!qn__builder_ready(b, who))
         return (qn_val){0};
     const qn_kernel_parameter *view = qn__view_of(b, who, p);
-    if (!view || !use_indices(b, who, view, n, index, args))
+    if (!view || !qn__use_indices(b, who, view, n, index, args))
         return (qn_val){0};
-    qn_inst x = {.op = QN_I_LOAD, .type = (uint8_t)view->dtype, .imm = p.id - 1};
+    return qn__load_element_of(b, who, p, args);
+}
+
+uint32_t qn__append_load(qn_builder *b, const char *who, qn_param p, int part, const uint32_t *index)
+{
+    const qn_kernel_parameter *view = &b->param[p.id - 1];
+    qn_inst x = {.op = QN_I_LOAD,
+                 .type = (uint8_t)qn__part_dtype(view->dtype, view->record, part),
+                 .sub = (uint8_t)part,
+                 .imm = p.id - 1};
     if (view->traits & QN_ATOMIC)
-        return (qn_val){qn__append(b, who, x, (uint32_t)n, args)};
-    return (qn_val){qn__append_numbered(b, who, x, (uint32_t)n, args)};
+        return qn__append(b, who, x, (uint32_t)view->rank, index);
+    return qn__append_numbered(b, who, x, (uint32_t)view->rank, index);
+}
+
+void qn__append_store(qn_builder *b, const char *who, qn_param p, int part, const uint32_t *index,
+                      uint32_t value)
+{
+    uint32_t args[QN_MAX_RANK + 1];
+    int n = b->param[p.id - 1].rank;
+    for (int d = 0; d < n; d++)
+        args[d] = index[d];
+    args[n] = value;
+    qn_inst x = {.op = QN_I_STORE, .sub = (uint8_t)part, .imm = p.id - 1};
+    qn__append(b, who, x, (uint32_t)n + 1, args);
 }
 
 static uint32_t append_atomic(qn_builder *b, const char *who, int combine, qn_param p, int n_args,
@@ -190,14 +209,11 @@ void qn_store(qn_builder *b, qn_param p, int n, const qn_val *index, qn_val valu
     if (!qn__builder_ready(b, who))
         return;
     const qn_kernel_parameter *view = qn__view_of(b, who, p);
-    if (!view || !can_write(b, who, view) || !use_indices(b, who, view, n, index, args) ||
+    if (!view || !qn__can_write(b, who, view) || !qn__use_indices(b, who, view, n, index, args) ||
         !use_value(b, who, view, "value", value, &args[n]))
         return;
-    if (store_as_atomic(b, who, p, n, args))
-        return;
-    qn_inst x = {.op = QN_I_STORE, .imm = p.id - 1};
-    qn__append(b, who, x, (uint32_t)n + 1, args);
-    qn__new_version(b);
+    if (!store_as_atomic(b, who, p, n, args))
+        qn__store_element_of(b, who, p, args, args[n]);
 }
 
 /* ---------------------------------------------------------------- atomics */
@@ -220,7 +236,7 @@ static bool check_combine(qn_builder *b, const char *who, int combine,
         combine == QN_COMBINE_AND || combine == QN_COMBINE_OR || combine == QN_COMBINE_XOR;
     bool is_exchange =
         combine == QN_COMBINE_EXCHANGE || combine == QN_COMBINE_COMPARE_EXCHANGE;
-    bool is_taken = cls != QN_CLASS_B && !(is_bitwise && cls == QN_CLASS_F);
+    bool is_taken = cls != QN_CLASS_B && qn__n_parts(view->dtype, view->record) == 1 && !(is_bitwise && cls == QN_CLASS_F);
     if (is_taken && (is_exchange || !qn__is_half(view->dtype)))
         return true;
     qn__builder_fail(b, QN_ERR_TYPE, "%s: view \"%.100s\": this combination does not take %s", who,
@@ -236,8 +252,8 @@ qn_val qn_atomic(qn_builder *b, int combine, qn_param p, int n, const qn_val *in
     if (!qn__builder_ready(b, who))
         return (qn_val){0};
     const qn_kernel_parameter *view = qn__view_of(b, who, p);
-    if (!view || !check_combine(b, who, combine, view) || !can_write(b, who, view) ||
-        !use_indices(b, who, view, n, index, args) ||
+    if (!view || !check_combine(b, who, combine, view) || !qn__can_write(b, who, view) ||
+        !qn__use_indices(b, who, view, n, index, args) ||
         !use_value(b, who, view, "value", value, &args[n]))
         return (qn_val){0};
     bool compares = combine == QN_COMBINE_COMPARE_EXCHANGE;

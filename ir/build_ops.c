@@ -225,9 +225,11 @@ static qn_val build_op(qn_builder *b, const char *who, int op, const qn_val *arg
         if (!qn__use(b, who, labels[i], args[i], &a[i]))
             return (qn_val){0};
     }
-    int kind;
+    int arity = qn__op_info[op].arity, kind;
+    if (qn__is_tuple(b, a[0]) || qn__is_tuple(b, a[arity - 1]))
+        return qn__tuple_op(b, who, op, arity, a);
     if (!check_types(b, who, op, a) ||
-        !qn__join_kinds(b, who, qn__op_info[op].arity, args, &kind))
+        !qn__join_kinds(b, who, arity, args, &kind))
         return (qn_val){0};
     bool is_integer = qn__dtype_class(b->inst[a[0]].type) != QN_CLASS_F;
     if ((op == QN_OP_div || op == QN_OP_rem) && is_integer && is_number(b, a[1], 0))
@@ -287,6 +289,8 @@ qn_val qn_cast(qn_builder *b, int dtype, qn_val v)
         !qn__use(b, who, "operand", v, &x))
         return (qn_val){0};
     int from = b->inst[x].type;
+    if (qn__is_tuple(b, x) || qn__dtype_class(dtype) == QN_CLASS_C)
+        return qn__tuple_cast(b, who, dtype, x);
     if (dtype == QN_BOOL && qn__dtype_class(from) == QN_CLASS_F)
         return qn__builder_fail(b, QN_ERR_TYPE, "%s: %s to bool: compare instead", who,
                                 qn_dtype_name(from));
@@ -301,8 +305,10 @@ qn_val qn_bitcast(qn_builder *b, int dtype, qn_val v)
         !qn__use(b, who, "operand", v, &x))
         return (qn_val){0};
     int from = b->inst[x].type;
-    if (qn_dtype_bytes(from) != qn_dtype_bytes(dtype))
-        return qn__builder_fail(b, QN_ERR_TYPE, "%s: %s to %s: sizes differ", who,
-                                qn_dtype_name(from), qn_dtype_name(dtype));
+    bool has_parts = qn__is_tuple(b, x) || qn__dtype_class(dtype) == QN_CLASS_C;
+    if (has_parts || qn_dtype_bytes(from) != qn_dtype_bytes(dtype))
+        return qn__builder_fail(b, QN_ERR_TYPE, "%s: %s to %s: %s", who,
+                                qn_dtype_name(from), qn_dtype_name(dtype),
+                                has_parts ? "only parts have bits" : "sizes differ");
     return qn__value(b, qn__append_bitcast(b, who, dtype, x), qn__kind(v));
 }

@@ -101,33 +101,39 @@ static void close_frame(qn_builder *b)
 /** Appends the results of the instruction of a frame that was closed. */
 static void append_results(qn_builder *b, const char *who, const qn_frame *f, qn_val *results)
 {
+    qn_val flat[QN_MAX_CARRIED];
     for (int i = 0; i < f->n; i++) {
         qn_inst x = {.op = QN_I_RESULT, .type = f->type[i], .imm = (uint64_t)i};
-        uint32_t id = qn__append(b, who, x, 1, &f->inst);
-        if (results)
-            results[i] = qn__value(b, id, f->kind[i]);
+        flat[i] = qn__value(b, qn__append(b, who, x, 1, &f->inst), f->kind[i]);
     }
+    qn__unflatten(b, who, f->n_values, f->shape, flat, results);
 }
 
-/** The numbers of n values, which must have the types of the frame. The index kinds of an if's branches join; those of
- * a loop are the initial ones. */
+/** The numbers of the scalars of n values, which must have the types of the frame. The index kinds of an if's branches
+ * join; those of a loop are the initial ones. */
 static bool use_values(qn_builder *b, const char *who, qn_frame *f, const char *what, int n,
                        const qn_val *values, uint32_t *out)
 {
-    if (n != f->n) {
-        qn__builder_fail(b, QN_ERR_BUILD, "%s: %d %ss, not %d", who, n, what, f->n);
+    qn_flat flat;
+    if (n != f->n_values) {
+        qn__builder_fail(b, QN_ERR_BUILD, "%s: %d %ss, not %d", who, n, what, f->n_values);
         return false;
     }
-    if (!qn__use_list(b, who, what, n, values, out))
+    if (!qn__flatten(b, who, what, n, values, &flat))
         return false;
-    for (int i = 0; i < n; i++) {
-        int type = b->inst[out[i]].type;
-        if (type != f->type[i]) {
+    for (int i = 0, at = 0; i < n; i++) {
+        int type = b->inst[qn__number(values[i])].type;
+        int wanted = f->shape[i] ? f->shape[i] & 0xff : f->type[at];
+        if (type != wanted || flat.shape[i] != f->shape[i]) {
             qn__builder_fail(b, QN_ERR_TYPE, "%s: %s %d is %s, not %s: types differ", who, what, i,
-                             qn_dtype_name(type), qn_dtype_name(f->type[i]));
+                             qn_dtype_name(type), qn_dtype_name(wanted));
             return false;
         }
-        int kind = qn__kind(values[i]);
+        at += f->shape[i] ? b->inst[qn__number(values[i])].n_args : 1;
+    }
+    for (int i = 0; i < flat.n; i++) {
+        out[i] = qn__number(flat.value[i]);
+        int kind = qn__kind(flat.value[i]);
         if (f->op == QN_I_IF && f->kind[i] == 0)
             f->kind[i] = (uint8_t)kind;
         if (kind == 0 || kind == f->kind[i])
@@ -140,14 +146,22 @@ static bool use_values(qn_builder *b, const char *who, qn_frame *f, const char *
     return true;
 }
 
-/** The frame has n values of these types and index kinds; `number` are the values' instructions. */
-static void take_types(const qn_builder *b, qn_frame *f, int n, const qn_val *values,
-                       const uint32_t *number)
+static void numbers_of(const qn_flat *flat, uint32_t *out)
 {
-    f->n = (uint8_t)n;
-    for (int i = 0; i < n; i++) {
-        f->type[i] = b->inst[number[i]].type;
-        f->kind[i] = (uint8_t)qn__kind(values[i]);
+    for (int i = 0; i < flat->n; i++)
+        out[i] = qn__number(flat->value[i]);
+}
+
+/** The frame has values of these types, shapes and index kinds. */
+static void take_types(const qn_builder *b, qn_frame *f, const qn_flat *flat)
+{
+    f->n = (uint8_t)flat->n;
+    f->n_values = (uint8_t)flat->n_values;
+    for (int i = 0; i < flat->n_values; i++)
+        f->shape[i] = flat->shape[i];
+    for (int i = 0; i < flat->n; i++) {
+        f->type[i] = b->inst[qn__number(flat->value[i])].type;
+        f->kind[i] = (uint8_t)qn__kind(flat->value[i]);
     }
 }
 
@@ -179,11 +193,13 @@ void qn_else(qn_builder *b, int n, const qn_val *values)
     if (!qn__builder_ready(b, who))
         return;
     uint32_t number[QN_MAX_CARRIED];
+    qn_flat flat;
     qn_frame *f = top_frame(b, who, QN_I_IF, 0, "the if has its else already");
-    if (!f || !qn__use_list(b, who, "value", n, values, number))
+    if (!f || !qn__flatten(b, who, "value", n, values, &flat))
         return;
-    take_types(b, f, n, values, number);
-    if (!append_yield(b, who, n, number) || !open_second(b, who, f))
+    take_types(b, f, &flat);
+    numbers_of(&flat, number);
+    if (!append_yield(b, who, f->n, number) || !open_second(b, who, f))
         return;
     b->version = f->version; /* the other branch begins where the first one did */
 }
@@ -202,7 +218,7 @@ static void end_if(qn_builder *b, int n, const qn_val *values, qn_val *results)
         return;
     }
     uint32_t number[QN_MAX_CARRIED];
-    if (!use_values(b, who, f, "value", n, values, number) || !append_yield(b, who, n, number))
+    if (!use_values(b, who, f, "value", n, values, number) || !append_yield(b, who, f->n, number))
         return;
     close_frame(b);
     append_results(b, who, f, results);
@@ -219,12 +235,12 @@ void qn_end_if(qn_builder *b, int n, const qn_val *values, qn_val *results)
 /** Appends the carried values of the loop that was just opened. */
 static void append_carried(qn_builder *b, const char *who, const qn_frame *f, qn_val *carried)
 {
+    qn_val flat[QN_MAX_CARRIED];
     for (int i = 0; i < f->n; i++) {
         qn_inst x = {.op = QN_I_CARRIED, .type = f->type[i], .imm = (uint64_t)i};
-        uint32_t id = qn__append(b, who, x, 0, NULL);
-        if (carried)
-            carried[i] = qn__value(b, id, f->kind[i]);
+        flat[i] = qn__value(b, qn__append(b, who, x, 0, NULL), f->kind[i]);
     }
+    qn__unflatten(b, who, f->n_values, f->shape, flat, carried);
 }
 
 static qn_val begin_for(qn_builder *b, qn_val begin, qn_val end, int64_t step, int n,
@@ -238,16 +254,18 @@ static qn_val begin_for(qn_builder *b, qn_val begin, qn_val end, int64_t step, i
         return qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: step %lld is not positive", who,
                                 (long long)step);
     int kind;
+    qn_flat flat;
     if (!qn__use_index(b, who, "begin", begin, &args[0]) ||
         !qn__use_index(b, who, "end", end, &args[1]) ||
         !qn__join_kinds(b, who, 2, (const qn_val[]){begin, end}, &kind) ||
-        !qn__use_list(b, who, "initial value", n, init, args + 2))
+        !qn__flatten(b, who, "initial value", n, init, &flat))
         return (qn_val){0};
+    numbers_of(&flat, args + 2);
     qn_inst x = {.op = QN_I_FOR, .imm = (uint64_t)step};
-    qn_frame *f = open_frame(b, who, x, 2 + (uint32_t)n, args);
+    qn_frame *f = open_frame(b, who, x, 2 + (uint32_t)flat.n, args);
     if (!f)
         return (qn_val){0};
-    take_types(b, f, n, init, args + 2);
+    take_types(b, f, &flat);
     uint32_t index = qn__append(b, who, (qn_inst){.op = QN_I_INDEX, .type = QN_I64}, 0, NULL);
     append_carried(b, who, f, carried);
     return qn__value(b, index, kind);
@@ -269,7 +287,7 @@ static void end_loop(qn_builder *b, const char *who, int op, int stage, int n, c
         return;
     qn_frame *f = top_frame(b, who, op, stage, "the while has no body: qn_do is missing");
     uint32_t number[QN_MAX_CARRIED];
-    if (!f || !use_values(b, who, f, "value", n, next, number) || !append_yield(b, who, n, number))
+    if (!f || !use_values(b, who, f, "value", n, next, number) || !append_yield(b, who, f->n, number))
         return;
     close_frame(b);
     append_results(b, who, f, results);
@@ -285,18 +303,20 @@ static void begin_while(qn_builder *b, qn_val max_trips, int n, const qn_val *in
 {
     const char *who = "qn_while";
     uint32_t args[1 + QN_MAX_CARRIED];
+    qn_flat flat;
     if (!qn__builder_ready(b, who) || !qn__use_index(b, who, "max_trips", max_trips, &args[0]) ||
-        !qn__use_list(b, who, "initial value", n, init, args + 1))
+        !qn__flatten(b, who, "initial value", n, init, &flat))
         return;
     if (!b->note[args[0]].is_uniform) {
         qn__builder_fail(b, QN_ERR_BUILD, "%s: max_trips depends on an index, a load or a loop",
                          who);
         return;
     }
-    qn_frame *f = open_frame(b, who, (qn_inst){.op = QN_I_WHILE}, 1 + (uint32_t)n, args);
+    numbers_of(&flat, args + 1);
+    qn_frame *f = open_frame(b, who, (qn_inst){.op = QN_I_WHILE}, 1 + (uint32_t)flat.n, args);
     if (!f)
         return;
-    take_types(b, f, n, init, args + 1);
+    take_types(b, f, &flat);
     append_carried(b, who, f, carried);
 }
 
@@ -395,6 +415,70 @@ void qn_reduce(qn_builder *b, int combine, int order, int n, const qn_val *dims)
     b->reduced |= mask;
 }
 
+/** Appends the open reduce and its region once more, as they stand, behind the closed one. The distance of all numbers
+ * is the same. Returns the distance, 0 after an error. */
+static uint32_t repeat_reduce(qn_builder *b, const char *who, uint32_t reduce, uint32_t dims)
+{
+    uint32_t end = b->inst[reduce].region[2] - 1; /* the yield is the caller's */
+    uint32_t distance = b->n_insts - reduce, args[256];
+    for (uint32_t i = reduce; i < end; i++) {
+        qn_inst x = b->inst[i];
+        for (uint32_t a = 0; a < x.n_args; a++) {
+            uint32_t arg = qn__builder_args(b, i)[a];
+            args[a] = arg >= reduce ? arg + distance : arg;
+        }
+        if (i == reduce) {
+            qn_frame *f = open_frame(b, who, (qn_inst){.op = x.op, .sub = x.sub, .imm = x.imm}, x.n_args, args);
+            if (!f)
+                return 0;
+            f->dims = dims;
+            b->reduced |= dims;
+            continue;
+        }
+        uint32_t made = qn__append(b, who, x, x.n_args, args);
+        if (made == 0)
+            return 0;
+        b->inst[made].parent = x.parent + distance;
+        for (int r = 0; r < 3; r++)
+            b->inst[made].region[r] = x.region[r] + distance;
+        for (int r = 0; r < 2 && x.region[r] != x.region[r + 1]; r++)
+            if (!count_region(b, who))
+                return 0;
+    }
+    return distance;
+}
+
+/** Ends a reduce of scalars. */
+static uint32_t end_scalar_reduce(qn_builder *b, const char *who, qn_frame *f, uint32_t number)
+{
+    int type = b->inst[number].type;
+    uint32_t reduce = f->inst;
+    bool is_half = qn__is_half(type); /* reduced in f32, rounded at the end */
+    if (is_half)
+        number = qn__append_cast(b, who, QN_F32, number);
+    if (number == 0 || !append_yield(b, who, 1, &number))
+        return 0;
+    b->inst[reduce].type = is_half ? QN_F32 : (uint8_t)type;
+    close_frame(b);
+    return is_half ? qn__append_cast(b, who, type, reduce) : reduce;
+}
+
+/** A sum of complex numbers is one of real and one of imaginary parts, over copies of the region. */
+static qn_val end_complex_reduce(qn_builder *b, const char *who, qn_frame *f, uint32_t number)
+{
+    const uint32_t parts[2] = {qn__builder_args(b, number)[0], qn__builder_args(b, number)[1]};
+    uint32_t reduce = f->inst, dims = f->dims;
+    if (b->inst[reduce].sub != QN_COMBINE_SUM || qn__dtype_class(b->inst[number].type) != QN_CLASS_C)
+        return qn__builder_fail(b, QN_ERR_TYPE, "%s: this reduction does not take %s", who,
+                                qn_dtype_name(b->inst[number].type));
+    uint32_t re = end_scalar_reduce(b, who, f, parts[0]);
+    uint32_t distance = re ? repeat_reduce(b, who, reduce, dims) : 0;
+    if (distance == 0)
+        return (qn_val){0};
+    uint32_t im = end_scalar_reduce(b, who, &b->frame[b->depth - 1], parts[1] >= reduce ? parts[1] + distance : parts[1]);
+    return im ? qn_complex(b, (qn_val){re}, (qn_val){im}) : (qn_val){0};
+}
+
 qn_val qn_end_reduce(qn_builder *b, qn_val value)
 {
     const char *who = "qn_end_reduce";
@@ -404,6 +488,8 @@ qn_val qn_end_reduce(qn_builder *b, qn_val value)
     qn_frame *f = top_frame(b, who, QN_I_REDUCE, 0, "");
     if (!f || !qn__use(b, who, "value", value, &number))
         return (qn_val){0};
+    if (qn__is_tuple(b, number))
+        return end_complex_reduce(b, who, f, number);
     qn_inst *x = &b->inst[f->inst];
     int type = b->inst[number].type, cls = qn__dtype_class(type);
     bool is_bitwise =
@@ -411,13 +497,5 @@ qn_val qn_end_reduce(qn_builder *b, qn_val value)
     if (cls == (is_bitwise ? QN_CLASS_F : QN_CLASS_B))
         return qn__builder_fail(b, QN_ERR_TYPE, "%s: this reduction does not take %s", who,
                                 qn_dtype_name(type));
-    bool is_half = qn__is_half(type); /* reduced in f32, rounded at the end */
-    if (is_half)
-        number = qn__append_cast(b, who, QN_F32, number);
-    if (number == 0 || !append_yield(b, who, 1, &number))
-        return (qn_val){0};
-    b->inst[f->inst].type = is_half ? QN_F32 : (uint8_t)type;
-    close_frame(b);
-    uint32_t result = is_half ? qn__append_cast(b, who, type, f->inst) : f->inst;
-    return qn__value(b, result, qn__kind(value));
+    return qn__value(b, end_scalar_reduce(b, who, f, number), qn__kind(value));
 }

@@ -55,8 +55,12 @@ void qn_builder_release(qn_builder *b)
 {
     if (!b)
         return;
-    for (int i = 0; i < b->n_params; i++)
+    for (int i = 0; i < b->n_params; i++) {
         qn__free(b->param[i].name);
+        qn_record_release((qn_record *)(uintptr_t)b->param[i].record);
+    }
+    for (int i = 0; i < b->n_records; i++)
+        qn_record_release((qn_record *)(uintptr_t)b->record[i]);
     qn__free(b->name);
     qn__free(b->inst);
     qn__free(b->note);
@@ -106,7 +110,7 @@ static const char *const inst_names[QN_I_PURE] = {
     [QN_I_STORE] = "store",   [QN_I_ATOMIC] = "atomic",   [QN_I_IF] = "if",
     [QN_I_FOR] = "for",       [QN_I_WHILE] = "while",     [QN_I_REDUCE] = "reduce",
     [QN_I_INDEX] = "index",   [QN_I_CARRIED] = "carried", [QN_I_YIELD] = "yield",
-    [QN_I_RESULT] = "result",
+    [QN_I_RESULT] = "result", [QN_I_TUPLE] = "tuple",
 };
 
 const char *qn__inst_name(int op)
@@ -132,6 +136,12 @@ bool qn__is_open(const qn_builder *b, uint32_t i)
 {
     if (b->inst[i].op == QN_I_REDUCE && frame_of(b, i))
         return false; /* its value exists only after it ends */
+    if (b->inst[i].op == QN_I_TUPLE) { /* as its parts */
+        bool is_open = true;
+        for (int p = 0; p < b->inst[i].n_args; p++)
+            is_open = is_open && qn__is_open(b, qn__builder_args(b, i)[p]);
+        return is_open;
+    }
     if (b->inst[i].parent == 0)
         return true;
     const qn_frame *f = frame_of(b, b->inst[i].parent);
@@ -231,8 +241,8 @@ qn_dtype qn_type_of(const qn_builder *b, qn_val v)
 /* ---------------------------------------------------------------- parameters */
 
 /** Adds a parameter; its handle, or 0. */
-static uint32_t add_param(qn_builder *b, const char *who, const char *name, int dtype, int rank,
-                          uint32_t traits)
+static uint32_t add_param(qn_builder *b, const char *who, const char *name, int dtype,
+                          const qn_record *record, int rank, uint32_t traits)
 {
     if (!name) {
         qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: name is NULL", who);
@@ -243,8 +253,13 @@ static uint32_t add_param(qn_builder *b, const char *who, const char *name, int 
                          b->n_dims ? "dimensions" : b->body_op);
         return 0;
     }
-    if (!qn__known_dtype(b, who, dtype))
+    if (!record && !qn__known_dtype(b, who, dtype))
         return 0;
+    if (traits & QN_ATOMIC && qn__n_parts(dtype, record) > 1) {
+        qn__builder_fail(b, QN_ERR_UNSUPPORTED, "%s: \"%.100s\": elements of %s are not atomic, only their parts can be",
+                         who, name, qn_dtype_name(dtype));
+        return 0;
+    }
     if (b->n_params == QN_MAX_PARAMS) {
         qn__builder_fail(b, QN_ERR_LIMIT, "%s: \"%.100s\": more than %d parameters", who, name,
                          QN_MAX_PARAMS);
@@ -261,24 +276,41 @@ static uint32_t add_param(qn_builder *b, const char *who, const char *name, int 
         qn__builder_fail(b, QN_ERR_MEMORY, "%s: \"%.100s\": out of memory", who, name);
         return 0;
     }
-    b->param[b->n_params] =
-        (qn_kernel_parameter){.name = copy, .dtype = dtype, .rank = rank, .traits = traits};
+    b->param[b->n_params] = (qn_kernel_parameter){.name = copy,
+                                                  .record = qn_record_retain(record),
+                                                  .dtype = dtype,
+                                                  .rank = rank,
+                                                  .traits = traits};
     return (uint32_t)++b->n_params;
 }
 
-qn_param qn_view_param(qn_builder *b, const char *name, int dtype, int rank, uint32_t traits)
+static qn_param add_view(qn_builder *b, const char *who, const char *name, int dtype,
+                         const qn_record *record, int rank, uint32_t traits)
 {
-    const char *who = "qn_view_param";
-    if (!qn__builder_ready(b, who))
-        return (qn_param){0};
     if (rank < 0 || rank > QN_MAX_RANK)
         qn__builder_fail(b, QN_ERR_RANK, "%s: rank %d is not in 0 to %d", who, rank, QN_MAX_RANK);
     else if (traits & ~QN_PARAM_TRAITS)
         qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: traits 0x%x: unknown bits", who,
                          (unsigned)traits);
     else
-        return (qn_param){add_param(b, who, name, dtype, rank, traits)};
+        return (qn_param){add_param(b, who, name, dtype, record, rank, traits)};
     return (qn_param){0};
+}
+
+qn_param qn_view_param(qn_builder *b, const char *name, int dtype, int rank, uint32_t traits)
+{
+    const char *who = "qn_view_param";
+    return qn__builder_ready(b, who) ? add_view(b, who, name, dtype, NULL, rank, traits)
+                                     : (qn_param){0};
+}
+
+qn_param qn_record_param(qn_builder *b, const char *name, const qn_record *record, int rank,
+                         uint32_t traits)
+{
+    const char *who = "qn_record_param";
+    if (!qn__builder_ready(b, who) || qn__builder_record(b, who, record) < 0)
+        return (qn_param){0};
+    return add_view(b, who, name, QN_RECORD, record, rank, traits);
 }
 
 qn_val qn_scalar_param(qn_builder *b, const char *name, int dtype)
@@ -286,11 +318,17 @@ qn_val qn_scalar_param(qn_builder *b, const char *name, int dtype)
     const char *who = "qn_scalar_param";
     if (!qn__builder_ready(b, who))
         return (qn_val){0};
-    uint32_t id = add_param(b, who, name, dtype, -1, 0);
-    if (id == 0)
-        return (qn_val){0};
-    qn_inst x = {.op = QN_I_PARAM, .type = (uint8_t)dtype, .imm = id - 1};
-    return (qn_val){qn__append_numbered(b, who, x, 0, NULL)};
+    uint32_t id = add_param(b, who, name, dtype, NULL, -1, 0), parts[2] = {0};
+    for (int p = 0; id && p < qn__n_parts(dtype, NULL); p++) {
+        qn_inst x = {.op = QN_I_PARAM,
+                     .type = (uint8_t)qn__part_dtype(dtype, NULL, p),
+                     .sub = (uint8_t)p,
+                     .imm = id - 1};
+        parts[p] = qn__append_numbered(b, who, x, 0, NULL);
+    }
+    if (parts[1] == 0)
+        return (qn_val){parts[0]};
+    return qn_complex(b, (qn_val){parts[0]}, (qn_val){parts[1]});
 }
 
 /* ---------------------------------------------------------------- constants */
@@ -302,6 +340,9 @@ qn_val qn_const_int(qn_builder *b, int dtype, int64_t value)
         return (qn_val){0};
     if (dtype == QN_BOOL && value != 0 && value != 1)
         return qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: %lld is no bool", who, (long long)value);
+    if (qn__dtype_class(dtype) == QN_CLASS_C)
+        return qn__complex_const(b, who, dtype,
+                                 qn__eval_cast(qn__part_dtype(dtype, NULL, 0), QN_I64, (uint64_t)value), 0);
     uint64_t bits = qn__eval_cast(dtype, QN_I64, (uint64_t)value);
     return (qn_val){qn__append_const(b, who, dtype, bits)};
 }
@@ -311,6 +352,8 @@ qn_val qn_const_float(qn_builder *b, int dtype, double value)
     const char *who = "qn_const_float";
     if (!qn__builder_ready(b, who) || !qn__known_dtype(b, who, dtype))
         return (qn_val){0};
+    if (qn__dtype_class(dtype) == QN_CLASS_C)
+        return qn_const_complex(b, dtype, value, 0);
     if (qn__dtype_class(dtype) != QN_CLASS_F)
         return qn__builder_fail(b, QN_ERR_TYPE, "%s: %s is no floating-point type", who,
                                 qn_dtype_name(dtype));
@@ -324,6 +367,10 @@ qn_val qn_const_bits(qn_builder *b, int dtype, uint64_t bits)
     const char *who = "qn_const_bits";
     if (!qn__builder_ready(b, who) || !qn__known_dtype(b, who, dtype))
         return (qn_val){0};
+    if (dtype == QN_C64)
+        return qn__complex_const(b, who, dtype, (uint32_t)bits, bits >> 32);
+    if (dtype == QN_C128)
+        return qn__builder_fail(b, QN_ERR_TYPE, "%s: c128 has more bits", who);
     return (qn_val){qn__append_const(b, who, dtype, qn__canonical(dtype, bits))};
 }
 

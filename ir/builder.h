@@ -31,6 +31,8 @@ typedef struct qn_frame {
     bool has_store;               /* a store or atomic stands in it */
     uint8_t type[QN_MAX_CARRIED]; /* of these values */
     uint8_t kind[QN_MAX_CARRIED]; /* their index kinds */
+    uint8_t n_values;             /* these values as the caller counts them, see qn_flat */
+    uint16_t shape[QN_MAX_CARRIED];
 } qn_frame;
 
 enum { QN_N_BUCKETS = 1024 };
@@ -43,6 +45,8 @@ struct qn_builder {
     qn_kernel_parameter param[QN_MAX_PARAMS];
     uint8_t kind[QN_MAX_PARAMS][QN_MAX_RANK]; /* index kinds of the dimensions of views */
     uint32_t scalar[QN_MAX_PARAMS]; /* the value of a scalar parameter */
+    const qn_record *record[QN_MAX_PARAMS]; /* types of record values, each once, with references */
+    int n_records;
     int n_params;
     uint32_t dim[QN_MAX_RANK];
     int n_dims, n_parallel;
@@ -100,6 +104,46 @@ bool qn__join_kinds(qn_builder *b, const char *who, int n, const qn_val *values,
 /** Whether v has the kind `wanted`, that of `what`; else an error. */
 bool qn__has_kind(qn_builder *b, const char *who, const char *what, qn_val v, int wanted);
 
+/* ---------------------------------------------------------------- tuples (ir/build_tuple.c) */
+
+/** Values of a caller as scalars: tuples are given by their parts. */
+typedef struct qn_flat {
+    int n, n_values;
+    qn_val value[QN_MAX_CARRIED];
+    uint16_t shape[QN_MAX_CARRIED]; /* of each of the caller's values: 0, or dtype and number of the record */
+} qn_flat;
+/** The values as scalars; checks that they can be used. */
+bool qn__flatten(qn_builder *b, const char *who, const char *what, int n, const qn_val *values,
+                 qn_flat *out);
+/** Values of these shapes from scalars. `out` may be NULL. */
+void qn__unflatten(qn_builder *b, const char *who, int n_values, const uint16_t *shape,
+                   const qn_val *flat, qn_val *out);
+/** The number of a record type, entered where it is new; -1 after an error. */
+int qn__builder_record(qn_builder *b, const char *who, const qn_record *record);
+/** Ops of the table and casts where an operand or the result is a tuple. */
+qn_val qn__tuple_op(qn_builder *b, const char *who, int op, int n, const uint32_t *a);
+qn_val qn__tuple_cast(qn_builder *b, const char *who, int dtype, uint32_t x);
+/** A complex constant from canonical bits of its parts. */
+qn_val qn__complex_const(qn_builder *b, const char *who, int dtype, uint64_t re, uint64_t im);
+/** Whole elements. */
+qn_val qn__load_element_of(qn_builder *b, const char *who, qn_param p, const uint32_t *index);
+void qn__store_element_of(qn_builder *b, const char *who, qn_param p, const uint32_t *index,
+                          uint32_t value);
+/** Whether a value is of the type of a view's elements. */
+bool qn__is_element_of(const qn_builder *b, const qn_kernel_parameter *view, uint32_t value);
+
+/* ---------------------------------------------------------------- memory (ir/build_memory.c) */
+
+/** The indices of an access, as i64 values in out[0..rank). */
+bool qn__use_indices(qn_builder *b, const char *who, const qn_kernel_parameter *view, int n,
+                     const qn_val *index, uint32_t *out);
+/** A written view: not read-only, and not inside a reduce. */
+bool qn__can_write(qn_builder *b, const char *who, const qn_kernel_parameter *view);
+/** Loads a part of an element; stores one, the new version is the caller's to begin. */
+uint32_t qn__append_load(qn_builder *b, const char *who, qn_param p, int part, const uint32_t *index);
+void qn__append_store(qn_builder *b, const char *who, qn_param p, int part, const uint32_t *index,
+                      uint32_t value);
+
 /* ---------------------------------------------------------------- appending (ir/build_append.c) */
 
 /** Appends an instruction with plain region numbers. Returns its number, 0 after an error. */
@@ -127,6 +171,10 @@ void qn__new_version(qn_builder *b);
 static inline const uint32_t *qn__builder_args(const qn_builder *b, uint32_t i)
 {
     return b->operand + b->inst[i].args;
+}
+static inline bool qn__is_tuple(const qn_builder *b, uint32_t i)
+{
+    return b->inst[i].op == QN_I_TUPLE;
 }
 static inline bool qn__is_const(const qn_builder *b, uint32_t i)
 {

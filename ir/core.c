@@ -250,7 +250,9 @@ typedef struct dtype_info {
 #define WIDTH_S(bytes) ((bytes)*8)
 #define WIDTH_U(bytes) ((bytes)*8)
 #define WIDTH_F(bytes) ((bytes)*8)
+#define WIDTH_C(bytes) ((bytes)*8)
 static const dtype_info dtype_table[QN_N_DTYPES] = {[QN_VOID] = {"void", 0, 0, 0},
+                                                    [QN_RECORD] = {"record", 0, 0, 0},
 #define QN_X(NAME, number, text, bytes, cls)                                                       \
     [number] = {text, bytes, QN_CLASS_##cls, WIDTH_##cls(bytes)},
                                                     QN_DTYPE_LIST(QN_X)
@@ -277,7 +279,7 @@ const char *qn_dtype_name(int dtype)
 qn_dtype qn_dtype_of_name(const char *name)
 {
     for (int dtype = QN_VOID + 1; name && dtype < QN_N_DTYPES; dtype++)
-        if (strcmp(name, dtype_table[dtype].name) == 0)
+        if (dtype_table[dtype].bytes && strcmp(name, dtype_table[dtype].name) == 0)
             return (qn_dtype)dtype;
     return QN_VOID;
 }

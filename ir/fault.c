@@ -143,7 +143,7 @@ static uint64_t value_of(const qn_kernel *k, uint32_t i, const qn_arg *args, int
     case QN_I_CONST:
         return x->imm;
     case QN_I_PARAM:
-        return qn__canonical(x->type, args[x->imm].bits);
+        return qn__arg_part(x->type, args[x->imm].bits, args[x->imm].high, x->sub);
     case QN_I_EXTENT:
         return (uint64_t)args[x->imm].view->layout.dim[x->sub].extent;
     case QN_I_LOWER:
@@ -185,7 +185,8 @@ qn_status qn__fault_report(const qn_kernel *k, const qn_fault *f, int n, const q
     qn_arg_value values[QN_MAX_PARAMS];
     for (int p = 0; p < n; p++)
         values[p] = (qn_arg_value){.layout = args[p].view ? &args[p].view->layout : NULL,
-                                   .bits = args[p].bits};
+                                   .bits = args[p].bits,
+                                   .high = args[p].high};
     qn_domain domain;
     if (qn__domain(k, values, &domain, NULL) == QN_OK)
         add_iteration(&t, k, f->iteration, &domain);

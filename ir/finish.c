@@ -107,8 +107,10 @@ void qn__kernel_free(qn_kernel *k)
 {
     if (!k)
         return;
-    for (int i = 0; k->param && i < k->n_params; i++)
+    for (int i = 0; k->param && i < k->n_params; i++) {
         qn__free(k->param[i].name);
+        qn_record_release((qn_record *)(uintptr_t)k->param[i].record);
+    }
     qn__free(k->name);
     qn__free(k->param);
     qn__free(k->inst);

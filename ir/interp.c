@@ -12,8 +12,8 @@
 typedef struct place {
     unsigned char *data;
     const qn_layout *layout;
-    int64_t bytes; /* of an element */
-    int32_t dtype, rank;
+    int64_t unit; /* bytes that offsets count */
+    int32_t rank;
     int checks; /* QN_CHECKS_... */
     bool is_atomic;
 } place;
@@ -103,7 +103,7 @@ static void *locate(interp *s, uint32_t i, const place *p)
             if ((l->projected >> d & 1) == 0)
                 offset += from_lower(l, d, index[d]) * (uint64_t)l->dim[d].stride;
     }
-    return p->data + (int64_t)(offset * (uint64_t)p->bytes);
+    return p->data + (int64_t)(offset * (uint64_t)p->unit) + qn__access_offset(s->k, i);
 }
 
 static uint64_t atomic_get(const void *p, int64_t bytes)
@@ -161,12 +161,13 @@ static bool atomic_swap(void *p, int64_t bytes, uint64_t *expected, uint64_t bit
 
 static uint64_t run_load(interp *s, uint32_t i)
 {
-    const place *p = &s->place[s->k->inst[i].imm];
+    const qn_inst *x = &s->k->inst[i];
+    const place *p = &s->place[x->imm];
     const void *at = locate(s, i, p);
     if (!at)
         return 0;
-    return p->is_atomic ? qn__canonical(p->dtype, atomic_get(at, p->bytes))
-                        : qn__load_element(p->dtype, at);
+    return p->is_atomic ? qn__canonical(x->type, atomic_get(at, qn_dtype_bytes(x->type)))
+                        : qn__load_element(x->type, at);
 }
 
 static void run_store(interp *s, uint32_t i)
@@ -176,10 +177,11 @@ static void run_store(interp *s, uint32_t i)
     if (!at)
         return;
     uint64_t bits = s->value[qn__args(s->k, i)[p->rank]];
+    int dtype = qn__access_dtype(s->k, i);
     if (p->is_atomic)
-        atomic_set(at, p->bytes, bits);
+        atomic_set(at, qn_dtype_bytes(dtype), bits);
     else
-        qn__store_element(p->dtype, at, bits);
+        qn__store_element(dtype, at, bits);
 }
 
 static uint64_t run_atomic(interp *s, uint32_t i)
@@ -190,14 +192,14 @@ static uint64_t run_atomic(interp *s, uint32_t i)
     if (!at)
         return 0;
     const uint32_t *args = qn__args(s->k, i) + p->rank;
-    uint64_t value = s->value[args[0]], stored = atomic_get(at, p->bytes);
+    uint64_t value = s->value[args[0]], stored = atomic_get(at, qn_dtype_bytes(x->type));
     for (;;) {
-        uint64_t old = qn__canonical(p->dtype, stored), next = value;
+        uint64_t old = qn__canonical(x->type, stored), next = value;
         if (x->sub == QN_COMBINE_COMPARE_EXCHANGE && old != s->value[args[1]])
             return old;
         if (x->sub < QN_COMBINE_EXCHANGE)
-            next = qn__eval_combine(x->sub, p->dtype, old, value);
-        if (atomic_swap(at, p->bytes, &stored, next))
+            next = qn__eval_combine(x->sub, x->type, old, value);
+        if (atomic_swap(at, qn_dtype_bytes(x->type), &stored, next))
             return old;
     }
 }
@@ -425,7 +427,7 @@ static void run_core(interp *s, uint32_t i)
         *value = x->imm;
         break;
     case QN_I_PARAM:
-        *value = qn__canonical(x->type, s->args[x->imm].bits);
+        *value = qn__arg_part(x->type, s->args[x->imm].bits, s->args[x->imm].high, x->sub);
         break;
     case QN_I_EXTENT:
         *value = (uint64_t)s->place[x->imm].layout->dim[x->sub].extent;
@@ -511,8 +513,7 @@ qn_status qn__interpret(const qn_kernel *k, int n, const qn_arg *args, const qn_
         if (v)
             s.place[p] = (place){.data = v->data,
                                  .layout = &v->layout,
-                                 .bytes = qn_dtype_bytes(v->dtype),
-                                 .dtype = v->dtype,
+                                 .unit = qn__unit_bytes(v),
                                  .rank = v->layout.rank,
                                  .checks = qn__checks_of(v, checks),
                                  .is_atomic = ((k->param[p].traits | v->traits) & QN_ATOMIC) != 0};

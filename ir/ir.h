@@ -62,7 +62,7 @@ uint64_t qn__hash(const void *p, size_t n, uint64_t seed);
 
 /* ---------------------------------------------------------------- dtypes (ir/core.c) */
 
-enum { QN_CLASS_B = 1, QN_CLASS_S = 2, QN_CLASS_U = 4, QN_CLASS_F = 8 };
+enum { QN_CLASS_B = 1, QN_CLASS_S = 2, QN_CLASS_U = 4, QN_CLASS_F = 8, QN_CLASS_C = 16 };
 /** QN_CLASS_..., 0 for unknown dtypes. */
 int qn__dtype_class(int dtype);
 /** Width in bits as the ops see it: 1 for bool. */
@@ -81,6 +81,35 @@ uint64_t qn__canonical(int dtype, uint64_t bits);
 /** Loads an element (canonical form) and stores one; `p` need not be aligned. */
 uint64_t qn__load_element(int dtype, const void *p);
 void qn__store_element(int dtype, void *p, uint64_t bits);
+
+/* ---------------------------------------------------------------- records and parts (ir/record.c) */
+
+/** A part of an element: a scalar and where it stands. */
+typedef struct qn_part {
+    int32_t dtype, offset; /* bytes */
+} qn_part;
+
+typedef struct qn_record_entry {
+    char *name; /* or NULL */
+    int32_t dtype, offset, first_part;
+} qn_record_entry;
+
+struct qn_record {
+    _Atomic int64_t references;
+    int64_t bytes;
+    int32_t align, n_fields, n_parts;
+    qn_record_entry field[QN_MAX_FIELDS];
+    qn_part part[2 * QN_MAX_FIELDS];
+};
+
+/** The parts of elements of a dtype (and record, if it is one); the only part of a scalar is itself. */
+int qn__n_parts(int dtype, const qn_record *record);
+int qn__part_dtype(int dtype, const qn_record *record, int part);
+int64_t qn__part_offset(int dtype, const qn_record *record, int part);
+/** What the address of an element must be a multiple of. */
+int64_t qn__dtype_align(int dtype, const qn_record *record);
+/** Appends "record 16 align 8 {f32 0, f64 8}". */
+void qn__record_print(const qn_record *r, qn_text *out);
 
 /* ---------------------------------------------------------------- layouts (ir/layout.c) */
 
@@ -184,6 +213,21 @@ static inline int qn__checks_of(const qn_view *v, int checks)
 
 /** Checks the struct of a view: dtype, space, layout, data, alignment. `who` starts the message. */
 qn_status qn__view_check(const qn_view *v, const char *who, qn_error *err);
+/** Bytes of an element, and of what offsets and strides count. */
+static inline int64_t qn__element_bytes(const qn_view *v)
+{
+    return v->dtype == QN_RECORD ? qn_record_bytes(v->record) : qn_dtype_bytes(v->dtype);
+}
+static inline int64_t qn__unit_bytes(const qn_view *v)
+{
+    return v->unit ? (int64_t)v->unit : qn__element_bytes(v);
+}
+/** What is known of the addresses of all elements: they are multiples of this, for a view that was checked. */
+int64_t qn__view_align(const qn_view *v);
+/** qn__layout_is_storable, and elements share no byte. */
+bool qn__view_is_storable(const qn_view *v);
+/** The byte addresses relative to data: [*begin, *end) of all elements of a checked view; 0, 0 if it is empty. */
+void qn__view_bytes(const qn_view *v, int64_t *begin, int64_t *end);
 /** Relation of two views' elements. Decided on elements where strides allow, else on byte ranges. */
 enum { QN_DISJOINT = 0, QN_SAME = 1, QN_OVERLAPPING = 2 };
 int qn__view_relation(const qn_view *a, const qn_view *b);
@@ -207,6 +251,11 @@ static inline bool qn__type_is_left(const qn_view_type *type)
                   type->space == QN_SPACE_ROCM;
     return type->family == QN_FAMILY_LEFT || (type->family == QN_FAMILY_ANY && is_gpu);
 }
+/** Bytes of an element of a type. */
+static inline int64_t qn__type_bytes(const qn_view_type *type)
+{
+    return type->dtype == QN_RECORD ? qn_record_bytes(type->record) : qn_dtype_bytes(type->dtype);
+}
 /** The traits of views of a type. */
 static inline uint32_t qn__type_traits(const qn_view_type *type)
 {
@@ -219,14 +268,14 @@ static inline uint32_t qn__type_traits(const qn_view_type *type)
 enum {
     QN_I_NONE = 0,
     QN_I_CONST,   /* imm: canonical bits */
-    QN_I_PARAM,   /* scalar parameter imm */
+    QN_I_PARAM,   /* scalar parameter imm; sub: the part of a complex one */
     QN_I_EXTENT,  /* extent of dimension sub of view parameter imm; i64 */
     QN_I_LOWER,   /* lower bound, likewise */
     QN_I_DIM,     /* args begin, end; sub: qn_dim_kind; imm: dimension number; i64 index */
     QN_I_CAST,    /* arg -> type, value conversion */
     QN_I_BITCAST, /* arg -> type, same bits */
-    QN_I_LOAD,    /* args indices; imm: view parameter */
-    QN_I_STORE,   /* args indices, value; imm: view parameter; no value */
+    QN_I_LOAD,    /* args indices; imm: view parameter; sub: part of the element */
+    QN_I_STORE,   /* args indices, value; imm: view parameter; sub: part of the element; no value */
     QN_I_ATOMIC,  /* args indices, value [, compare]; sub: qn_combine; imm: view parameter; the old value */
     QN_I_IF,      /* arg condition; regions then, else; no value, see result */
     QN_I_FOR,     /* args begin, end, init...; imm: step; region: index, carried..., body, yield */
@@ -236,6 +285,7 @@ enum {
     QN_I_CARRIED, /* then the carried values, imm: 0, 1, ... */
     QN_I_YIELD,   /* last instruction of each region: its values; no value */
     QN_I_RESULT,  /* result imm of the if, for or while that stands just before (its number is arg 0) */
+    QN_I_TUPLE,   /* args parts; imm: number of the record; while building only (ir/build_tuple.c) */
     QN_I_PURE = 32
 };
 
@@ -254,6 +304,7 @@ typedef struct qn_inst {
 
 typedef struct qn_kernel_parameter {
     char *name;
+    const qn_record *record; /* of dtype QN_RECORD, with a reference */
     int32_t dtype, rank; /* rank -1: scalar */
     uint32_t traits;
     bool is_read, is_written, has_atomics;
@@ -314,6 +365,18 @@ static inline uint32_t qn__contracted_product(const qn_kernel *k, uint32_t reduc
     return (k->flags & QN_CONTRACT) && x->sub == QN_COMBINE_SUM && is_float && qn__pure(&k->inst[value]) == QN_OP_mul ? value
                                                                                                                  : 0;
 }
+/** The dtype that a load, store or atomic moves. */
+static inline int qn__access_dtype(const qn_kernel *k, uint32_t i)
+{
+    const qn_inst *x = &k->inst[i];
+    return x->op == QN_I_STORE ? k->inst[qn__args(k, i)[x->n_args - 1]].type : x->type;
+}
+/** Bytes from the start of the element to what it moves. */
+static inline int64_t qn__access_offset(const qn_kernel *k, uint32_t i)
+{
+    const qn_kernel_parameter *p = &k->param[k->inst[i].imm];
+    return k->inst[i].op == QN_I_ATOMIC ? 0 : qn__part_offset(p->dtype, p->record, k->inst[i].sub);
+}
 /** Number of index operands of a load, store or atomic: the rank of its view. */
 static inline int qn__n_indices(const qn_kernel *k, uint32_t i) { return k->param[k->inst[i].imm].rank; }
 
@@ -366,6 +429,14 @@ uint64_t qn__reduce_identity(int combine, int type);
 /** The result of a reduction over an empty range: 0, 1, the type's largest/lowest finite value, all ones, 0. */
 uint64_t qn__reduce_empty(int combine, int type);
 
+/** Canonical bits of a part of a scalar argument, see qn_arg; `dtype` is that of the part. */
+static inline uint64_t qn__arg_part(int dtype, uint64_t bits, uint64_t high, int part)
+{
+    if (part == 0)
+        return qn__canonical(dtype, bits);
+    return dtype == QN_F32 ? bits >> 32 : high;
+}
+
 /* ---------------------------------------------------------------- domain and ranges (ir/range.c) */
 
 typedef struct qn_interval {
@@ -375,7 +446,7 @@ typedef struct qn_interval {
 /** What the prologue needs of an argument. */
 typedef struct qn_arg_value {
     const qn_layout *layout; /* of a view */
-    uint64_t bits;           /* of a scalar, canonical */
+    uint64_t bits, high;     /* of a scalar, as in qn_arg */
     bool has_offsets;        /* its elements are offsets of members, see QN_MEMBER_EXTENT */
 } qn_arg_value;
 

@@ -226,24 +226,69 @@ bool qn__parse_reference(parser *p, bool is_view, const parameter **out)
     return true;
 }
 
-/** ":" dtype "[" rank "]" trait* ";" of a view, ":" dtype ";" of a scalar. */
-static bool declare(parser *p, parameter *a)
+/** bytes "align" alignment "{" dtype offset ("," dtype offset)* "}", behind "record" */
+static bool parse_record(parser *p, qn_record **out)
+{
+    qn_field field[QN_MAX_FIELDS] = {{0}};
+    int64_t bytes = 0, align = 0;
+    int n = 0;
+    qn_error e = {0};
+    if (!qn__parse_integer(p, QN_I32, &bytes) || !qn__parse_expect_word(p, "align") ||
+        !qn__parse_integer(p, QN_I32, &align) || !qn__parse_expect_symbol(p, '{'))
+        return false;
+    do {
+        if (n == QN_MAX_FIELDS)
+            return FAIL(p, &p->token, "more than %d fields", QN_MAX_FIELDS);
+        if (!qn__parse_dtype(p, &field[n].dtype) || !qn__parse_integer(p, QN_I32, &field[n].offset))
+            return false;
+        n++;
+    } while (qn__parse_accept_symbol(p, ','));
+    if (!qn__parse_expect_symbol(p, '}'))
+        return false;
+    if (qn_record_new(n, field, bytes, align == 1 ? QN_PACKED : 0, out, &e))
+        return FAIL(p, &p->statement, "%s", e.message);
+    return qn_record_alignment(*out) == align ||
+           FAIL(p, &p->statement, "a record of these fields is aligned to %d or 1, not %d",
+                (int)qn_record_alignment(*out), (int)align);
+}
+
+/** A dtype, or for views a record type in *record. */
+static bool parse_element(parser *p, bool is_view, int32_t *dtype, qn_record **record)
+{
+    *dtype = QN_RECORD;
+    if (is_view && qn__parse_accept_word(p, "record"))
+        return parse_record(p, record);
+    return qn__parse_dtype(p, dtype);
+}
+
+/** ":" element "[" rank "]" trait* ";" of a view, ":" dtype ";" of a scalar. */
+static bool declare_as(parser *p, parameter *a, qn_record **record)
 {
     int32_t dtype = QN_VOID;
     int64_t rank = 0;
     uint32_t traits = 0;
-    if (!qn__parse_expect_symbol(p, ':') || !qn__parse_dtype(p, &dtype))
+    if (!qn__parse_expect_symbol(p, ':') || !parse_element(p, a->is_view, &dtype, record))
         return false;
     if (a->is_view &&
         (!qn__parse_expect_symbol(p, '[') || !qn__parse_integer(p, QN_I32, &rank) ||
          !qn__parse_expect_symbol(p, ']') || !qn__parse_words(p, qn__trait_words, &traits)))
         return false;
     const char *name = p->names.data + a->name;
-    if (a->is_view)
+    if (*record)
+        a->view = qn_record_param(p->b, name, *record, (int)rank, traits);
+    else if (a->is_view)
         a->view = qn_view_param(p->b, name, dtype, (int)rank, traits);
     else
         a->scalar = qn_scalar_param(p->b, name, dtype);
     return qn__parse_check_builder(p) && qn__parse_expect_symbol(p, ';');
+}
+
+static bool declare(parser *p, parameter *a)
+{
+    qn_record *record = NULL;
+    bool is_declared = declare_as(p, a, &record);
+    qn_record_release(record);
+    return is_declared;
 }
 
 /** "view" ... or "scalar" ... */

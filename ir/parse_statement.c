@@ -31,10 +31,24 @@ static bool parse_const(parser *p, const definitions *d)
            qn__parse_define(p, &d->d[0], qn_const_bits(p->b, d->d[0].dtype, bits));
 }
 
+/** ["part" number]: -1 where nothing is written, the whole element. */
+static bool parse_part(parser *p, int *part)
+{
+    int64_t value = -1;
+    if (qn__parse_accept_word(p, "part") && !qn__parse_integer(p, QN_I32, &value))
+        return false;
+    *part = (int)value;
+    return true;
+}
+
 static bool parse_param(parser *p, const definitions *d)
 {
     const parameter *a = NULL;
-    return qn__parse_reference(p, false, &a) && qn__parse_define(p, &d->d[0], a->scalar);
+    int part = -1;
+    if (!qn__parse_reference(p, false, &a) || !parse_part(p, &part))
+        return false;
+    qn_val v = part < 0 ? a->scalar : qn__value_part(p->b, a->scalar, part);
+    return qn__parse_define(p, &d->d[0], v);
 }
 
 /** The view and dimension of an extent or lower. */
@@ -109,8 +123,12 @@ static bool parse_load(parser *p, const definitions *d)
 {
     const parameter *a = NULL;
     values index = {.n = 0};
-    return qn__parse_reference(p, true, &a) && qn__parse_index(p, &index) &&
-           qn__parse_define(p, &d->d[0], qn_load(p->b, a->view, index.n, index.v));
+    int part = -1;
+    if (!qn__parse_reference(p, true, &a) || !qn__parse_index(p, &index) || !parse_part(p, &part))
+        return false;
+    qn_val v = part < 0 ? qn_load(p->b, a->view, index.n, index.v)
+                        : qn__load_part(p->b, a->view, part, index.n, index.v);
+    return qn__parse_define(p, &d->d[0], v);
 }
 
 static bool parse_store(parser *p, const definitions *d)
@@ -118,11 +136,15 @@ static bool parse_store(parser *p, const definitions *d)
     const parameter *a = NULL;
     values index = {.n = 0};
     qn_val value = {0};
+    int part = -1;
     (void)d;
-    if (!qn__parse_reference(p, true, &a) || !qn__parse_index(p, &index) ||
+    if (!qn__parse_reference(p, true, &a) || !qn__parse_index(p, &index) || !parse_part(p, &part) ||
         !qn__parse_expect_symbol(p, ',') || !qn__parse_value(p, &value))
         return false;
-    qn_store(p->b, a->view, index.n, index.v, value);
+    if (part < 0)
+        qn_store(p->b, a->view, index.n, index.v, value);
+    else
+        qn__store_part(p->b, a->view, part, index.n, index.v, value);
     return qn__parse_check_builder(p);
 }
 

@@ -275,6 +275,8 @@ static void add_access(printer *p, uint32_t i)
     qn__text_add(p->out, "[");
     add_values(p, args, n);
     qn__text_add(p->out, "]");
+    if (qn__n_parts(p->k->param[x->imm].dtype, p->k->param[x->imm].record) > 1)
+        qn__text_add(p->out, " part %d", x->sub);
     if (x->n_args > n)
         qn__text_add(p->out, ", ");
     add_values(p, args + n, x->n_args - n);
@@ -295,6 +297,8 @@ static void add_expression(printer *p, uint32_t i)
     case QN_I_PARAM:
         qn__text_add(p->out, "param ");
         add_param_name(p, x->imm);
+        if (qn__n_parts(p->k->param[x->imm].dtype, NULL) > 1)
+            qn__text_add(p->out, " part %d", x->sub);
         return;
     case QN_I_EXTENT:
     case QN_I_LOWER:
@@ -369,7 +373,11 @@ static void add_param(printer *p, int i)
     const qn_kernel_parameter *a = &p->k->param[i];
     qn__text_add(p->out, a->rank < 0 ? "  scalar " : "  view ");
     add_param_name(p, (uint64_t)i);
-    qn__text_add(p->out, ": %s", qn_dtype_name(a->dtype));
+    qn__text_add(p->out, ": ");
+    if (a->record)
+        qn__record_print(a->record, p->out);
+    else
+        qn__text_add(p->out, "%s", qn_dtype_name(a->dtype));
     if (a->rank >= 0)
         qn__text_add(p->out, "[%d]", (int)a->rank);
     add_words(p->out, qn__trait_words, a->traits);

@@ -25,7 +25,7 @@ static known eval_prologue(const qn_kernel *k, uint32_t i, const qn_arg_value *a
     case QN_I_CONST:
         return (known){x->imm, 0};
     case QN_I_PARAM:
-        return (known){qn__canonical(x->type, args[x->imm].bits), UINT64_C(1) << x->imm};
+        return (known){qn__arg_part(x->type, args[x->imm].bits, args[x->imm].high, x->sub), UINT64_C(1) << x->imm};
     case QN_I_EXTENT:
         return (known){(uint64_t)args[x->imm].layout->dim[x->sub].extent, 0};
     case QN_I_LOWER:
@@ -351,7 +351,7 @@ static qn_interval of_param(const prover *s, const qn_inst *x)
 {
     if ((s->domain->scalars[x->imm >> 5] >> (x->imm & 31) & 1) == 0)
         return full(x->type);
-    int64_t value = (int64_t)qn__canonical(x->type, s->args[x->imm].bits);
+    int64_t value = (int64_t)qn__canonical(x->type, s->args[x->imm].bits); /* of an integer */
     return value < 0 && x->type == QN_U64 ? ANYTHING : (qn_interval){value, value};
 }
 

@@ -129,6 +129,12 @@ static bool all_i64(const verifier *v, uint32_t i, uint32_t first, uint32_t n)
 
 /* ---------------------------------------------------------------- pure ops */
 
+/** No value of a finished kernel is: only its parts are values. */
+static bool is_complex(int type)
+{
+    return qn__dtype_class(type) == QN_CLASS_C;
+}
+
 static bool check_table_op(verifier *v, uint32_t i)
 {
     const qn_inst *x = &v->k->inst[i];
@@ -170,7 +176,9 @@ static bool check_param_value(verifier *v, uint32_t i)
     const qn_inst *x = &v->k->inst[i];
     return require(v, i,
                    x->imm < (uint64_t)v->k->n_params && x->n_args == 0 &&
-                       v->k->param[x->imm].rank == -1 && x->type == v->k->param[x->imm].dtype,
+                       v->k->param[x->imm].rank == -1 &&
+                       x->sub < qn__n_parts(v->k->param[x->imm].dtype, NULL) &&
+                       x->type == qn__part_dtype(v->k->param[x->imm].dtype, NULL, x->sub),
                    "names no scalar parameter of its type");
 }
 
@@ -178,7 +186,7 @@ static bool check_const(verifier *v, uint32_t i)
 {
     const qn_inst *x = &v->k->inst[i];
     return require(v, i,
-                   x->n_args == 0 && qn__dtype_class(x->type) &&
+                   x->n_args == 0 && qn__dtype_class(x->type) && !is_complex(x->type) &&
                        qn__canonical(x->type, x->imm) == x->imm,
                    "bits are not canonical");
 }
@@ -187,7 +195,7 @@ static bool check_const(verifier *v, uint32_t i)
 static bool check_cast(verifier *v, uint32_t i)
 {
     const qn_inst *x = &v->k->inst[i];
-    if (x->n_args != 1 || !qn__dtype_class(x->type))
+    if (x->n_args != 1 || !qn__dtype_class(x->type) || is_complex(x->type))
         return wrong(v, i, "wrong operand or type");
     if (x->op == QN_I_BITCAST)
         return require(v, i, qn_dtype_bytes(x->type) == qn_dtype_bytes(arg_type(v, i, 0)),
@@ -260,10 +268,14 @@ static bool check_access(verifier *v, uint32_t i)
     uint32_t n_values = x->op == QN_I_LOAD ? 0 : compares ? 2 : 1;
     if (x->n_args != rank + n_values || !all_i64(v, i, 0, rank))
         return wrong(v, i, "wrong indices");
+    int n_parts = qn__n_parts(p->dtype, p->record);
+    if (x->op == QN_I_ATOMIC ? n_parts > 1 : x->sub >= n_parts)
+        return wrong(v, i, "no such part of an element");
+    int dtype = qn__part_dtype(p->dtype, p->record, x->op == QN_I_ATOMIC ? 0 : x->sub);
     for (uint32_t a = rank; a < x->n_args; a++)
-        if (arg_type(v, i, a) != p->dtype)
+        if (arg_type(v, i, a) != dtype)
             return wrong(v, i, "a value is not of the view's type");
-    if (x->type != (x->op == QN_I_STORE ? QN_VOID : p->dtype))
+    if (x->type != (x->op == QN_I_STORE ? QN_VOID : dtype))
         return wrong(v, i, "wrong result type");
     if (x->op != QN_I_LOAD && ((p->traits & (QN_READ_ONLY | QN_RANDOM_ACCESS)) || v->reduced))
         return wrong(v, i, v->reduced ? "inside a reduce" : "the view is read-only");
@@ -455,7 +467,7 @@ static rule_function *const rules[QN_I_PURE] = {
 static bool uses_sub(int op)
 {
     return op == QN_I_EXTENT || op == QN_I_LOWER || op == QN_I_DIM || op == QN_I_ATOMIC ||
-           op == QN_I_REDUCE;
+           op == QN_I_REDUCE || op == QN_I_LOAD || op == QN_I_STORE || op == QN_I_PARAM;
 }
 
 static bool uses_imm(int op)

@@ -10,7 +10,10 @@ static qn_status check_params(const qn_kernel *k, qn_error *err)
     for (int i = 0; i < k->n_params; i++) {
         const qn_kernel_parameter *p = &k->param[i];
         bool is_view = p->rank >= 0;
-        if (!p->name || !qn__dtype_class(p->dtype) || p->rank < -1 || p->rank > QN_MAX_RANK ||
+        bool is_record = p->dtype == QN_RECORD;
+        if (is_record != (p->record != NULL) || (is_record && !is_view))
+            return qn__fail(err, QN_ERR_VERIFY, "qn_finish: parameter %d: dtype and record disagree", i);
+        if (!p->name || !(is_record || qn__dtype_class(p->dtype)) || p->rank < -1 || p->rank > QN_MAX_RANK ||
             (p->traits & ~QN_PARAM_TRAITS) || (!is_view && (p->traits || p->is_read || p->is_written)))
             return qn__fail(err, QN_ERR_VERIFY,
                             "qn_finish: parameter %d: wrong name, dtype, rank or traits", i);

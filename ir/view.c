@@ -19,10 +19,10 @@ static const char *label_of(const qn_view *v)
 static bool find_bytes(const qn_view *v, int64_t low, int64_t high, uintptr_t *begin,
                        uintptr_t *end)
 {
-    int64_t bytes = qn_dtype_bytes(v->dtype), first, last, after;
-    return !__builtin_mul_overflow(low, bytes, &first) &&
-           !__builtin_mul_overflow(high, bytes, &last) &&
-           !__builtin_add_overflow(last, bytes, &after) &&
+    int64_t unit = qn__unit_bytes(v), first, last, after;
+    return !__builtin_mul_overflow(low, unit, &first) &&
+           !__builtin_mul_overflow(high, unit, &last) &&
+           !__builtin_add_overflow(last, qn__element_bytes(v), &after) &&
            !__builtin_add_overflow((uintptr_t)v->data, first, begin) &&
            !__builtin_add_overflow((uintptr_t)v->data, after, end);
 }
@@ -31,20 +31,20 @@ static bool find_bytes(const qn_view *v, int64_t low, int64_t high, uintptr_t *b
 static qn_status check_data(const qn_view *v, int64_t low, int64_t high, const char *who,
                             qn_error *err)
 {
-    uintptr_t bytes = (uintptr_t)qn_dtype_bytes(v->dtype); /* a power of two */
+    uintptr_t align = (uintptr_t)qn__view_align(v); /* a power of two */
     if (!v->data)
         return qn__fail(err, QN_ERR_NULL_DATA, "%s: view \"%s\": data is NULL for %lld elements",
                         who, label_of(v), (long long)qn_layout_size(&v->layout));
-    if ((uintptr_t)v->data & (bytes - 1))
+    if ((uintptr_t)v->data & (align - 1))
         return qn__fail(err, QN_ERR_ALIGNMENT,
                         "%s: view \"%s\": data %p is not aligned to the %lld bytes of %s", who,
-                        label_of(v), v->data, (long long)bytes, qn_dtype_name(v->dtype));
+                        label_of(v), v->data, (long long)align, qn_dtype_name(v->dtype));
     uintptr_t begin, end;
     if (!find_bytes(v, low, high, &begin, &end))
         return qn__fail(
             err, QN_ERR_OVERFLOW,
             "%s: view \"%s\": offsets [%lld,%lld] of %lld bytes leave the address space", who,
-            label_of(v), (long long)low, (long long)high, (long long)bytes);
+            label_of(v), (long long)low, (long long)high, (long long)qn__unit_bytes(v));
     return QN_OK;
 }
 
@@ -60,16 +60,20 @@ qn_status qn__view_check(const qn_view *v, const char *who, qn_error *err)
 {
     if (!v)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: view is NULL", who);
-    if (qn_dtype_bytes(v->dtype) == 0)
-        return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": dtype %d is no element type", who,
-                        label_of(v), (int)v->dtype);
+    if (qn__element_bytes(v) == 0)
+        return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": dtype %d is no element type%s", who,
+                        label_of(v), (int)v->dtype,
+                        v->dtype == QN_RECORD ? ": the record is NULL" : "");
+    if (v->dtype != QN_RECORD && v->record)
+        return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": dtype %s, and a record", who, label_of(v),
+                        qn_dtype_name(v->dtype));
     if (!qn_space_is_available(v->space))
         return qn__fail(err, QN_ERR_SPACE,
                         "%s: view \"%s\": space %d (%s) is not available in this build", who,
                         label_of(v), (int)v->space, qn_space_name(v->space));
-    if (v->reserved != 0)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": reserved is %u, not 0", who, label_of(v),
-                        (unsigned)v->reserved);
+    if (v->unit > INT32_MAX)
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": unit of %u bytes", who, label_of(v),
+                        (unsigned)v->unit);
     if (v->traits & ~QN_ALL_TRAITS)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": unknown traits 0x%x", who,
                         label_of(v), (unsigned)v->traits);
@@ -80,6 +84,44 @@ qn_status qn__view_check(const qn_view *v, const char *who, qn_error *err)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": origin %lld of the layout is not 0",
                         who, label_of(v), (long long)v->layout.origin);
     return low > high ? QN_OK : check_data(v, low, high, who, err);
+}
+
+/* ---------------------------------------------------------------- bytes */
+
+int64_t qn__view_align(const qn_view *v)
+{
+    int64_t align = qn__dtype_align(v->dtype, v->record);
+    int64_t unit = v->unit & (0 - (int64_t)v->unit); /* its lowest bit */
+    return unit && unit < align ? unit : align;
+}
+
+void qn__view_bytes(const qn_view *v, int64_t *begin, int64_t *end)
+{
+    int64_t low = 0, high = -1;
+    *begin = *end = 0;
+    if (qn_layout_range(&v->layout, &low, &high, NULL) || high < low)
+        return;
+    *begin = low * qn__unit_bytes(v); /* these fit: the view was checked */
+    *end = high * qn__unit_bytes(v) + qn__element_bytes(v);
+}
+
+bool qn__view_is_storable(const qn_view *v)
+{
+    if (v->unit == 0 || !qn__layout_is_storable(&v->layout))
+        return qn__layout_is_storable(&v->layout);
+    if (qn__layout_is_empty(&v->layout))
+        return true;
+    qn_place place[QN_MAX_DIGITS];
+    int n = qn__layout_places(&v->layout, place);
+    qn__places_sort(place, n);
+    qn_wide reach = qn__element_bytes(v); /* of the elements over all smaller strides */
+    for (int i = 0; i < n; i++) {
+        qn_wide step = (qn_wide)qn__magnitude(place[i].stride) * v->unit;
+        if (step < reach)
+            return false;
+        reach += step * (place[i].extent - 1);
+    }
+    return true;
 }
 
 /* ---------------------------------------------------------------- elements */
@@ -122,10 +164,6 @@ qn_status qn_view_at(const qn_view *v, int n, const int64_t *index, void **out, 
     if (status)
         return status;
     const qn_layout *l = &v->layout;
-    if (!qn_exec_can_access(QN_EXEC_SERIAL, v->space))
-        return qn__fail(err, QN_ERR_SPACE,
-                        "qn_view_at: view \"%s\": the host does not reach space %s", label_of(v),
-                        qn_space_name(v->space));
     if (v->traits & QN_ATOMIC)
         return qn__fail(err, QN_ERR_UNSUPPORTED,
                         "qn_view_at: view \"%s\" is atomic: its elements have no addresses",
@@ -145,7 +183,7 @@ qn_status qn_view_at(const qn_view *v, int n, const int64_t *index, void **out, 
         index = value;
     }
     if (status == QN_OK)
-        *out = (char *)v->data + qn__layout_offset_of(l, index) * qn_dtype_bytes(v->dtype);
+        *out = (char *)v->data + qn__layout_offset_of(l, index) * qn__unit_bytes(v);
     return status;
 }
 
@@ -267,14 +305,14 @@ static bool share_bytes(const qn_view *a, const qn_view *b)
     e.n = 0;
     e.visits = 0;
     qn_place place[QN_MAX_DIGITS];
-    qn_wide bytes_a = qn_dtype_bytes(a->dtype), bytes_b = qn_dtype_bytes(b->dtype);
+    qn_wide unit_a = qn__unit_bytes(a), unit_b = qn__unit_bytes(b);
     int n = qn__layout_places(&a->layout, place);
     for (int i = 0; i < n; i++)
-        add_term(&e, place[i].stride * bytes_a, 0, place[i].extent - 1);
+        add_term(&e, place[i].stride * unit_a, 0, place[i].extent - 1);
     n = qn__layout_places(&b->layout, place);
     for (int i = 0; i < n; i++)
-        add_term(&e, place[i].stride * bytes_b, -(qn_wide)(place[i].extent - 1), 0);
-    add_term(&e, 1, -(bytes_b - 1), bytes_a - 1);
+        add_term(&e, place[i].stride * unit_b, -(qn_wide)(place[i].extent - 1), 0);
+    add_term(&e, 1, -(qn_wide)(qn__element_bytes(b) - 1), qn__element_bytes(a) - 1);
     describe_tails(&e);
     return has_solution(&e, 0, (qn_wide)(uintptr_t)b->data - (qn_wide)(uintptr_t)a->data);
 }
@@ -287,7 +325,7 @@ static int relation_of_members(const qn_view *a, const qn_view *b)
     qn_digits digits;
     for (int64_t p = 0; p < a->layout.dim[m].extent; p++) {
         qn__layout_member(&a->layout, m, p, &member.layout, &digits);
-        member.data = (char *)a->data + member.layout.origin * qn_dtype_bytes(a->dtype);
+        member.data = (char *)a->data + member.layout.origin * qn__unit_bytes(a);
         member.layout.origin = 0;
         if (qn__view_relation(&member, b) != QN_DISJOINT)
             return QN_OVERLAPPING;
@@ -301,8 +339,8 @@ int qn__view_relation(const qn_view *a, const qn_view *b)
     uintptr_t begin_a, end_a, begin_b, end_b;
     if (!a->data || !b->data || qn__layout_is_empty(&a->layout) || qn__layout_is_empty(&b->layout))
         return QN_DISJOINT;
-    if (a->data == b->data && qn_dtype_bytes(a->dtype) == qn_dtype_bytes(b->dtype) &&
-        qn__layout_equal(&a->layout, &b->layout))
+    if (a->data == b->data && qn__element_bytes(a) == qn__element_bytes(b) &&
+        qn__unit_bytes(a) == qn__unit_bytes(b) && qn__layout_equal(&a->layout, &b->layout))
         return QN_SAME;
     if (qn__layout_measure(&a->layout, "", &low_a, &high_a, NULL) ||
         qn__layout_measure(&b->layout, "", &low_b, &high_b, NULL) ||

@@ -30,8 +30,9 @@ qn_status qn_view_required_bytes(const qn_view *v, int64_t *out, qn_error *err)
     const char *who = "qn_view_required_bytes";
     if (!v || !out)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: %s is NULL", who, v ? "out" : "view");
-    int64_t span = qn_view_span(v), bytes;
-    if (span < 0 || __builtin_mul_overflow(span, qn_dtype_bytes(v->dtype), &bytes))
+    int64_t span = qn_view_span(v), bytes = 0;
+    if (span < 0 || (span > 0 && (__builtin_mul_overflow(span - 1, qn__unit_bytes(v), &bytes) ||
+                                  __builtin_add_overflow(bytes, qn__element_bytes(v), &bytes))))
         return qn__fail(err, QN_ERR_OVERFLOW,
                         "%s: view \"%s\": bytes of %lld elements of %s do not fit in 64 bits", who,
                         label_of(v), (long long)qn_layout_size(&v->layout),
@@ -166,5 +167,5 @@ static bool has_same_digits(const qn_layout *a, const qn_layout *b)
 bool qn_view_equal(const qn_view *a, const qn_view *b)
 {
     return a && b && a->data == b->data && a->dtype == b->dtype && a->space == b->space &&
-           has_same_digits(&a->layout, &b->layout);
+           qn_record_equal(a->record, b->record) && qn__unit_bytes(a) == qn__unit_bytes(b) && has_same_digits(&a->layout, &b->layout);
 }

@@ -15,9 +15,12 @@ static const char *label_of(const qn_view *v)
 
 static qn_status check_fields(const char *who, const qn_view_type *type, qn_error *err)
 {
-    if (qn_dtype_bytes(type->dtype) == 0)
-        return qn__fail(err, QN_ERR_DTYPE, "%s: type: dtype %d is no element type", who,
-                        (int)type->dtype);
+    if (type->dtype == QN_RECORD ? !type->record : qn_dtype_bytes(type->dtype) == 0)
+        return qn__fail(err, QN_ERR_DTYPE, "%s: type: dtype %d is no element type%s", who,
+                        (int)type->dtype, type->dtype == QN_RECORD ? ": the record is NULL" : "");
+    if (type->dtype != QN_RECORD && type->record)
+        return qn__fail(err, QN_ERR_DTYPE, "%s: type: dtype %s, and a record", who,
+                        qn_dtype_name(type->dtype));
     if (type->rank < -1 || type->rank > QN_MAX_RANK)
         return qn__fail(err, QN_ERR_RANK, "%s: type: rank %d not in [-1,%d]", who, type->rank,
                         QN_MAX_RANK);
@@ -45,18 +48,30 @@ qn_status qn__view_type_check(const char *who, const qn_view_type *type, qn_erro
     return status;
 }
 
-qn_status qn_view_type_init(int dtype, int rank, const int64_t *extents, int family,
-                            qn_view_type *out, qn_error *err)
+static qn_status init_type(const char *who, int dtype, const qn_record *record, int rank,
+                           const int64_t *extents, int family, qn_view_type *out, qn_error *err)
 {
     if (!out)
-        return qn__fail(err, QN_ERR_ARGUMENT, "qn_view_type_init: out is NULL");
-    qn_view_type type = {.dtype = dtype, .rank = rank, .family = family};
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: out is NULL", who);
+    qn_view_type type = {.dtype = dtype, .record = record, .rank = rank, .family = family};
     for (int d = 0; d < QN_MAX_RANK; d++)
         type.extent[d] = extents && d < rank ? extents[d] : -1;
-    qn_status status = qn__view_type_check("qn_view_type_init", &type, err);
+    qn_status status = qn__view_type_check(who, &type, err);
     if (status == QN_OK)
         *out = type;
     return status;
+}
+
+qn_status qn_view_type_init(int dtype, int rank, const int64_t *extents, int family,
+                            qn_view_type *out, qn_error *err)
+{
+    return init_type("qn_view_type_init", dtype, NULL, rank, extents, family, out, err);
+}
+
+qn_status qn_view_type_init_record(const qn_record *record, int rank, const int64_t *extents,
+                                   int family, qn_view_type *out, qn_error *err)
+{
+    return init_type("qn_view_type_init_record", QN_RECORD, record, rank, extents, family, out, err);
 }
 
 int qn_view_type_rank_dynamic(const qn_view_type *type)
@@ -135,7 +150,10 @@ qn_status qn_view_default(const qn_view_type *type, qn_view *out, qn_error *err)
         return status;
     if (!out)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: out is NULL", who);
-    qn_view made = {.dtype = type->dtype, .space = type->space, .traits = qn__type_traits(type)};
+    qn_view made = {.dtype = type->dtype,
+                    .record = type->record,
+                    .space = type->space,
+                    .traits = qn__type_traits(type)};
     int64_t extents[QN_MAX_RANK];
     int rank = type->rank < 0 ? 0 : type->rank;
     for (int d = 0; d < rank; d++)
@@ -226,6 +244,10 @@ static qn_status check_family(const char *who, int family, const qn_view *v, qn_
     if (family == QN_FAMILY_ANY || qn_layout_size(&v->layout) == 0)
         return QN_OK;
     qn_status status = check_strided(who, v, names[family], err);
+    if (!status && family != QN_FAMILY_STRIDED && v->unit && qn_layout_size(&v->layout) > 1)
+        return qn__fail(err, QN_ERR_ARGUMENT,
+                        "%s: view \"%s\": layout is not %s: strides count units of %u bytes", who,
+                        label_of(v), names[family], (unsigned)v->unit);
     if (status || family == QN_FAMILY_STRIDED)
         return status;
     qn_view flat = flatten(v);
@@ -257,6 +279,8 @@ static qn_status check_kind(const char *who, const qn_view_type *type, const qn_
     if (type->dtype != v->dtype)
         return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": expected dtype %s, found %s", who,
                         label_of(v), qn_dtype_name(type->dtype), qn_dtype_name(v->dtype));
+    if (!qn_record_equal(type->record, v->record))
+        return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": another record type", who, label_of(v));
     if (v->traits & QN_READ_ONLY && !(qn__type_traits(type) & QN_READ_ONLY))
         return qn__fail(err, QN_ERR_READ_ONLY,
                         "%s: view \"%s\": expected a writable view, found a read-only one", who,
@@ -307,7 +331,7 @@ qn_status qn__check_aligned(const char *who, const qn_view *v, qn_error *err)
 {
     enum { CACHE_LINE = 64 };
     int m = qn__layout_members(&v->layout);
-    int64_t n = m < 0 ? 1 : v->layout.dim[m].extent, bytes = qn_dtype_bytes(v->dtype), p = 0;
+    int64_t n = m < 0 ? 1 : v->layout.dim[m].extent, bytes = qn__unit_bytes(v), p = 0;
     while (p < n && ((uintptr_t)v->data + (m < 0 ? 0 : (uintptr_t)(qn__table_value(v->layout.digits->table[m], p) * bytes))) % CACHE_LINE == 0)
         p++;
     if (p == n)

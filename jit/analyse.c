@@ -149,7 +149,7 @@ static void affine_of(const pass *p, uint32_t i)
         return;
     case QN_I_PARAM:
         if (param->is_constant)
-            affine_constant(out, (int64_t)param->bits);
+            affine_constant(out, (int64_t)param->bits[x->sub]);
         else
             affine_symbol(out, i);
         return;

@@ -107,18 +107,22 @@ static void collect_view(qn_facts *f, qn_param_fact *out, const qn_view *v, choi
 {
     out->is_view = 1;
     out->checks = qn__checks_of(v, f->checks);
+    out->unit = (int32_t)v->unit;
     out->slot = f->n_slots++;
     for (int d = 0; d < v->layout.rank; d++)
         collect_dim(f, &out->dim[d], v, d, c);
     collect_reach(f, out, &v->layout);
 }
 
-static void collect_scalar(qn_facts *f, qn_param_fact *out, int dtype, uint64_t bits,
+static void collect_scalar(qn_facts *f, qn_param_fact *out, int dtype, const qn_arg *arg,
                            bool is_constant)
 {
     out->is_constant = is_constant;
-    out->slot = is_constant ? -1 : f->n_slots++;
-    out->bits = is_constant ? qn__canonical(dtype, bits) : 0;
+    out->n_parts = qn__n_parts(dtype, NULL);
+    out->slot = is_constant ? -1 : f->n_slots;
+    f->n_slots += is_constant ? 0 : out->n_parts;
+    for (int part = 0; part < out->n_parts && is_constant; part++)
+        out->bits[part] = qn__arg_part(qn__part_dtype(dtype, NULL, part), arg->bits, arg->high, part);
 }
 
 /* ---------------------------------------------------------------- the domain */
@@ -199,7 +203,7 @@ qn_status qn__facts_collect(const qn_kernel *k, const qn_arg *args, const qn_dom
         if (k->param[p].rank >= 0)
             collect_view(&f, &f.param[p], args[p].view, choice_of(policy, p));
         else
-            collect_scalar(&f, &f.param[p], k->param[p].dtype, args[p].bits,
+            collect_scalar(&f, &f.param[p], k->param[p].dtype, &args[p],
                            policy && policy->constant_scalars);
     }
     if (!collect_domain(&f, k, domain)) {
@@ -264,7 +268,9 @@ void qn__facts_fill(const qn_facts *f, const qn_kernel *k, const qn_arg *args, i
         const qn_param_fact *param = &f->param[p];
         if (param->is_view)
             fill_view(f, param, args[p].view, slots);
-        else if (!param->is_constant)
-            slots[param->slot] = (int64_t)qn__canonical(k->param[p].dtype, args[p].bits);
+        for (int part = 0; part < param->n_parts && !param->is_constant; part++)
+            slots[param->slot + part] =
+                (int64_t)qn__arg_part(qn__part_dtype(k->param[p].dtype, NULL, part), args[p].bits,
+                                      args[p].high, part);
     }
 }

@@ -56,10 +56,9 @@ static int32_t alignment(const void *data)
 /** Whether every element is at an offset from the data that 32 signed bits hold. Sums and products on the way may wrap. */
 static bool is_small(const qn_view *v)
 {
-    int64_t low = 0, high = -1, bytes = qn_dtype_bytes(v->dtype);
-    if (qn_layout_range(&v->layout, &low, &high, NULL) != QN_OK)
-        return false;
-    return high < low || (low >= INT32_MIN / bytes && high <= INT32_MAX / bytes);
+    int64_t begin, end;
+    qn__view_bytes(v, &begin, &end);
+    return begin >= INT32_MIN && end <= INT32_MAX;
 }
 
 void qn__facts_gpu(const qn_kernel *k, const qn_arg *args, qn_facts *f)

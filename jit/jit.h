@@ -52,9 +52,11 @@ typedef struct qn_dim_fact {
 typedef struct qn_param_fact {
     int32_t slot;      /* of the data pointer, or of the scalar's bits if it is not constant */
     int32_t is_view;
-    int32_t is_constant; /* scalar: `bits` is exact */
-    int32_t checks;    /* view: QN_CHECKS_..., that of the launch or its own */
-    uint64_t bits;
+    int32_t checks;      /* view: QN_CHECKS_..., that of the launch or its own */
+    int32_t unit;        /* view: of qn_view */
+    int32_t n_parts;     /* scalar: 2 if complex, in slots that follow one another */
+    int32_t is_constant; /* scalar: `bits` are exact */
+    uint64_t bits[2];    /* of each part */
     /* Collected for NVPTX only, else 0. Whatever remembers code by a description of its arguments must hold them too. */
     int32_t is_constant_memory; /* view: no element of it is written by the launch */
     int32_t align;              /* view: the data is a multiple of 1 << align bytes, at most 16 */
@@ -84,6 +86,12 @@ static inline bool qn__is_checked(const qn_facts *f, const qn_kernel *k, uint32_
 {
     uint64_t p = k->inst[k->access[site].inst].imm;
     return !f->proved[site] && f->param[p].checks != QN_CHECKS_NONE;
+}
+/** Whether the strides of an access count what it moves: it is no part of an element, and offsets count elements. */
+static inline bool qn__is_plain_access(const qn_kernel *k, const qn_facts *f, uint32_t i)
+{
+    uint64_t p = k->inst[i].imm;
+    return f->param[p].unit == 0 && qn__n_parts(k->param[p].dtype, k->param[p].record) == 1;
 }
 
 /** How much of the arguments becomes constant. Bit d of a mask: dimension d of that parameter is dynamic. */

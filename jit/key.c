@@ -173,6 +173,7 @@ static void code_view(codec *c, qn_facts *f, qn_param_fact *param)
     int32_t n_dims = c->out ? count_dims(param) : 0;
     code_i32(c, &n_dims, 0, QN_MAX_RANK, "number of dimensions");
     code_i32(c, &param->checks, QN_CHECKS_REPORT, QN_CHECKS_NONE, "checks of a view");
+    code_i32(c, &param->unit, 0, INT32_MAX, "unit");
     if (!c->out)
         param->slot = c->next_slot++;
     if (f->ptx) {
@@ -202,10 +203,13 @@ static void code_param(codec *c, qn_facts *f, qn_param_fact *param)
         return;
     }
     code_i32(c, &param->is_constant, 0, 1, "kind of scalar");
-    if (param->is_constant)
-        code_u64(c, &param->bits, "bits");
-    if (!c->out)
-        param->slot = param->is_constant ? -1 : c->next_slot++;
+    code_i32(c, &param->n_parts, 1, 2, "parts of a scalar");
+    for (int part = 0; part < param->n_parts && param->is_constant; part++)
+        code_u64(c, &param->bits[part], "bits");
+    if (c->out)
+        return;
+    param->slot = param->is_constant ? -1 : c->next_slot;
+    c->next_slot += param->is_constant ? 0 : param->n_parts;
 }
 
 static void code_counts(codec *c, qn_facts *f)
@@ -323,15 +327,18 @@ static void print_param(qn_text *out, const qn_facts *f, int p, const char *name
     const qn_param_fact *param = &f->param[p];
     if (!param->is_view) {
         qn__text_add(out, "scalar %s: ", name);
-        if (param->is_constant)
-            qn__text_add(out, "0x%" PRIx64 "\n", param->bits);
-        else
+        for (int part = 0; part < param->n_parts && param->is_constant; part++)
+            qn__text_add(out, "0x%" PRIx64 "%s", param->bits[part],
+                         part + 1 < param->n_parts ? ", " : "\n");
+        if (!param->is_constant)
             qn__text_add(out, "slot %" PRId32 "\n", param->slot);
         return;
     }
     qn__text_add(out, "view %s: data slot %" PRId32, name, param->slot);
     if (param->checks != f->checks)
         qn__text_add(out, ", checks %s", check_names[param->checks]);
+    if (param->unit)
+        qn__text_add(out, ", unit %" PRId32, param->unit);
     if (f->ptx)
         qn__text_add(out, ", multiple of %d bytes%s%s", 1 << param->align,
                      param->is_constant_memory ? ", nothing in it is written" : "",

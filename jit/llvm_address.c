@@ -234,16 +234,18 @@ void qn__make_address(lower *g, uint32_t i, int p, const LLVMValueRef *clamped, 
     const qn_inst *inst = &g->k->inst[i];
     const qn_param_fact *param = &g->f->param[inst->imm];
     const uint32_t *arg = qn__args(g->k, i);
-    int64_t bytes = qn_dtype_bytes(g->k->param[inst->imm].dtype);
+    const qn_kernel_parameter *of = &g->k->param[inst->imm];
+    int64_t unit = param->unit ? param->unit : of->record ? of->record->bytes : qn_dtype_bytes(of->dtype);
     memset(x, 0, sizeof *x);
+    x->constant = qn__access_offset(g->k, i);
     for (int r = 0; r < qn__n_indices(g->k, i); r++) {
         const qn_dim_fact *dim = &param->dim[r];
         if (clamped && dim->n_digits > 0) /* positions are relative to the lower bound; one digit is a case of several */
-            add_digits(g, x, clamped[r], g->depth, is_vector(clamped[r]), dim, bytes);
+            add_digits(g, x, clamped[r], g->depth, is_vector(clamped[r]), dim, unit);
         else
-            add_dimension(g, x, arg[r], p, dim, bytes);
+            add_dimension(g, x, arg[r], p, dim, unit);
     }
-    finish_address(g, x, param, bytes);
+    finish_address(g, x, param, qn_dtype_bytes(qn__access_dtype(g->k, i)));
 }
 
 /** Pointers of all lanes. */

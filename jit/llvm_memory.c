@@ -169,11 +169,20 @@ static void mark_invariant(lower *g, LLVMValueRef load)
                     LLVMMetadataAsValue(g->context, none));
 }
 
+/** What the addresses of an access are known to be a multiple of: at most the size of what it moves. */
+static unsigned align_of(const lower *g, uint32_t i)
+{
+    const qn_inst *x = &g->k->inst[i];
+    const qn_kernel_parameter *param = &g->k->param[x->imm];
+    int64_t most = qn_dtype_bytes(qn__access_dtype(g->k, i)), align = qn__dtype_align(param->dtype, param->record);
+    int64_t bits = g->f->param[x->imm].unit | qn__access_offset(g->k, i) | align | most;
+    return (unsigned)(bits & -bits);
+}
+
 static LLVMValueRef plain_load(lower *g, uint32_t i, LLVMTypeRef t, LLVMValueRef pointer)
 {
-    int dtype = g->k->param[g->k->inst[i].imm].dtype;
     LLVMValueRef v = LLVMBuildLoad2(g->b, t, pointer, "");
-    LLVMSetAlignment(v, (unsigned)qn_dtype_bytes(dtype));
+    LLVMSetAlignment(v, align_of(g, i));
     if (is_atomic_view(g, i) && LLVMGetTypeKind(t) != LLVMVectorTypeKind)
         qn__make_relaxed(g, v);
     else if (g->p->is_gpu && g->f->param[g->k->inst[i].imm].is_constant_memory)
@@ -307,13 +316,13 @@ static LLVMValueRef elements_of(const lower *g, const address *x, int k)
     return LLVMConstVector(lane, (unsigned)g->width);
 }
 
-static LLVMValueRef load_strided(lower *g, const address *x, LLVMTypeRef t, int64_t bytes)
+static LLVMValueRef load_strided(lower *g, const address *x, LLVMTypeRef t, int64_t bytes, unsigned align)
 {
     int n = (int)(x->stride < 0 ? -x->stride : x->stride);
     LLVMTypeRef types[2] = {t, g->ptr};
     LLVMValueRef all = NULL;
     for (int k = 0; k < n; k++) {
-        LLVMValueRef args[4] = {vector_pointer(g, x, bytes, k), LLVMConstInt(g->i32, (unsigned long long)bytes, false),
+        LLVMValueRef args[4] = {vector_pointer(g, x, bytes, k), LLVMConstInt(g->i32, align, false),
                                 elements_of(g, x, k), LLVMConstNull(t)};
         LLVMValueRef v = qn__call(g, "llvm.masked.load", types, 2, args, 4), pick[64];
         for (int l = 0; l < g->width; l++)
@@ -326,7 +335,7 @@ static LLVMValueRef load_strided(lower *g, const address *x, LLVMTypeRef t, int6
     return all;
 }
 
-static void store_strided(lower *g, const address *x, LLVMValueRef v, int64_t bytes)
+static void store_strided(lower *g, const address *x, LLVMValueRef v, int64_t bytes, unsigned align)
 {
     int n = (int)(x->stride < 0 ? -x->stride : x->stride);
     LLVMTypeRef types[2] = {LLVMTypeOf(v), g->ptr};
@@ -339,7 +348,7 @@ static void store_strided(lower *g, const address *x, LLVMValueRef v, int64_t by
         LLVMValueRef spread = LLVMBuildShuffleVector(g->b, v, LLVMConstNull(LLVMTypeOf(v)),
                                                      LLVMConstVector(pick, (unsigned)g->width), "");
         LLVMValueRef args[4] = {spread, vector_pointer(g, x, bytes, k),
-                                LLVMConstInt(g->i32, (unsigned long long)bytes, false), elements_of(g, x, k)};
+                                LLVMConstInt(g->i32, align, false), elements_of(g, x, k)};
         qn__call(g, "llvm.masked.store", types, 2, args, 4);
     }
 }
@@ -347,7 +356,7 @@ static void store_strided(lower *g, const address *x, LLVMValueRef v, int64_t by
 static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
 {
     int dtype = g->k->inst[i].type;
-    unsigned bytes = (unsigned)qn_dtype_bytes(dtype);
+    unsigned align = align_of(g, i);
     LLVMTypeRef t = qn__vector_of(g, qn__memory_type(g, dtype));
     LLVMValueRef mask = qn__access_mask(g, i, p, c), v;
     address x;
@@ -356,17 +365,17 @@ static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
     if (x.kind == ADDRESS_UNIFORM && (!mask || ignores_masks(g, i))) /* stride 0 */
         return qn__splat(g, qn__to_register(g, dtype, plain_load(g, i, qn__memory_type(g, dtype), x.pointer)), g->depth);
     if (is_small_stride(g, &x, dtype, mask)) {
-        v = load_strided(g, &x, t, bytes);
+        v = load_strided(g, &x, t, qn_dtype_bytes(dtype), align);
     } else if ((x.kind == ADDRESS_UNIT || x.kind == ADDRESS_REVERSED) && !mask) {
         v = plain_load(g, i, t, x.pointer);
     } else if (x.kind == ADDRESS_UNIT || x.kind == ADDRESS_REVERSED) {
         LLVMTypeRef types[2] = {t, g->ptr};
-        LLVMValueRef args[4] = {x.pointer, LLVMConstInt(g->i32, bytes, false),
+        LLVMValueRef args[4] = {x.pointer, LLVMConstInt(g->i32, align, false),
                                 x.kind == ADDRESS_UNIT ? mask : reverse(g, mask), LLVMConstNull(t)};
         v = qn__call(g, "llvm.masked.load", types, 2, args, 4);
     } else {
         LLVMTypeRef types[2] = {t, qn__vector_of(g, g->ptr)};
-        LLVMValueRef args[4] = {qn__lane_pointers(g, &x), LLVMConstInt(g->i32, bytes, false), mask ? mask : all_lanes(g),
+        LLVMValueRef args[4] = {qn__lane_pointers(g, &x), LLVMConstInt(g->i32, align, false), mask ? mask : all_lanes(g),
                                 LLVMConstNull(t)};
         v = qn__call(g, "llvm.masked.gather", types, 2, args, 4);
     }
@@ -422,7 +431,7 @@ void qn__lower_load(lower *g, uint32_t i)
 
 static void store_scalar(lower *g, uint32_t i, int p, const check *c, uint32_t value)
 {
-    int dtype = g->k->param[g->k->inst[i].imm].dtype;
+    int dtype = qn__access_dtype(g->k, i);
     branch then = {0};
     LLVMValueRef v = qn__scalar(g, value, p);
     LLVMValueRef condition = g->mask[p] ? qn__any(g, g->mask[p]) : NULL;
@@ -435,7 +444,7 @@ static void store_scalar(lower *g, uint32_t i, int p, const check *c, uint32_t v
     qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
     qn__displace(g, &x);
     LLVMValueRef store = LLVMBuildStore(g->b, qn__to_memory(g, dtype, v), x.pointer);
-    LLVMSetAlignment(store, (unsigned)qn_dtype_bytes(dtype));
+    LLVMSetAlignment(store, align_of(g, i));
     if (is_atomic_view(g, i))
         qn__make_relaxed(g, store);
     if (condition)
@@ -445,8 +454,8 @@ static void store_scalar(lower *g, uint32_t i, int p, const check *c, uint32_t v
 
 static void store_vector(lower *g, uint32_t i, int p, const check *c, uint32_t value)
 {
-    int dtype = g->k->param[g->k->inst[i].imm].dtype;
-    LLVMValueRef align = LLVMConstInt(g->i32, (unsigned long long)qn_dtype_bytes(dtype), false);
+    int dtype = qn__access_dtype(g->k, i);
+    LLVMValueRef align = LLVMConstInt(g->i32, align_of(g, i), false);
     LLVMValueRef v = qn__to_memory(g, dtype, qn__vector(g, value, p)), mask = qn__access_mask(g, i, p, c);
     address x;
     qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
@@ -458,7 +467,7 @@ static void store_vector(lower *g, uint32_t i, int p, const check *c, uint32_t v
     if (x.kind == ADDRESS_UNIT || x.kind == ADDRESS_REVERSED) {
         if (!mask) {
             LLVMValueRef store = LLVMBuildStore(g->b, v, x.pointer);
-            LLVMSetAlignment(store, (unsigned)qn_dtype_bytes(dtype));
+            LLVMSetAlignment(store, align_of(g, i));
             qn__mark_stream(g, i, store);
             return;
         }
@@ -468,7 +477,7 @@ static void store_vector(lower *g, uint32_t i, int p, const check *c, uint32_t v
         return;
     }
     if (is_small_stride(g, &x, dtype, mask) && g->f->isa >= QN_ISA_V4) {
-        store_strided(g, &x, v, qn_dtype_bytes(dtype));
+        store_strided(g, &x, v, qn_dtype_bytes(dtype), align_of(g, i));
         return;
     }
     LLVMTypeRef types[2] = {LLVMTypeOf(v), qn__vector_of(g, g->ptr)};

@@ -40,7 +40,7 @@ LLVMValueRef qn__stream_begin(lower *g, LLVMValueRef low, LLVMValueRef high)
     int anchor = anchor_of(g);
     if (anchor < 0)
         return NULL;
-    int64_t bytes = qn_dtype_bytes(g->k->param[g->k->inst[g->k->access[anchor].inst].imm].dtype);
+    int64_t bytes = qn_dtype_bytes(qn__access_dtype(g->k, g->k->access[anchor].inst));
     LLVMValueRef back = LLVMBuildNeg(g->b, address_number(g, (uint32_t)anchor), "");
     LLVMValueRef gap = LLVMBuildAnd(g->b, back, qn__const_i64(g, LINE_BYTES - 1), "");
     LLVMValueRef n = LLVMBuildUDiv(g->b, gap, qn__const_i64(g, bytes), "");
@@ -68,7 +68,7 @@ void qn__mark_stream(lower *g, uint32_t i, LLVMValueRef store)
     int site = (int)g->site[i];
     if (g->streaming == STREAM_NONE || !is_stream(g, g->site[i]) || (g->streaming == STREAM_ANCHOR && site != anchor_of(g)))
         return;
-    int64_t bytes = qn_dtype_bytes(g->k->param[g->k->inst[i].imm].dtype) * g->width;
+    int64_t bytes = qn_dtype_bytes(qn__access_dtype(g->k, i)) * g->width;
     LLVMValueRef one = LLVMConstInt(g->i32, 1, false);
     LLVMMetadataRef operand = LLVMValueAsMetadata(one);
     unsigned kind = LLVMGetMDKindIDInContext(g->context, "nontemporal", (unsigned)strlen("nontemporal"));

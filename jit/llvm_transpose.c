@@ -95,7 +95,7 @@ static pieces pieces_at(lower *g, uint32_t i, int u, int j, int q)
 {
     address x;
     pieces s = {.inst = i, .p = u * g->jam_max + j, .q = q, .lanes = g->width};
-    int dtype = g->k->param[g->k->inst[i].imm].dtype;
+    int dtype = qn__access_dtype(g->k, i);
     s.bytes = qn_dtype_bytes(dtype);
     s.element = qn__memory_type(g, dtype);
     s.mask = g->tail_mask[s.p];
@@ -199,7 +199,7 @@ void qn__stage_end(lower *g)
 /** The pieces of a staged access in its buffer. */
 static pieces pieces_in_buffer(lower *g, uint32_t i, int u, int j, int q)
 {
-    int dtype = g->k->param[g->k->inst[i].imm].dtype, n = 0;
+    int dtype = qn__access_dtype(g->k, i), n = 0;
     for (uint32_t site = 0; site < g->site[i]; site++)
         n += is_staged(g, g->k->access[site].inst);
     pieces s = {.inst = i, .p = u * g->jam_max + j, .q = q, .lanes = g->width, .step = LINE_BYTES};
@@ -255,7 +255,7 @@ bool qn__lower_transposed_store(lower *g, uint32_t i, uint32_t value)
 {
     if (!is_transposed(g, i))
         return false;
-    int dtype = g->k->param[g->k->inst[i].imm].dtype;
+    int dtype = qn__access_dtype(g->k, i);
     int64_t bytes = qn_dtype_bytes(dtype);
     for (int u = 0; u < g->unroll; u++)
         if (g->tail_mask[u * g->jam_max] && !LLVMIsConstant(g->tail_mask[u * g->jam_max]))

@@ -287,8 +287,8 @@ static LLVMValueRef param_value(lower *g, const qn_inst *x)
 {
     const qn_param_fact *param = &g->f->param[x->imm];
     if (param->is_constant)
-        return qn__const_bits(g, x->type, param->bits);
-    LLVMValueRef bits = qn__slot(g, param->slot, g->i64);
+        return qn__const_bits(g, x->type, param->bits[x->sub]);
+    LLVMValueRef bits = qn__slot(g, param->slot + x->sub, g->i64);
     if (x->type == QN_I64 || x->type == QN_U64)
         return bits;
     if (x->type == QN_F64)

@@ -62,7 +62,7 @@ static bool needs_narrow_masks(const planner *s)
     const qn_kernel *k = s->k;
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         uint32_t i = k->access[n].inst;
-        if (qn_dtype_bytes(k->param[k->inst[i].imm].dtype) <= 2 &&
+        if (qn_dtype_bytes(qn__access_dtype(k, i)) <= 2 &&
             (!s->f->proved[n] || is_in_branch_or_loop(k, i)))
             return true;
     }
@@ -96,7 +96,7 @@ static bool reduction_is_applicable(const planner *s, int d)
     if (s->f->isa < QN_ISA_V4) /* the last step is masked */
         for (uint32_t n = 0; n < k->n_accesses; n++)
             if (qn__enclosing_reduce(k, k->access[n].inst) &&
-                qn_dtype_bytes(k->param[k->inst[k->access[n].inst].imm].dtype) <= 2)
+                qn_dtype_bytes(qn__access_dtype(k, k->access[n].inst)) <= 2)
                 return false;
     for (uint32_t i = k->body; i < k->n_insts; i++) /* no nested reduces, loops or branches inside: keep it simple */
         if (k->inst[i].region[2] != i + 1 && qn__enclosing_reduce(k, i))
@@ -256,7 +256,7 @@ static int widest_bits(const qn_kernel *k)
     int bits = 8;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
         const qn_inst *x = &k->inst[i];
-        int type = x->op == QN_I_STORE ? k->param[x->imm].dtype : x->type;
+        int type = x->op == QN_I_STORE ? qn__access_dtype(k, i) : x->type;
         bool is_index = type == QN_I64 && x->op != QN_I_STORE && x->op != QN_I_LOAD;
         int width = is_index || type == QN_VOID ? 8 : qn__dtype_width(type);
         bits = width > bits ? width : bits;
@@ -320,7 +320,7 @@ static bool has_rest_tile(const planner *s)
         trips(s->f, p->lane_dim) < 0)
         return false;
     for (uint32_t n = 0; n < s->k->n_accesses && s->f->isa < QN_ISA_V4; n++)
-        if (qn_dtype_bytes(s->k->param[s->k->inst[s->k->access[n].inst].imm].dtype) <= 2)
+        if (qn_dtype_bytes(qn__access_dtype(s->k, s->k->access[n].inst)) <= 2)
             return false;
     return true;
 }

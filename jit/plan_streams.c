@@ -61,8 +61,8 @@ bool qn__is_stream(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, 
     uint32_t i = k->access[site].inst;
     const qn_inst *x = &k->inst[i];
     const qn_kernel_parameter *param = &k->param[x->imm];
-    int64_t bytes = qn_dtype_bytes(param->dtype), stride;
-    if (x->op != QN_I_STORE || x->parent || param->is_read || param->has_atomics || (param->traits & QN_ATOMIC) ||
+    int64_t bytes = qn_dtype_bytes(qn__access_dtype(k, i)), stride;
+    if (!qn__is_plain_access(k, f, i) || x->op != QN_I_STORE || x->parent || param->is_read || param->has_atomics || (param->traits & QN_ATOMIC) ||
         LINE_BYTES % bytes || p->lane_dim < 0 || !is_parallel(k, p->lane_dim) || p->width * bytes < LEAST_VECTOR_BYTES)
         return false;
     if (qn__is_checked(f, k, site))
@@ -81,7 +81,7 @@ static int64_t trips(const qn_facts *f, int d)
 /** Bytes that a store writes in all; 0 if not known. */
 static double written_bytes(const qn_kernel *k, const qn_facts *f, uint32_t i)
 {
-    double bytes = (double)qn_dtype_bytes(k->param[k->inst[i].imm].dtype);
+    double bytes = (double)qn_dtype_bytes(qn__access_dtype(k, i));
     for (int d = 0; d < k->n_dims; d++)
         if (is_parallel(k, d)) /* a written view has an element of its own for each parallel iteration */
             bytes *= trips(f, d) < 0 ? 0 : (double)trips(f, d);
@@ -99,7 +99,7 @@ void qn__plan_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *
         if (!qn__is_stream(k, f, a, p, n))
             continue;
         bytes += written_bytes(k, f, i);
-        row = trips(f, p->lane_dim) * qn_dtype_bytes(k->param[k->inst[i].imm].dtype);
+        row = trips(f, p->lane_dim) * qn_dtype_bytes(qn__access_dtype(k, i));
         p->streams = f->plan.streams > 0;
     }
     if (row >= LEAST_ROW_BYTES && f->cache_class < 62 && bytes > (double)(INT64_C(1) << f->cache_class))

@@ -26,7 +26,7 @@ static int64_t trips(const qn_facts *f, int d)
 
 static int64_t bytes_of(const qn_kernel *k, uint32_t i)
 {
-    return qn_dtype_bytes(k->param[k->inst[i].imm].dtype);
+    return qn_dtype_bytes(qn__access_dtype(k, i));
 }
 
 bool qn__is_transposed(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lanes, int across, uint32_t site)
@@ -34,7 +34,7 @@ bool qn__is_transposed(const qn_kernel *k, const qn_facts *f, const qn_analysis 
     uint32_t i = k->access[site].inst;
     const qn_inst *x = &k->inst[i];
     int64_t far, near;
-    if (x->op == QN_I_ATOMIC || x->parent || (k->param[x->imm].traits & QN_ATOMIC) || PIECE_BYTES % bytes_of(k, i) ||
+    if (!qn__is_plain_access(k, f, i) || x->op == QN_I_ATOMIC || x->parent || (k->param[x->imm].traits & QN_ATOMIC) || PIECE_BYTES % bytes_of(k, i) ||
         (!f->proved[site] && f->checks != QN_CHECKS_NONE))
         return false;
     return qn__access_stride(k, f, a, i, lanes, &far) && qn__access_stride(k, f, a, i, across, &near) && near == 1 &&

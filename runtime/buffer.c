@@ -50,6 +50,7 @@ qn_buffer *qn__buffer_new(const char *label, size_t bytes, bool zeroed)
     b->mapped_bytes = 0;
     b->release_data = NULL;
     b->release_arg = NULL;
+    b->record = NULL;
     memcpy(b->label, label, label_bytes);
     if (!is_mapped) {
         uintptr_t end = (uintptr_t)b + head;
@@ -78,6 +79,7 @@ qn_buffer *qn__buffer_foreign(const char *label, void *data, size_t bytes,
     b->mapped_bytes = 0;
     b->release_data = release_data;
     b->release_arg = release_arg;
+    b->record = NULL;
     memcpy(b->label, label, label_bytes);
     return b;
 }
@@ -96,6 +98,7 @@ void qn__buffer_release(qn_buffer *b)
         munmap(b->data, b->mapped_bytes);
     if (b->release_data)
         b->release_data(b->release_arg);
+    qn_record_release(b->record);
     qn__free(b);
 }
 
@@ -121,15 +124,16 @@ static inline void retain_digits(const qn_layout *l)
 
 /** Fills *out with everything but the layout. */
 static void set_head(qn_view *out, void *data, qn_buffer *owner, const char *label, int dtype,
-                     int space, uint32_t traits)
+                     const qn_record *record, uint32_t traits)
 {
     out->data = data;
     out->owner = owner;
     out->label = label;
     out->dtype = dtype;
-    out->space = space;
+    out->space = QN_SPACE_HOST;
     out->traits = traits;
-    out->reserved = 0;
+    out->unit = 0;
+    out->record = record;
 }
 
 static const char *name_of(const char *label)
@@ -185,69 +189,69 @@ static qn_buffer *new_aligned(const char *label, int64_t bytes, int64_t alignmen
     return b;
 }
 
-qn_status qn__view_storage(const char *who, const char *label, int dtype, const qn_layout *l,
-                           int64_t *bytes, int64_t *first_byte, qn_error *err)
+qn_status qn__view_alloc(const char *who, const char *label, int dtype, const qn_record *record,
+                         const qn_layout *l, uint32_t flags, int64_t alignment, qn_view *out,
+                         qn_error *err)
 {
-    int64_t element = qn_dtype_bytes(dtype), low, high, elements;
+    int64_t element = dtype == QN_RECORD ? qn_record_bytes(record) : qn_dtype_bytes(dtype);
     if (element == 0)
         return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": dtype %d is no element type", who,
                         name_of(label), dtype);
+    if (flags & ~(uint32_t)QN_UNINITIALISED)
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": unknown flags 0x%x", who,
+                        name_of(label), (unsigned)flags);
     if (qn__layout_members(l) >= 0)
         return qn__fail(err, QN_ERR_UNSUPPORTED,
                         "%s: view \"%s\": the layout selects members of a MultiView", who,
                         name_of(label));
+    int64_t low, high, elements, bytes;
     if (storage_range(l, &low, &high, NULL) || __builtin_sub_overflow(high, low, &elements) ||
         __builtin_add_overflow(elements, 1, &elements) ||
-        __builtin_mul_overflow(elements, element, bytes))
+        __builtin_mul_overflow(elements, element, &bytes))
         return qn__fail(err, QN_ERR_OVERFLOW,
                         "%s: view \"%s\": bytes of %lld elements of %s do not fit in 64 bits", who,
                         name_of(label), (long long)qn_layout_size(l), qn_dtype_name(dtype));
-    *first_byte = *bytes ? (l->origin - low) * element : 0;
-    return QN_OK;
-}
-
-void qn__view_on(qn_buffer *owner, int64_t first_byte, bool has_label, int dtype, int space,
-                 const qn_layout *l, qn_view *out)
-{
-    set_head(out, owner->data + first_byte, owner, has_label ? owner->label : NULL, dtype, space,
-             0);
-    set_layout(&out->layout, l);
-    retain_digits(l);
-    out->layout.origin = 0;
-}
-
-qn_status qn__view_alloc(const char *who, const char *label, int dtype, const qn_layout *l,
-                         uint32_t flags, int64_t alignment, qn_view *out, qn_error *err)
-{
-    int64_t bytes, first_byte;
-    if (flags & ~(uint32_t)QN_UNINITIALISED)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": unknown flags 0x%x", who,
-                        name_of(label), (unsigned)flags);
-    qn_status status = qn__view_storage(who, label, dtype, l, &bytes, &first_byte, err);
-    if (status)
-        return status;
     qn_buffer *owner =
         new_aligned(label ? label : "", bytes, alignment, !(flags & QN_UNINITIALISED));
     if (!owner)
         return qn__fail(err, QN_ERR_MEMORY,
                         "%s: view \"%s\": no memory for %lld bytes in space host", who,
                         name_of(label), (long long)bytes);
-    qn__view_on(owner, first_byte, label != NULL, dtype, QN_SPACE_HOST, l, out);
+    char *data = owner->data + (bytes ? (l->origin - low) * element : 0);
+    owner->record = qn_record_retain(record);
+    set_head(out, data, owner, label ? owner->label : NULL, dtype, record, 0);
+    set_layout(&out->layout, l);
+    retain_digits(l);
+    out->layout.origin = 0;
     return QN_OK;
+}
+
+static qn_status alloc_checked(const char *who, const char *label, int dtype,
+                               const qn_record *record, const qn_layout *l, uint32_t flags,
+                               qn_view *out, qn_error *err)
+{
+    if (!l || !out)
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": %s is NULL", who, name_of(label),
+                        l ? "out" : "layout");
+    qn_error inner;
+    qn_status status = qn__layout_check(l, "layout", err ? &inner : NULL);
+    if (status)
+        return err ? fail_inner(who, label, status, &inner, err) : status;
+    return qn__view_alloc(who, label, dtype, record, l, flags, ALIGNMENT, out, err);
 }
 
 qn_status qn_view_alloc(qn_context *c, const char *label, int dtype, const qn_layout *l,
                         uint32_t flags, qn_view *out, qn_error *err)
 {
     (void)c; /* host storage needs nothing of it */
-    if (!l || !out)
-        return qn__fail(err, QN_ERR_ARGUMENT, "qn_view_alloc: view \"%s\": %s is NULL",
-                        name_of(label), l ? "out" : "layout");
-    qn_error inner;
-    qn_status status = qn__layout_check(l, "layout", err ? &inner : NULL);
-    if (status)
-        return err ? fail_inner("qn_view_alloc", label, status, &inner, err) : status;
-    return qn__view_alloc("qn_view_alloc", label, dtype, l, flags, ALIGNMENT, out, err);
+    return alloc_checked("qn_view_alloc", label, dtype, NULL, l, flags, out, err);
+}
+
+qn_status qn_view_alloc_record(qn_context *c, const char *label, const qn_record *record,
+                               const qn_layout *l, uint32_t flags, qn_view *out, qn_error *err)
+{
+    (void)c;
+    return alloc_checked("qn_view_alloc_record", label, QN_RECORD, record, l, flags, out, err);
 }
 
 qn_status qn_view_new(qn_context *c, const char *label, int dtype, int rank, const int64_t *extents,
@@ -262,7 +266,7 @@ qn_status qn_view_new(qn_context *c, const char *label, int dtype, int rank, con
     qn_status status = qn_layout_right(rank, extents, &l, err ? &inner : NULL);
     if (status)
         return err ? fail_inner("qn_view_new", label, status, &inner, err) : status;
-    return qn__view_alloc("qn_view_new", label, dtype, &l, 0, ALIGNMENT, out, err);
+    return qn__view_alloc("qn_view_new", label, dtype, NULL, &l, 0, ALIGNMENT, out, err);
 }
 
 /** Whether a layout has no elements. */
@@ -276,7 +280,7 @@ static bool is_empty(const qn_layout *l)
 static qn_status settle(const char *who, qn_view *v, qn_error *err)
 {
     int64_t move;
-    if (__builtin_mul_overflow(v->layout.origin, qn_dtype_bytes(v->dtype), &move))
+    if (__builtin_mul_overflow(v->layout.origin, qn__unit_bytes(v), &move))
         return qn__fail(err, QN_ERR_OVERFLOW,
                         "%s: view \"%s\": origin %lld in bytes does not fit in 64 bits", who,
                         name_of(v->label), (long long)v->layout.origin);
@@ -287,30 +291,45 @@ static qn_status settle(const char *who, qn_view *v, qn_error *err)
     return qn__view_check(v, who, err);
 }
 
-qn_status qn_view_wrap(const char *label, void *data, int dtype, const qn_layout *l,
-                       uint32_t traits, qn_view *out, qn_error *err)
+qn_status qn__view_wrap(const char *who, const char *label, void *data, int dtype,
+                        const qn_record *record, uint32_t unit, const qn_layout *l, uint32_t traits,
+                        qn_view *out, qn_error *err)
 {
     if (!l || !out)
-        return qn__fail(err, QN_ERR_ARGUMENT, "qn_view_wrap: view \"%s\": %s is NULL",
-                        name_of(label), l ? "out" : "layout");
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": %s is NULL", who, name_of(label),
+                        l ? "out" : "layout");
     qn_error inner;
     qn_status status = qn__layout_check(l, "layout", err ? &inner : NULL);
     if (status)
-        return err ? fail_inner("qn_view_wrap", label, status, &inner, err) : status;
+        return err ? fail_inner(who, label, status, &inner, err) : status;
     if (qn__layout_members(l) >= 0)
         return qn__fail(err, QN_ERR_UNSUPPORTED,
-                        "qn_view_wrap: view \"%s\": the layout selects members of a MultiView",
+                        "%s: view \"%s\": the layout selects members of a MultiView", who,
                         name_of(label));
     qn_view made;
-    set_head(&made, data, NULL, label, dtype, QN_SPACE_HOST, traits);
+    set_head(&made, data, NULL, label, dtype, record, traits);
+    made.unit = unit;
     set_layout(&made.layout, l);
-    status = settle("qn_view_wrap", &made, err);
+    status = settle(who, &made, err);
     if (status)
         return status;
     memcpy(out, &made, offsetof(qn_view, layout));
     set_layout(&out->layout, &made.layout);
     retain_digits(&made.layout);
     return QN_OK;
+}
+
+qn_status qn_view_wrap(const char *label, void *data, int dtype, const qn_layout *l,
+                       uint32_t traits, qn_view *out, qn_error *err)
+{
+    return qn__view_wrap("qn_view_wrap", label, data, dtype, NULL, 0, l, traits, out, err);
+}
+
+qn_status qn_view_wrap_record(const char *label, void *data, const qn_record *record,
+                              const qn_layout *l, uint32_t traits, qn_view *out, qn_error *err)
+{
+    return qn__view_wrap("qn_view_wrap_record", label, data, QN_RECORD, record, 0, l, traits, out,
+                         err);
 }
 
 /* ---------------------------------------------------------------- references */
@@ -350,7 +369,9 @@ static void derive_head(const qn_view *v, void *data, qn_buffer *owner, const ch
                         qn_view *out)
 {
     /* The claim on alignment was made for the parent's first element. */
-    set_head(out, data, owner, label, v->dtype, v->space, v->traits & ~(uint32_t)QN_ALIGNED);
+    uint32_t unit = v->unit;
+    set_head(out, data, owner, label, v->dtype, v->record, v->traits & ~(uint32_t)QN_ALIGNED);
+    out->unit = unit;
     out->layout.origin = 0;
 }
 
@@ -375,7 +396,7 @@ qn_status qn_subview(const qn_view *v, int n, const qn_slice *slices, qn_view *o
     /* The origin is the offset of an element of v, or 0 if the result is empty. */
     char *data = v->data;
     if (out->layout.origin)
-        data += out->layout.origin * qn_dtype_bytes(v->dtype);
+        data += out->layout.origin * qn__unit_bytes(v);
     derive_head(v, data, owner, label, out);
     qn__buffer_release(replaced);
     return QN_OK;
@@ -386,11 +407,11 @@ qn_status qn_subview(const qn_view *v, int n, const qn_slice *slices, qn_view *o
 static bool is_in_storage(const qn_view *v)
 {
     int64_t low, high;
-    if (!v->owner || qn_layout_range(&v->layout, &low, &high, NULL) || high < low)
+    qn__view_bytes(v, &low, &high);
+    if (!v->owner || high == low)
         return true;
-    int64_t element = qn_dtype_bytes(v->dtype); /* products checked by qn__view_check */
-    uintptr_t begin = (uintptr_t)v->data + (uintptr_t)(low * element);
-    uintptr_t last = (uintptr_t)v->data + (uintptr_t)(high * element);
+    uintptr_t begin = (uintptr_t)v->data + (uintptr_t)low;
+    uintptr_t last = (uintptr_t)v->data + (uintptr_t)high - 1;
     uintptr_t storage = (uintptr_t)v->owner->data;
     return begin >= storage && last - storage < v->owner->bytes && last >= storage;
 }

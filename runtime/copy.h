@@ -12,12 +12,13 @@
 typedef struct qn_copy_kernel {
     struct qn_copy_kernel *next;
     int dst, src, rank; /* dtypes; src is QN_VOID: fills */
+    int n_words;        /* more than 1: elements are so many of dtype dst */
     qn_kernel *kernel;
 } qn_copy_kernel;
 
 /** The kernel for these dtypes and rank, made when it is first asked for; borrowed from the context
  * (copy_kernel.c). */
-qn_status qn__copy_kernel(qn_context *c, const char *who, int dst, int src, int rank,
+qn_status qn__copy_kernel(qn_context *c, const char *who, int dst, int src, int n_words, int rank,
                           const qn_kernel **out, qn_error *err);
 /** Frees the list of a context. */
 void qn__copy_kernels_release(qn_context *c);
@@ -43,21 +44,6 @@ typedef struct qn_copy_shape {
  * False if the digits do not fit each other, or are too many.
  */
 bool qn__copy_shape(const qn_view *dst, const qn_view *src, qn_copy_shape *out);
-
-/** Who copies, and where. */
-typedef struct qn_copier {
-    const char *who;
-    qn_context *context;
-    int executor;
-    qn_stream *stream; /* executor QN_CUDA; borrowed */
-} qn_copier;
-/** Runs the kernel that copies or converts `src`, or fills with `bits` if src is NULL. */
-qn_status qn__copy_launch(const qn_copier *p, const qn_view *dst, const qn_view *src, uint64_t bits,
-                          qn_error *err);
-/** A view of one side of a shape, a borrow of `v`'s owner and label. */
-qn_view qn__copy_side(const qn_copy_shape *s, const qn_view *v, bool is_dst);
-/** Whether a side is one run of elements. */
-bool qn__copy_is_run(const qn_copy_shape *s, const int64_t *stride);
 
 /** Copies bytes, or zeroes them if src is NULL, in pieces on the threads of a context if it is
  * worth it and `executor` is QN_THREADS (copy_bytes.c). */

@@ -114,8 +114,8 @@ bool qn__copy_shape(const qn_view *dst, const qn_view *src, qn_copy_shape *out)
 {
     out->dst = dst->data;
     out->src = src->data;
-    out->dst_bytes = qn_dtype_bytes(dst->dtype);
-    out->src_bytes = qn_dtype_bytes(src->dtype);
+    out->dst_bytes = qn__element_bytes(dst);
+    out->src_bytes = qn__element_bytes(src);
     out->rank = 0;
     for (int d = 0; d < dst->layout.rank; d++)
         if (!split_dim(out, &dst->layout, &src->layout, d))

@@ -8,7 +8,6 @@
 
 #include "runtime/buffer.h"
 #include "runtime/context.h"
-#include "runtime/cuda_memory.h"
 
 enum { CACHE_LINE = 64, MAX_ALIGNMENT = 2 << 20 };
 
@@ -56,9 +55,6 @@ qn_status qn__properties(const char *who, const qn_context *c, const qn_alloc_op
         status = check_flags(who, out, err);
     if (status == QN_OK)
         status = check_space(who, out->label, out->space, err);
-    if (status == QN_OK && out->stream && out->space == QN_SPACE_HOST)
-        status = qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": a stream, and space host", who,
-                          name_of(out->label));
     if (status == QN_OK)
         status = qn__executor(who, c, out->executor, &out->executor, err);
     return status;
@@ -66,16 +62,15 @@ qn_status qn__properties(const char *who, const qn_context *c, const qn_alloc_op
 
 /* ---------------------------------------------------------------- allocation */
 
-qn_status qn__dense_layout(const char *who, const char *label, int dtype, bool is_left,
+qn_status qn__dense_layout(const char *who, const char *label, int64_t element_bytes, bool is_left,
                            bool is_padded, int rank, const int64_t *extents, qn_layout *out,
                            qn_error *err)
 {
     qn_error inner = {0};
-    int64_t bytes = qn_dtype_bytes(dtype);
     qn_status status = is_left && is_padded
-                           ? qn_layout_left_padded(rank, extents, bytes, out, &inner)
+                           ? qn_layout_left_padded(rank, extents, element_bytes, out, &inner)
                        : is_left   ? qn_layout_left(rank, extents, out, &inner)
-                       : is_padded ? qn_layout_right_padded(rank, extents, bytes, out, &inner)
+                       : is_padded ? qn_layout_right_padded(rank, extents, element_bytes, out, &inner)
                                    : qn_layout_right(rank, extents, out, &inner);
     if (status)
         return qn__fail(err, status, "%s: view \"%s\": %s", who, name_of(label), inner.message);
@@ -83,12 +78,11 @@ qn_status qn__dense_layout(const char *who, const char *label, int dtype, bool i
 }
 
 qn_status qn__allocate(const char *who, qn_context *c, const char *label, int dtype,
-                       const qn_layout *l, const qn_alloc_options *o, qn_view *out, qn_error *err)
+                       const qn_record *record, const qn_layout *l, const qn_alloc_options *o,
+                       qn_view *out, qn_error *err)
 {
     qn_view made;
-    if (o->space != QN_SPACE_HOST)
-        return qn__cuda_allocate(who, c, label, dtype, l, o, out, err);
-    qn_status status = qn__view_alloc(who, label, dtype, l, o->uninitialised ? QN_UNINITIALISED : 0,
+    qn_status status = qn__view_alloc(who, label, dtype, record, l, o->uninitialised ? QN_UNINITIALISED : 0,
                                       o->alignment ? o->alignment : CACHE_LINE, &made, err);
     if (status)
         return status;
@@ -122,11 +116,15 @@ static qn_status allocate_type(const char *who, qn_context *c, const qn_view_typ
                                const qn_layout *l, const qn_alloc_options *o, qn_view *out,
                                qn_error *err)
 {
-    qn_view made = {.label = o->label, .dtype = type->dtype, .space = o->space, .layout = *l};
+    qn_view made = {.label = o->label,
+                    .dtype = type->dtype,
+                    .record = type->record,
+                    .space = o->space,
+                    .layout = *l};
     made.layout.origin = 0;
     qn_status status = qn__assign_check(who, type, &made, err);
     if (status == QN_OK)
-        status = qn__allocate(who, c, o->label, type->dtype, l, o, &made, err);
+        status = qn__allocate(who, c, o->label, type->dtype, type->record, l, o, &made, err);
     if (status)
         return status;
     made.traits = qn__type_traits(type);
@@ -160,7 +158,7 @@ qn_status qn_view_create(qn_context *c, const qn_view_type *type, int n, const i
     if (status == QN_OK)
         status = qn__view_type_extents(who, name_of(label), type, n, extents, all, &rank, err);
     if (status == QN_OK)
-        status = qn__dense_layout(who, label, type->dtype, qn__type_is_left(type),
+        status = qn__dense_layout(who, label, qn__type_bytes(type), qn__type_is_left(type),
                                   properties.padding, rank, all, &l, err);
     return status ? status : allocate_type(who, c, type, &l, &properties, out, err);
 }

@@ -9,7 +9,6 @@
  * This is on the short way of a launch: no allocation, no calls, and nothing but loads from the
  * descriptors.
  */
-#include "runtime/cuda_stream.h"
 #include "runtime/launch.h"
 
 #include <string.h>
@@ -44,13 +43,12 @@ static void describe_options(const qn_options *o, qn_description *out)
     bool is_free = is_plan_free(&o->plan);
     word[CHOICE_WORDS - 1] = 0;
     memcpy(word, &o->engine, CHOICE_BYTES);
-    word[CHOICE_WORDS] = o->stream ? (uint64_t)(uintptr_t)o->stream->gpu : 0;
     out->word[0] = is_free ? 1 : 2;
-    out->n = 1 + CHOICE_WORDS + 1;
+    out->n = 1 + CHOICE_WORDS;
     if (is_free)
         return;
-    word[CHOICE_WORDS + PLAN_WORDS] = 0;
-    memcpy(word + CHOICE_WORDS + 1, &o->plan, sizeof o->plan);
+    word[CHOICE_WORDS + PLAN_WORDS - 1] = 0;
+    memcpy(word + CHOICE_WORDS, &o->plan, sizeof o->plan);
     out->n += PLAN_WORDS;
 }
 
@@ -70,15 +68,18 @@ static bool describe_digits(const qn_digits *digits, int rank, qn_description *o
     return true;
 }
 
-static bool describe_view(const qn_view *v, int rank, qn_description *out)
+static bool describe_view(const qn_view *v, const qn_kernel_parameter *param, qn_description *out)
 {
     const qn_layout *l = &v->layout;
+    int rank = param->rank;
+    if (v->record != param->record && !qn_record_equal(v->record, param->record))
+        return false;
     if (l->rank != rank || l->origin != 0 || out->n + 3 + 3 * (uint32_t)rank > QN_DESCRIPTION_WORDS)
         return false;
     uint64_t *word = out->word + out->n;
     *word++ = (uint64_t)(uint32_t)v->dtype << 32 | (uint32_t)v->space;
     *word++ = (uint64_t)v->traits << 32 | l->projected;
-    *word++ = address_class(v->data) << 1 | (l->digits != NULL);
+    *word++ = (uint64_t)v->unit << 8 | address_class(v->data) << 1 | (l->digits != NULL);
     for (int d = 0; d < rank; d++) {
         *word++ = (uint64_t)l->dim[d].lower;
         *word++ = (uint64_t)l->dim[d].extent;
@@ -122,16 +123,18 @@ bool qn__describe(const qn_kernel *k, int n, const qn_arg *args, const qn_option
     for (int i = 0; i < n; i++) {
         const qn_kernel_parameter *param = &k->param[i];
         if (param->rank >= 0) {
-            if (!args[i].view || !describe_view(args[i].view, param->rank, out))
+            if (!args[i].view || !describe_view(args[i].view, param, out))
                 return false;
             continue;
         }
-        if (args[i].view || out->n + 2 > QN_DESCRIPTION_WORDS)
+        if (args[i].view || out->n + 3 > QN_DESCRIPTION_WORDS)
             return false;
         bool decides = (scalars[i >> 5] >> (i & 31) & 1) != 0 || (o && o->constant_scalars);
         out->word[out->n++] = (uint64_t)(uint32_t)args[i].dtype << 1 | decides;
         if (decides)
             out->word[out->n++] = args[i].bits;
+        if (decides && args[i].dtype == QN_C128)
+            out->word[out->n++] = args[i].high;
     }
     out->hash = hash_words(out->word, out->n);
     return true;

@@ -146,19 +146,13 @@ static qn_status take_tensor(const char *who, const char *label, const qn_dl_ten
                              qn_error *err)
 {
     qn_view made;
-    int64_t low = 0, high = -1;
+    int64_t low, high;
     qn_status status = import_tensor(who, label, t, traits, &made, err);
-    if (!status)
-        status = qn_layout_range(&made.layout, &low, &high, err);
     if (status)
         return status;
-    /* The storage is what the view reaches: products are checked, and fit the address space. */
-    int64_t element = qn_dtype_bytes(made.dtype);
-    uintptr_t first = (uintptr_t)made.data;
-    if (high >= low)
-        first += (uintptr_t)(low * element);
-    size_t bytes = (size_t)((high - low + 1) * element);
-    made.owner = qn__buffer_foreign(label ? label : "", (void *)first, bytes, release, arg);
+    qn__view_bytes(&made, &low, &high); /* the storage is what the view reaches */
+    uintptr_t first = (uintptr_t)made.data + (uintptr_t)low;
+    made.owner = qn__buffer_foreign(label ? label : "", (void *)first, (size_t)(high - low), release, arg);
     if (!made.owner)
         return qn__fail(err, QN_ERR_MEMORY, "%s: view \"%s\": no memory for an owner", who,
                         qn__label(label));
@@ -252,6 +246,22 @@ static qn_status describe_elements(const char *who, const qn_view *v, qn_dl_tens
     return QN_OK;
 }
 
+/** DLPack counts strides in elements. */
+static qn_status divide_strides(const char *who, const qn_view *v, int64_t *strides, qn_error *err)
+{
+    int64_t element = qn__element_bytes(v);
+    for (int d = 0; d < v->layout.rank; d++) {
+        if (v->layout.dim[d].extent > 1 && strides[d] % element)
+            return qn__fail(err, QN_ERR_UNSUPPORTED,
+                            "%s: view \"%s\": dimension %d: stride of %lld bytes is no multiple of "
+                            "the %lld bytes of %s: copy the view",
+                            who, qn__label(v->label), d, (long long)strides[d], (long long)element,
+                            qn_dtype_name(v->dtype));
+        strides[d] /= element;
+    }
+    return QN_OK;
+}
+
 /** Everything but the head of the managed struct; *out is the caller's. */
 static qn_status export_view(const char *who, const qn_view *v, void (*released)(void *context),
                              void *context, qn_dl_tensor *tensor, exported **out, qn_error *err)
@@ -260,6 +270,8 @@ static qn_status export_view(const char *who, const qn_view *v, void (*released)
     qn_status status = qn__export_strides(v, who, strides, err);
     if (!status)
         status = describe_elements(who, v, tensor, err);
+    if (!status)
+        status = divide_strides(who, v, strides, err);
     if (status)
         return status;
     exported *e = qn__zalloc(1, sizeof *e);

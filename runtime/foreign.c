@@ -66,33 +66,26 @@ qn_status qn__import(const qn_foreign *f, qn_view *out, qn_error *err)
     if (status)
         return status;
     qn_view made = {0};
-    qn_error inner = {0};
-    status = qn_view_wrap(f->label, first, f->dtype, &l, f->traits, &made, &inner);
-    if (status) { /* its message has the label already */
-        const char *message = strstr(inner.message, ": ");
-        return qn__fail(err, status, "%s%s", f->who, message ? message : "");
-    }
+    status = qn__view_wrap(f->who, f->label, first, f->dtype, NULL, f->unit, &l, f->traits, &made,
+                           err);
+    if (status)
+        return status;
     made.space = f->space;
     *out = made;
     return QN_OK;
 }
 
-/** Strides in elements from strides in bytes. */
-static qn_status divide_strides(const qn_foreign *f, const int64_t *stride_bytes, int64_t *out,
-                                qn_error *err)
+/** Strides in elements from strides in bytes, or in the largest unit that divides them and the element; returns it, 0 for
+ * elements. */
+static uint32_t divide_strides(const qn_foreign *f, const int64_t *stride_bytes, int64_t *out)
 {
-    int64_t element = qn_dtype_bytes(f->dtype);
-    for (int d = 0; d < f->rank; d++) {
-        bool is_used = f->extents[d] > 1;
-        if (is_used && stride_bytes[d] % element)
-            return qn__fail(err, QN_ERR_ALIGNMENT,
-                            "%s: view \"%s\": dimension %d: stride of %lld bytes is no multiple "
-                            "of the %lld bytes of %s",
-                            f->who, qn__label(f->label), d, (long long)stride_bytes[d],
-                            (long long)element, qn_dtype_name(f->dtype));
-        out[d] = stride_bytes[d] / element;
-    }
-    return QN_OK;
+    int64_t unit = qn_dtype_bytes(f->dtype), element = unit;
+    for (int d = 0; d < f->rank; d++)
+        while (f->extents[d] > 1 && stride_bytes[d] % unit)
+            unit /= 2; /* elements are powers of two */
+    for (int d = 0; d < f->rank; d++)
+        out[d] = stride_bytes[d] / unit;
+    return unit == element ? 0 : (uint32_t)unit;
 }
 
 qn_status qn_view_from_bytes(const char *label, void *data, int dtype, int rank,
@@ -117,9 +110,7 @@ qn_status qn_view_from_bytes(const char *label, void *data, int dtype, int rank,
         return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": dtype %d is no element type", who,
                         qn__label(label), dtype);
     if (stride_bytes && extents && rank > 0 && rank <= QN_MAX_RANK) {
-        qn_status status = divide_strides(&f, stride_bytes, strides, err);
-        if (status)
-            return status;
+        f.unit = divide_strides(&f, stride_bytes, strides);
         f.strides = strides;
     }
     return qn__import(&f, out, err);
@@ -134,6 +125,9 @@ qn_status qn__export_strides(const qn_view *v, const char *who, int64_t *strides
     qn_status status = qn__view_check(v, who, err);
     if (status)
         return status;
+    if (v->dtype == QN_RECORD)
+        return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": records: take a field", who,
+                        qn__label(v->label));
     for (int d = 0; d < v->layout.rank; d++) {
         qn_digit digit[QN_MAX_DIGITS];
         int n = qn_layout_digits(&v->layout, d, digit);
@@ -151,7 +145,11 @@ qn_status qn__export_strides(const qn_view *v, const char *who, int64_t *strides
                             "%s: view \"%s\": dimension %d has %d digits, not one stride: split "
                             "it or copy the view",
                             who, qn__label(v->label), d, n);
-        strides[d] = digit[0].stride;
+        if (__builtin_mul_overflow(digit[0].stride, qn__unit_bytes(v), &strides[d]))
+            return qn__fail(err, QN_ERR_OVERFLOW,
+                            "%s: view \"%s\": dimension %d: stride in bytes does not fit in 64 "
+                            "bits",
+                            who, qn__label(v->label), d);
     }
     return QN_OK;
 }
@@ -164,13 +162,6 @@ qn_status qn_view_to_bytes(const qn_view *v, int64_t *extents, int64_t *stride_b
     qn_status status = qn__export_strides(v, who, strides, err);
     if (status)
         return status;
-    int64_t element = qn_dtype_bytes(v->dtype);
-    for (int d = 0; d < v->layout.rank; d++)
-        if (__builtin_mul_overflow(strides[d], element, &strides[d]))
-            return qn__fail(err, QN_ERR_OVERFLOW,
-                            "%s: view \"%s\": dimension %d: stride in bytes does not fit in 64 "
-                            "bits",
-                            who, qn__label(v->label), d);
     for (int d = 0; d < v->layout.rank; d++) {
         if (extents)
             extents[d] = v->layout.dim[d].extent;

@@ -19,14 +19,15 @@ typedef struct qn_foreign {
     int32_t rank;
     uint32_t traits;
     const int64_t *extents; /* rank entries */
-    const int64_t *strides; /* elements; NULL: row-major */
+    uint32_t unit;          /* as in a view */
+    const int64_t *strides; /* elements or units; NULL: row-major */
     const int64_t *lower;   /* NULL: zeros */
 } qn_foreign;
 
 /** Makes an unmanaged view of it, after all checks. */
 qn_status qn__import(const qn_foreign *f, qn_view *out, qn_error *err);
 
-/** Checks the view and writes one stride for each dimension, in elements; fails with the reason if
+/** Checks the view and writes one stride for each dimension, in bytes; fails with the reason if
  * there are no such strides. */
 qn_status qn__export_strides(const qn_view *v, const char *who, int64_t *strides, qn_error *err);
 

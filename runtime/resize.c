@@ -140,7 +140,7 @@ static qn_status like(const char *who, const qn_view *v, bool is_padded, int n,
     if (v->layout.digits)
         status = like_digits(who, v, extents, out, err);
     else if (kind != ORDER_OTHER || n != v->layout.rank) {
-        status = qn__dense_layout(who, v->label, v->dtype, kind == ORDER_LEFT, is_padded, n,
+        status = qn__dense_layout(who, v->label, qn__element_bytes(v), kind == ORDER_LEFT, is_padded, n,
                                   extents, out, err);
     } else {
         qn_error inner = {0};
@@ -177,7 +177,7 @@ static void copy_each(const qn_view *dst, const qn_view *src)
     const qn_layout *to = &dst->layout, *from = &src->layout;
     int rank = to->rank < from->rank ? to->rank : from->rank;
     int64_t to_index[QN_MAX_RANK], from_index[QN_MAX_RANK], extent[QN_MAX_RANK];
-    int64_t at[QN_MAX_RANK] = {0}, bytes = qn_dtype_bytes(dst->dtype);
+    int64_t at[QN_MAX_RANK] = {0}, bytes = qn__element_bytes(dst);
     for (int d = 0; d < to->rank; d++)
         to_index[d] = to->dim[d].lower;
     for (int d = 0; d < from->rank; d++)
@@ -186,8 +186,8 @@ static void copy_each(const qn_view *dst, const qn_view *src)
         extent[d] =
             to->dim[d].extent < from->dim[d].extent ? to->dim[d].extent : from->dim[d].extent;
     for (int d = rank; d >= 0;) {
-        memcpy((char *)dst->data + qn__layout_offset_of(to, to_index) * bytes,
-               (const char *)src->data + qn__layout_offset_of(from, from_index) * bytes,
+        memcpy((char *)dst->data + qn__layout_offset_of(to, to_index) * qn__unit_bytes(dst),
+               (const char *)src->data + qn__layout_offset_of(from, from_index) * qn__unit_bytes(src),
                (size_t)bytes);
         for (d = rank - 1; d >= 0 && at[d] + 1 == extent[d]; d--) {
             to_index[d] -= at[d];
@@ -218,8 +218,7 @@ static qn_status copy_common(const char *who, qn_context *c, int executor, const
     if (status == QN_OK)
         status = qn__copy(who, c, executor, &to, &from, err);
     bool has_tables = qn__layout_tables(&dst->layout) || qn__layout_tables(&src->layout);
-    bool is_on_host = qn_exec_can_access(QN_EXEC_SERIAL, dst->space);
-    if (status == QN_ERR_UNSUPPORTED && !has_tables && is_on_host) {
+    if (status == QN_ERR_UNSUPPORTED && !has_tables) {
         copy_each(dst, src);
         status = QN_OK;
     }
@@ -257,9 +256,7 @@ static qn_status replace(const char *who, qn_context *c, qn_view *v, const qn_la
                          const qn_alloc_options *o, bool keeps, qn_error *err)
 {
     qn_view made;
-    qn_alloc_options same_space = *o;
-    same_space.space = v->space;
-    qn_status status = qn__allocate(who, c, v->label, v->dtype, l, &same_space, &made, err);
+    qn_status status = qn__allocate(who, c, v->label, v->dtype, v->record, l, o, &made, err);
     if (status)
         return status;
     if (v->traits & QN_ALIGNED)
@@ -352,18 +349,19 @@ static qn_status check_mirror(const char *who, int space, const qn_view *v, cons
     return qn__view_check(v, who, err);
 }
 
-static qn_status make_mirror(const char *who, qn_context *c, int space, const qn_view *v,
-                             qn_view *out, qn_error *err)
+static qn_status make_mirror(const char *who, qn_context *c, const qn_view *v, qn_view *out,
+                             qn_error *err)
 {
-    const qn_alloc_options o = {.bytes = sizeof o, .space = space};
+    const qn_alloc_options o = {.bytes = sizeof o};
     int64_t extents[QN_MAX_RANK];
     qn_layout dense, l = v->layout; /* a borrow */
     qn_status status = QN_OK;
     for (int d = 0; d < l.rank; d++)
         extents[d] = l.dim[d].extent;
-    if (!qn_layout_is_unique(&l) || qn__layout_tables(&l)) {
+    if (v->unit || !qn_layout_is_unique(&l) || qn__layout_tables(&l)) {
         status =
-            qn__dense_layout(who, v->label, v->dtype, false, false, l.rank, extents, &dense, err);
+            qn__dense_layout(who, v->label, qn__element_bytes(v), false, false, l.rank, extents, &dense,
+                             err);
         for (int d = 0; status == QN_OK && d < l.rank; d++)
             dense.dim[d].lower = l.dim[d].lower;
         if (status == QN_OK)
@@ -375,7 +373,7 @@ static qn_status make_mirror(const char *who, qn_context *c, int space, const qn
         status = qn__fail(err, QN_ERR_MEMORY, "%s: view \"%s\": no memory for its label", who,
                           label_of(v));
     if (status == QN_OK)
-        status = qn__allocate(who, c, label.data, v->dtype, &l, &o, out, err);
+        status = qn__allocate(who, c, label.data, v->dtype, v->record, &l, &o, out, err);
     qn__text_release(&label);
     return status;
 }
@@ -383,7 +381,7 @@ static qn_status make_mirror(const char *who, qn_context *c, int space, const qn
 qn_status qn_create_mirror(qn_context *c, int space, const qn_view *v, qn_view *out, qn_error *err)
 {
     qn_status status = check_mirror("qn_create_mirror", space, v, out, err);
-    return status ? status : make_mirror("qn_create_mirror", c, space, v, out, err);
+    return status ? status : make_mirror("qn_create_mirror", c, v, out, err);
 }
 
 qn_status qn_create_mirror_view(qn_context *c, int space, const qn_view *v, qn_view *out,
@@ -394,7 +392,7 @@ qn_status qn_create_mirror_view(qn_context *c, int space, const qn_view *v, qn_v
     if (status)
         return status;
     if (!qn_space_can_access(space, v->space))
-        return make_mirror(who, c, space, v, out, err);
+        return make_mirror(who, c, v, out, err);
     *out = qn_view_copy(v);
     return QN_OK;
 }
@@ -411,7 +409,7 @@ qn_status qn_create_mirror_copy(qn_context *c, int space, const qn_view *v, qn_v
         *out = qn_view_copy(v);
         return QN_OK;
     }
-    status = make_mirror(who, c, space, v, &made, err);
+    status = make_mirror(who, c, v, &made, err);
     if (status)
         return status;
     status = qn__copy(who, c, QN_EXECUTOR_DEFAULT, &made, v, err);

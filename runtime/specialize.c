@@ -11,26 +11,12 @@
 
 /* ---------------------------------------------------------------- building */
 
-/** Whether a launch of code may have something to report. */
-static bool may_fault(const qn_function *f)
-{
-    const qn_kernel *k = f->kernel;
-    for (uint32_t site = 0; f->facts.checks == QN_CHECKS_REPORT && site < k->n_accesses; site++)
-        if (!f->facts.proved[site])
-            return true;
-    for (uint32_t i = 1; i < k->n_insts; i++)
-        if (k->inst[i].op == QN_I_WHILE)
-            return true;
-    return false;
-}
-
 /** Puts generated code where it runs. The lock is held. */
 static qn_status install(qn_context *c, qn_function *f, qn_compiled *code, qn_error *err)
 {
     f->info = code->info;
     if (code->info.gpu.n_steps > 0) {
         f->ptx = code->code;
-        f->may_fault = may_fault(f);
         memset(&code->code, 0, sizeof code->code);
         return QN_OK;
     }
@@ -149,6 +135,7 @@ static qn_status make_key(qn_launch_state *l, const qn_policy *policy, qn_facts 
     for (int i = 0; i < l->n; i++)
         value[i] = (qn_arg_value){.layout = l->args[i].view ? &l->args[i].view->layout : NULL,
                                   .bits = l->args[i].bits,
+                                  .high = l->args[i].high,
                                   .has_offsets = is_members(l, i)};
     uint8_t *proved = qn__zalloc((size_t)k->n_accesses + 1, 1);
     bool is_proved = proved && qn__prove_bounds(k, value, &l->domain, proved);

@@ -149,11 +149,11 @@ static int compare_spans(const void *a, const void *b)
 /** Whether no two members share an element. Only those whose byte ranges meet are compared. */
 static bool are_disjoint(const qn_view *views, int64_t n, int64_t low, int64_t high, span *room)
 {
-    uintptr_t bytes = (uintptr_t)qn_dtype_bytes(views[0].dtype);
+    uintptr_t unit = (uintptr_t)qn__unit_bytes(&views[0]);
     for (int64_t i = 0; i < n; i++) {
         uintptr_t data = (uintptr_t)views[i].data;
-        room[i] = (span){&views[i], data + (uintptr_t)low * bytes,
-                         data + (uintptr_t)high * bytes + bytes};
+        room[i] = (span){&views[i], data + (uintptr_t)low * unit,
+                         data + (uintptr_t)high * unit + (uintptr_t)qn__element_bytes(&views[0])};
     }
     qsort(room, (size_t)n, sizeof *room, compare_spans);
     for (int64_t i = 0; i < n; i++)
@@ -176,6 +176,10 @@ static qn_status check_member(const char *who, const qn_view *views, int i, qn_e
         return qn__fail(err, QN_ERR_DTYPE, "%s: member %d (%.80s): dtype %s, that of member 0 is %s",
                         who, i, label_of(v->label), qn_dtype_name(v->dtype),
                         qn_dtype_name(first->dtype));
+    if (!qn_record_equal(v->record, first->record) || qn__unit_bytes(v) != qn__unit_bytes(first))
+        return qn__fail(err, QN_ERR_DTYPE,
+                        "%s: member %d (%.80s): record type or unit of strides are not those of member 0", who,
+                        i, label_of(v->label));
     if (v->space != first->space)
         return qn__fail(err, QN_ERR_SPACE, "%s: member %d (%.80s): space %s, that of member 0 is %s",
                         who, i, label_of(v->label), qn_space_name(v->space),
@@ -228,7 +232,7 @@ static bool hold_members(qn_holder *h, const char *label, int n, const qn_view *
 /** Distances of the members from the lowest, in elements. */
 static qn_status measure(const char *who, int n, const qn_view *views, qn_table *t, qn_error *err)
 {
-    int64_t bytes = qn_dtype_bytes(views[0].dtype);
+    int64_t bytes = qn__unit_bytes(&views[0]);
     uintptr_t lowest = (uintptr_t)views[0].data;
     for (int i = 1; i < n; i++)
         lowest = (uintptr_t)views[i].data < lowest ? (uintptr_t)views[i].data : lowest;
@@ -396,7 +400,7 @@ qn_status qn__check_members(const char *who, const qn_view *v, const qn_view *ma
     qn_digits digits;
     int64_t low = 0, high = -1;
     qn__layout_member(&made->layout, m, 0, &member, &digits);
-    member.origin = ((char *)made->data - whole->holder->lowest) / qn_dtype_bytes(v->dtype);
+    member.origin = ((char *)made->data - whole->holder->lowest) / qn__unit_bytes(v);
     qn_status status = qn_layout_range(&member, &low, &high, err);
     if (status == QN_OK && low <= high && (low < whole->low || high > whole->high))
         return qn__fail(err, QN_ERR_BOUNDS,

@@ -57,7 +57,7 @@ int random_dtype(randoms *r)
     static const uint8_t often[] = {QN_F32, QN_F64, QN_I32, QN_I64};
     if (random_percent(r, 45))
         return often[random_below(r, 4)];
-    return 1 + random_below(r, QN_N_DTYPES - 1);
+    return 1 + random_below(r, QN_BF16);
 }
 
 /* Cuts bits to the width of an integer dtype and extends them by its sign. */

@@ -6,7 +6,7 @@
  */
 #include "differential.h"
 
-enum { CLASS_B = 1, CLASS_S = 2, CLASS_U = 4, CLASS_F = 8 };
+enum { CLASS_B = 1, CLASS_S = 2, CLASS_U = 4, CLASS_F = 8, CLASS_C = 16 };
 enum {
     CLASSES_F = CLASS_F,
     CLASSES_SU = CLASS_S | CLASS_U,

@@ -15,9 +15,10 @@ extern "C" {
 
 /**
  * Borrows an array: `data` is the address of its first element, strides may have any sign, `lower` (NULL: zeros) are
- * the lower bounds, `stride_bytes` NULL is row-major. The label is borrowed; *out is unmanaged. Errors: a stride of a
- * dimension with more than one index that is no multiple of the element (QN_ERR_ALIGNMENT, with the dimension), null
- * data of an array with elements, misaligned data, rank, dtype, negative extents, offsets that do not fit.
+ * the lower bounds, `stride_bytes` NULL is row-major. Strides that are no multiple of the element give a view whose
+ * offsets count a smaller unit (see qn_view). The label is borrowed; *out is unmanaged. Errors: null data of an array
+ * with elements, data that is not aligned to the element or that unit, rank, dtype, negative extents, offsets that do
+ * not fit.
  */
 QN_API qn_status qn_view_from_bytes(const char *label, void *data, int dtype, int rank,
                                     const int64_t *extents, const int64_t *stride_bytes,

@@ -86,8 +86,8 @@ static inline bool qn_cfi_type(int dtype, CFI_type_t *out)
  * The label is borrowed; *out is unmanaged. `last_extent` is the last extent of an assumed-size array, whose
  * descriptor does not have it; -1 where there is none. `traits` are given to the view; use QN_READ_ONLY for
  * intent(in). Errors: an absent array, one that is not allocated or associated (QN_ERR_NULL_DATA), a descriptor of
- * another compiler (QN_ERR_VERSION), types that Quern lacks, an assumed size that is not given (QN_ERR_EXTENT), a stride
- * that is no multiple of the element (QN_ERR_ALIGNMENT, with the dimension), rank, overflow, misaligned data.
+ * another compiler (QN_ERR_VERSION), types that Quern lacks, an assumed size that is not given (QN_ERR_EXTENT),
+ * rank, overflow, misaligned data. Strides that are no multiple of the element count a smaller unit.
  */
 static inline qn_status qn_view_from_cfi(const char *label, const CFI_cdesc_t *a,
                                          int64_t last_extent, uint32_t traits, qn_view *out,

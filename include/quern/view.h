@@ -11,9 +11,9 @@
 /** Memory spaces: X(NAME, number, text, available). Spaces that are not available are listed and refused by name. */
 #define QN_SPACE_LIST(X)                                                                           \
     X(HOST, 0, "host", 1)                                                                          \
-    X(CUDA, 1, "cuda", 1)                                                                          \
-    X(CUDA_MANAGED, 2, "cuda-managed", 1)                                                          \
-    X(CUDA_PINNED, 3, "cuda-pinned", 1)                                                            \
+    X(CUDA, 1, "cuda", 0)                                                                          \
+    X(CUDA_MANAGED, 2, "cuda-managed", 0)                                                          \
+    X(CUDA_PINNED, 3, "cuda-pinned", 0)                                                            \
     X(HBW, 4, "hbw", 0)                                                                            \
     X(ROCM, 5, "rocm", 0)                                                                          \
     X(ROCM_PINNED, 6, "rocm-pinned", 0)
@@ -49,8 +49,6 @@ enum {
 typedef struct qn_buffer qn_buffer;
 /** Cache, pool of threads, counters and history; several can exist. Opaque. */
 typedef struct qn_context qn_context;
-/** A stream of work of a GPU; counted (quern/cuda.h). Opaque. */
-typedef struct qn_stream qn_stream;
 
 /**
  * A view: typed data with a layout. A documented plain struct; all-zero is the default view (rank 0, no data, empty).
@@ -63,7 +61,8 @@ typedef struct qn_view {
     int32_t dtype;     /**< a qn_dtype */
     int32_t space;     /**< a qn_space */
     uint32_t traits;   /**< or of QN_READ_ONLY, ... */
-    uint32_t reserved; /**< 0 */
+    uint32_t unit;     /**< bytes that offsets and strides count, if not elements; 0: elements */
+    const qn_record *record; /**< of dtype QN_RECORD, else NULL; borrowed: the owner's or the caller's */
     qn_layout layout;
 } qn_view;
 
@@ -76,6 +75,10 @@ enum { QN_UNINITIALISED = 1 << 0 };
  */
 QN_API qn_status qn_view_alloc(qn_context *c, const char *label, int dtype, const qn_layout *l,
                                uint32_t flags, qn_view *out, qn_error *err);
+/** The same for records; the storage keeps a reference to their type. */
+QN_API qn_status qn_view_alloc_record(qn_context *c, const char *label, const qn_record *record,
+                                      const qn_layout *l, uint32_t flags, qn_view *out,
+                                      qn_error *err);
 /** Right-order shorthand of qn_view_alloc. */
 QN_API qn_status qn_view_new(qn_context *c, const char *label, int dtype, int rank,
                              const int64_t *extents, qn_view *out, qn_error *err);
@@ -86,6 +89,16 @@ QN_API qn_status qn_view_new(qn_context *c, const char *label, int dtype, int ra
  */
 QN_API qn_status qn_view_wrap(const char *label, void *data, int dtype, const qn_layout *l,
                               uint32_t traits, qn_view *out, qn_error *err);
+/** The same for records, whose type is borrowed. */
+QN_API qn_status qn_view_wrap_record(const char *label, void *data, const qn_record *record,
+                                     const qn_layout *l, uint32_t traits, qn_view *out,
+                                     qn_error *err);
+/**
+ * The view of a field of a view of records, or of the real (0) or imaginary (1) part of complex numbers, with a
+ * reference of its own: its elements lie as far apart as before. Strides count elements of the field where that works
+ * out, else a smaller unit.
+ */
+QN_API qn_status qn_view_field(const qn_view *v, int field, qn_view *out, qn_error *err);
 /** A view of the same data with one more reference. Never fails. */
 QN_API qn_view qn_view_copy(const qn_view *v);
 /** Drops the view's reference and makes it the default view. NULL is ignored. */
@@ -156,7 +169,7 @@ QN_API qn_status qn_view_required_bytes(const qn_view *v, int64_t *out, qn_error
     X(SERIAL, 0, "serial", 1)                                                                      \
     X(OPENMP, 1, "openmp", 1)                                                                      \
     X(THREADS, 2, "threads", 1)                                                                    \
-    X(CUDA, 3, "cuda", 1)                                                                          \
+    X(CUDA, 3, "cuda", 0)                                                                          \
     X(ROCM, 4, "rocm", 0)
 
 /** Where code runs, as far as access to memory is concerned. */
@@ -199,12 +212,16 @@ typedef struct qn_view_type {
     int32_t unmanaged;    /**< 1: the destination holds no reference */
     uint32_t traits;      /**< of the destination; QN_READ_ONLY here is `read_only` too */
     uint32_t reserved;    /**< 0 */
+    const qn_record *record; /**< of dtype QN_RECORD, else NULL; borrowed */
     int64_t extent[QN_MAX_RANK]; /**< fixed extents, -1 where any will do */
 } qn_view_type;
 
 /** A writable, managed host type. `extents` has rank entries, -1 where any will do; NULL: all of them. */
 QN_API qn_status qn_view_type_init(int dtype, int rank, const int64_t *extents, int family,
                                    qn_view_type *out, qn_error *err);
+/** The same for records. */
+QN_API qn_status qn_view_type_init_record(const qn_record *record, int rank, const int64_t *extents,
+                                          int family, qn_view_type *out, qn_error *err);
 /** Number of dimensions whose extent is not fixed; -1 for types of any rank. */
 QN_API int qn_view_type_rank_dynamic(const qn_view_type *type);
 /** The fixed extent of dimension d, 0 if it is not fixed. Errors: QN_ERR_RANK if d is not in [0, rank). */
@@ -241,8 +258,6 @@ typedef struct qn_alloc_options {
     int32_t padding;       /**< 1: pads the stride next to the unit stride to 64 bytes, where extents are longer */
     int32_t space;         /**< a qn_space */
     int32_t executor;      /**< whose threads touch the memory first; 0: the context's, or the caller */
-    qn_stream *stream;     /**< space cuda: memory and zeros are ready for work given to this stream from now on, for
-                                other streams too once it is reached; NULL: ready on return */
 } qn_alloc_options;
 
 /**
@@ -269,7 +284,7 @@ QN_API qn_status qn_view_resize_layout(qn_context *c, qn_view *v, const qn_layou
 /** Like qn_view_resize, but contents become zero (undefined if uninitialised). Same extents: same storage. */
 QN_API qn_status qn_view_realloc(qn_context *c, qn_view *v, int n, const int64_t *extents,
                                  const qn_alloc_options *o, qn_error *err);
-/** New storage in `space` with the extents and layout of `v` (Right where that layout is not unique), zeroed; the label
+/** New storage in `space` with the extents and layout of `v` (Right where that layout is not unique or counts other units), zeroed; the label
  *  is that of `v` and "_mirror". */
 QN_API qn_status qn_create_mirror(qn_context *c, int space, const qn_view *v, qn_view *out,
                                   qn_error *err);
@@ -294,6 +309,9 @@ QN_API qn_status qn_convert_copy(qn_context *c, int executor, const qn_view *dst
                                  const qn_view *src, qn_error *err);
 /** Sets all elements to a value, given by its bits, low end first. The context may be NULL for contiguous views. */
 QN_API qn_status qn_fill(qn_context *c, const qn_view *v, uint64_t bits, qn_error *err);
+/** Sets all elements to the one that `value` points to, of any dtype. The context may be NULL only for views without
+ *  elements or with one. */
+QN_API qn_status qn_fill_value(qn_context *c, const qn_view *v, const void *value, qn_error *err);
 /** The bits of the element of a view of rank 0, low end first. */
 QN_API qn_status qn_read_scalar(const qn_view *v, uint64_t *bits, qn_error *err);
 

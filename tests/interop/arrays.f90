@@ -149,8 +149,8 @@ contains
         if (.not. c_associated(v%data, c_loc(x(8, 1)))) return
         strides(1) = 12
         if (qn_from_address(c_loc(x(8, 1)), qn_f64, [3_c_int64_t, 5_c_int64_t], strides, &
-                            [1_c_int64_t, 1_c_int64_t], v, err) == 0) return
-        if (index(qn_message(err), "dimension 0: stride of 12 bytes") == 0) return
+                            [1_c_int64_t, 1_c_int64_t], v, err) /= 0) return
+        if (v%unit /= 4 .or. v%layout%dim(1)%stride /= 3) return
         call qn_release(v)
         holds = 1
     end function

@@ -169,9 +169,8 @@ static void test_refused(void)
     qn_error err = {0};
     CFI_establish(a, x, CFI_attribute_other, CFI_type_double, 8, 1, (CFI_index_t[]){4});
     a->dim[0].sm = 12;
-    tap_is_int(qn_view_from_cfi("x", a, -1, 0, &v, &err), QN_ERR_ALIGNMENT, "12 bytes");
-    tap_contains(err.message, "qn_view_from_cfi: view \"x\": dimension 0: stride of 12 bytes",
-                 "... names the dimension");
+    tap_is_int(qn_view_from_cfi("x", a, -1, 0, &v, &err), QN_OK, "12 bytes");
+    tap_ok(v.unit == 4 && v.layout.dim[0].stride == 3, "... count units of 4 bytes");
     a->dim[0].sm = 8;
     a->version = CFI_VERSION + 1;
     tap_is_int(qn_view_from_cfi("x", a, -1, 0, &v, &err), QN_ERR_VERSION, "another compiler");

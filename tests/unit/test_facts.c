@@ -88,7 +88,7 @@ static void test_dynamic(const setup *s)
            "only those of the mask");
     tap_ok(f.digit[0].stride.kind == QN_FACT_DYNAMIC && f.digit[2].stride.kind == QN_FACT_EXACT,
            "strides of that view follow, those of others do not");
-    tap_ok(f.param[2].is_constant && f.param[2].bits == s->args[2].bits, "a constant scalar");
+    tap_ok(f.param[2].is_constant && f.param[2].bits[0] == s->args[2].bits, "a constant scalar");
     tap_ok(f.end[1].kind == QN_FACT_EXACT, "the domain depends on the other view only");
     qn__facts_release(&f);
 }
@@ -177,7 +177,8 @@ static void test_round_trip(const setup *s, const qn_policy *policy, const char 
     X(f.param[0].dim[1].extent.value = 11)                                                         \
     X(f.digit[0].stride.value = 13)                                                                \
     X(f.digit[0].stride.kind = QN_FACT_DYNAMIC)                                                    \
-    X((f.param[2].is_constant = 1, f.param[2].bits = 5))                                           \
+    X((f.param[2].is_constant = 1, f.param[2].bits[0] = 5))                                           \
+    X(f.param[0].unit = 2)                                                                         \
     X(f.proved[0] = 0)                                                                             \
     X(f.proved[1] = 1)                                                                             \
     X(f.n_accesses = 1)

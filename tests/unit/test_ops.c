@@ -54,7 +54,7 @@ static void test_evaluator(void)
 {
     uint64_t value[256];
     for (int op = 1; op < QN_N_TABLE_OPS; op++)
-        for (int type = 1; type < QN_N_DTYPES; type++) {
+        for (int type = 1; type <= QN_BF16; type++) {
             if (!takes(op, type) || (meaning_is_half(type) && op != QN_OP_select))
                 continue; /* other ops on these are expanded when they are built */
             int n = meaning_awkward(type, value);
@@ -70,9 +70,9 @@ static void test_evaluator(void)
 static void test_casts(void)
 {
     uint64_t value[MEANING_VALUES];
-    for (int from = 1; from < QN_N_DTYPES; from++) {
+    for (int from = 1; from <= QN_BF16; from++) {
         int n = meaning_awkward(from, value);
-        for (int to = 1; to < QN_N_DTYPES; to++) {
+        for (int to = 1; to <= QN_BF16; to++) {
             if (to == QN_BOOL && meaning_is_float(from))
                 continue; /* refused by the builder */
             int failures = 0;
@@ -92,9 +92,9 @@ static void test_bitcasts(void)
 {
     uint64_t value[MEANING_VALUES];
     int failures = 0;
-    for (int from = 1; from < QN_N_DTYPES; from++) {
+    for (int from = 1; from <= QN_BF16; from++) {
         int n = meaning_awkward(from, value);
-        for (int to = 1; to < QN_N_DTYPES; to++) {
+        for (int to = 1; to <= QN_BF16; to++) {
             if (qn_dtype_bytes(to) != qn_dtype_bytes(from))
                 continue;
             for (int i = 0; i < n; i++) {
@@ -112,7 +112,7 @@ static void test_reductions(void)
 {
     uint64_t value[MEANING_VALUES];
     int failures = 0;
-    for (int type = 1; type < QN_N_DTYPES; type++) {
+    for (int type = 1; type <= QN_BF16; type++) {
         if (meaning_is_half(type))
             continue; /* reduced in f32 */
         int n = meaning_awkward(type, value);
@@ -337,11 +337,11 @@ static void test_engines(void)
         return;
     look_for_x86();
     for (int op = 1; op < QN_N_TABLE_OPS; op++)
-        for (int type = 1; type < QN_N_DTYPES; type++)
+        for (int type = 1; type <= QN_BF16; type++)
             if (takes(op, type))
                 test_op_kernels(op, type);
-    for (int from = 1; from < QN_N_DTYPES; from++)
-        for (int to = 1; to < QN_N_DTYPES; to++)
+    for (int from = 1; from <= QN_BF16; from++)
+        for (int to = 1; to <= QN_BF16; to++)
             if (to != from && !(to == QN_BOOL && meaning_is_float(from)))
                 test_cast_kernels(from, to);
     qn_context_release(context);
