@@ -357,6 +357,9 @@ uint64_t case_element(int dtype, const void *p)
 
 bool case_same_element(int dtype, uint64_t a, uint64_t b)
 {
+    if (dtype == QN_C64)
+        return case_same_element(QN_F32, (uint32_t)a, (uint32_t)b) &&
+               case_same_element(QN_F32, a >> 32, b >> 32);
     static const uint64_t infinity[QN_N_DTYPES] = {[QN_F16] = 0x7c00,
                                                    [QN_BF16] = 0x7f80,
                                                    [QN_F32] = 0x7f800000,

@@ -155,10 +155,21 @@ static bool is_float(int dtype)
     return dtype == QN_F32 || dtype == QN_F64 || dtype == QN_F16 || dtype == QN_BF16;
 }
 
-/** One value of a dtype, as raw bits: a number, true, false, nan, inf, or bits:0x... */
+/** One value of a dtype, as raw bits: a number, true, false, nan, inf, or bits:0x...; of c64 (real, imaginary), or its
+ * real part alone. */
 uint64_t reader_value(reader *r, int dtype)
 {
     reader_skip_space(r);
+    if (dtype == QN_C64) {
+        bool is_pair = reader_take(r, "(");
+        uint64_t bits = reader_value(r, QN_F32);
+        if (!is_pair)
+            return bits;
+        reader_expect(r, ",");
+        bits |= reader_value(r, QN_F32) << 32;
+        reader_expect(r, ")");
+        return bits;
+    }
     if (reader_take(r, "bits:"))
         return cut(dtype, (uint64_t)reader_integer(r));
     if (reader_take(r, "true"))
@@ -200,6 +211,8 @@ static double take_double(reader *r)
 
 static uint64_t bits_of_number(int dtype, double x)
 {
+    if (dtype == QN_C64)
+        return bits_of(QN_F32, x);
     return is_float(dtype) ? bits_of(dtype, x) : cut(dtype, (uint64_t)(int64_t)x);
 }
 
@@ -213,7 +226,9 @@ static void fill_random(reader *r, int dtype, int64_t n, uint64_t *out)
         state ^= state >> 7;
         state ^= state << 17;
         double unit = (double)(state >> 11) * 0x1p-53;
-        if (is_float(dtype))
+        if (dtype == QN_C64)
+            out[i] = bits_of(QN_F32, low + (high - low) * unit) | bits_of(QN_F32, high - unit) << 32;
+        else if (is_float(dtype))
             out[i] = bits_of(dtype, low + (high - low) * unit);
         else
             out[i] = bits_of_number(dtype, low + (double)(int64_t)((high - low + 1) * unit));
