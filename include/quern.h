@@ -527,6 +527,7 @@ typedef struct qn_plan_options {
     int32_t order[QN_MAX_RANK]; /**< 1 + dimension numbers, outermost first; all zero: planner's choice */
     int32_t streams;     /**< 1: non-temporal stores where they can be; -1: none */
     int32_t transpose;   /**< -1: no dimension is jammed to transpose accesses in registers */
+    int32_t pack;        /**< 1: a register tile loads from a copy where it can; -1: never */
 } qn_plan_options;
 
 /** Options of a specialization or launch. All-zero with `bytes` set is the default; NULL too. */

@@ -146,6 +146,8 @@ typedef struct qn_plan {
     int32_t remainder;           /* of the lane dimension: NONE, MASK, SCALAR or TILE */
     int32_t jam_rest;            /* of the jammed one: OVERLAP, or SCALAR: a smaller step where its size is known, else
                                     one by one */
+    uint32_t pack;               /* load that is copied for each step of the lanes, 0: none (jit/llvm_pack.c) */
+    int64_t scratch_bytes;       /* for the copy */
     int64_t tile[QN_MAX_RANK];   /* cache tile of each dimension, 0: none */
     int32_t streams;             /* 1: non-temporal stores */
     int32_t split_dim;           /* domain dimension that threads divide, -1: none */
@@ -169,8 +171,9 @@ void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out);
 
 /**
  * The entry of generated code. slots: the argument block. range: [0], [1] the chunk of the split dimension (its whole
- * range when there is none: ignored then), then begin and end of each sequential dimension in order. fault: cleared by
- * the caller; several chunks have one each.
+ * range when there is none: ignored then), then begin and end of each sequential dimension in order, then, if the blob
+ * needs scratch memory, its address, aligned to 64 bytes. fault: cleared by the caller; several chunks have one each, and
+ * memory of their own.
  */
 typedef void (*qn_entry)(const int64_t *slots, const int64_t *range, qn_fault *fault);
 
@@ -226,6 +229,7 @@ typedef struct qn_blob_info {
     int32_t split_dim;    /* -1: one chunk */
     uint32_t split_merged; /* bit d: dimension d runs within it; the range is the product of all */
     int32_t n_sequential; /* dimensions */
+    int64_t scratch_bytes; /* memory of each chunk, see qn_entry; 0: none */
     int64_t granule;
     uint32_t entry;       /* offset of the entry in the code */
     uint32_t align;       /* of the code, a power of two <= 4096 */

@@ -163,6 +163,12 @@ static LLVMValueRef shared_product(lower *g, int kind, LLVMValueRef a, LLVMValue
     return found;
 }
 
+LLVMValueRef qn__element_pointer(lower *g, LLVMValueRef base, LLVMValueRef index, int at, int64_t bytes)
+{
+    LLVMValueRef offset = shared_product(g, MEMO_SCALE, index, NULL, bytes, &at);
+    return shared_product(g, MEMO_ADDRESS, base, offset, 0, &at);
+}
+
 static LLVMValueRef term_bytes(lower *g, const term *t, int *at)
 {
     LLVMValueRef v = t->value;

@@ -254,8 +254,10 @@ static void rest_tile(lower *g, const span *spans, int at, LLVMValueRef middle, 
     g->unroll = (int)((rest + width - 1) / width);
     if (over)
         set_mask(g, g->unroll - 1, first_lanes(g, over));
+    g->rest_lanes = (int)over;
     if (rest)
         loop_once(g, spans, at, middle, high, middle);
+    g->rest_lanes = 0;
     clear_masks(g);
 }
 
@@ -349,7 +351,20 @@ static void loop_lanes(lower *g, const span *spans, int at)
     g->width = 1;
 }
 
+static void emit_nest(lower *g, const span *spans, int at);
+
+/** What is inside loop at - 1. */
 static void emit_loops(lower *g, const span *spans, int at)
+{
+    bool packs = g->p->pack && at > 0 && g->p->order[at - 1] == g->p->lane_dim;
+    if (packs)
+        qn__pack_open(g);
+    emit_nest(g, spans, at);
+    if (packs)
+        qn__pack_close(g);
+}
+
+static void emit_nest(lower *g, const span *spans, int at)
 {
     bool is_sequential =
         at < g->p->n_loops && g->k->inst[g->k->dim[g->p->order[at]]].sub == QN_DIM_SEQUENTIAL;
@@ -458,6 +473,14 @@ static int count_instructions(LLVMValueRef function)
     return n;
 }
 
+static int count_sequential(const qn_kernel *k)
+{
+    int n = 0;
+    for (int d = 0; d < k->n_dims; d++)
+        n += k->inst[k->dim[d]].sub == QN_DIM_SEQUENTIAL;
+    return n;
+}
+
 /** Emits the function under one plan, of a GPU the kernel of one step; its number of instructions, or -1. */
 static int lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts *f, const qn_plan *p,
                       const char *symbol, int step)
@@ -474,6 +497,8 @@ static int lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts *
         else
             open_function(&g, symbol);
         compute_bounds(&g);
+        if (p->pack)
+            g.copy = LLVMBuildIntToPtr(g.b, range_entry(&g, 2 + 2 * count_sequential(k)), g.ptr, "");
         bool is_empty = false;
         for (int at = 0; at < p->n_loops; at++) {
             spans[at] = span_of(&g, p->order[at], &n_sequential);
@@ -525,8 +550,7 @@ qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_fact
     info->split_dim = plan.split_dim;
     info->granule = plan.granule;
     info->split_merged = plan.split_dim >= 0 ? plan.merged[plan.split_dim] : 0;
-    info->n_sequential = 0;
-    for (int d = 0; d < k->n_dims; d++)
-        info->n_sequential += k->inst[k->dim[d]].sub == QN_DIM_SEQUENTIAL;
+    info->n_sequential = count_sequential(k);
+    info->scratch_bytes = plan.scratch_bytes;
     return QN_OK;
 }

@@ -89,6 +89,9 @@ typedef struct lower {
     LLVMValueRef stage_from;         /* the jammed index from which on they are filled; NULL: they are not */
     int streaming;     /* STREAM_...: which stores are non-temporal now */
     bool has_streamed; /* any was emitted */
+    LLVMValueRef copy; /* memory for plan->pack */
+    bool is_packed;    /* it holds what plan->pack loads in this step of the lanes */
+    int rest_lanes;    /* lanes that run of the last vector of this step, 0: all, or not known */
     bool loads_on_demand; /* in a region without branches whose loads need no checks */
     /* PTX, see llvm_team.h */
     bool is_team;         /* all lanes of the warp run the code alike */
@@ -172,6 +175,8 @@ typedef struct address {
 /** Address of part p of access i. With `clamped`, positions (index - lower bound) come from there instead of the index
  *  operands. */
 void qn__make_address(lower *g, uint32_t i, int p, const LLVMValueRef *clamped, address *x);
+/** base + index x bytes, shared; `at` is the level of the index. */
+LLVMValueRef qn__element_pointer(lower *g, LLVMValueRef base, LLVMValueRef index, int at, int64_t bytes);
 /** Adds the displacement, where the access is, so that it ends in the instruction. */
 void qn__displace(lower *g, address *x);
 /** Pointers of all lanes (the pointer itself when width is 1), after qn__displace. */
@@ -236,6 +241,14 @@ LLVMValueRef qn__streams_agree(lower *g);
 void qn__mark_stream(lower *g, uint32_t i, LLVMValueRef store);
 /** At the end of the function: what follows on this or another thread sees what was streamed. */
 void qn__stream_fence(lower *g);
+
+/* ---- llvm_pack.c */
+/** Copies what plan->pack loads in this step of the lanes; until qn__pack_close it is loaded from there. */
+void qn__pack_open(lower *g);
+void qn__pack_close(lower *g);
+bool qn__is_packed(const lower *g, uint32_t i);
+/** Part p of the packed load for the indices that stand in g->iv. */
+LLVMValueRef qn__load_packed(lower *g, int p);
 
 /* ---- llvm_atomic.c */
 void qn__lower_atomic(lower *g, uint32_t i);

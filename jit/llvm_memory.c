@@ -401,6 +401,10 @@ static LLVMValueRef shared_mask(lower *g, uint32_t i, int p, LLVMValueRef *masks
 
 void qn__lower_load_part(lower *g, uint32_t i, int p)
 {
+    if (qn__is_packed(g, i)) {
+        qn__set(g, i, p, qn__load_packed(g, p), g->depth);
+        return;
+    }
     bool is_vector = g->width > 1 && g->a.value[i].shape != QN_UNIFORM;
     check c = qn__make_check(g, i, p);
     FOR_PARTS(g, q)

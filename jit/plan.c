@@ -471,6 +471,8 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
         qn__plan_streams(k, f, &s.a, out);
     if (out->lane_dim >= 0)
         choose_remainder(&s);
+    if (s.has_tile)
+        qn__plan_pack(k, f, &s.a, out);
     choose_split(&s);
     qn__analysis_release(&s.a);
 }
@@ -506,5 +508,7 @@ void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out)
                  p->lane_dim >= 0 && kind_of(k, p->lane_dim) == QN_DIM_REDUCTION ? " (reduction)" : "",
                  p->width, p->unroll, p->jam_dim, p->jam, remainders[p->jam_rest], p->transpose,
                  remainders[p->remainder]);
+    if (p->pack)
+        qn__text_add(out, "pack %s, %lld bytes\n", k->param[k->inst[p->pack].imm].name, (long long)p->scratch_bytes);
     qn__text_add(out, "split %d granule %lld\nstreams %d\n", p->split_dim, (long long)p->granule, p->streams);
 }

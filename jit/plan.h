@@ -17,6 +17,11 @@ double qn__access_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis 
 /** Chooses unroll, jam_dim and jam for a kernel that reduces, once its lanes and width are known; false if it does not
  *  apply (jit/plan_tile.c). */
 bool qn__plan_tile(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);
+/** Sets p->pack and p->scratch_bytes if a copy of what the lanes load pays; the rest of the plan is made
+ *  (jit/plan_pack.c). */
+void qn__plan_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);
+/** Whether what load i reads for one step of the lanes may be copied before the loop over dimension j. */
+bool qn__may_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim, int j, uint32_t i);
 /** Whether iterations may run twice, one after the other or by two threads: what they read is not written, also where two
  *  arguments are the same array, and they combine nothing. */
 bool qn__may_repeat(const qn_kernel *k);

@@ -18,6 +18,11 @@ enum { MOST_PARTS = 32, MOST_UNROLL = 8, MOST_JAM = 14, REGISTERS_V3 = 16, REGIS
 #define LEAST_LOAD 0.5
 /* Another tile must be this much better than none: a tile is more code. */
 #define WORTH 0.95
+/* What two bodies instead of one must save at least: they take twice as long to compile. */
+#define TWO_BODIES 1.02
+
+/* A copy costs that much for each element that is not loaded lane by lane, and pays from so many tiles on. */
+#define COPY_COST 2.0
 
 typedef struct tiler {
     const qn_kernel *k;
@@ -116,10 +121,13 @@ static bool fits_registers(const tiler *s, int j, int unroll, int jam)
     return n + held + SPARE_REGISTERS <= most;
 }
 
-/** Of one part; a splat takes a load instruction or half of one. */
-static double load_cost(const tiler *s, uint32_t i)
+/** Of one part; a splat takes a load instruction or half of one. What would be loaded lane by lane is copied if it can be:
+ *  once for all tiles of dimension j. */
+static double load_cost(const tiler *s, uint32_t i, int j, int jam)
 {
     double cost = qn__access_cost(s->k, s->f, s->a, i, s->p->lane_dim);
+    if (j >= 0 && cost >= COST_GATHER && qn__may_pack(s->k, s->f, s->a, s->p->lane_dim, j, i))
+        cost = 1 + COPY_COST * jam / (double)trips(s->f, j);
     return cost > LEAST_LOAD ? cost : LEAST_LOAD;
 }
 
@@ -135,7 +143,7 @@ static double step_cost(const tiler *s, int j, int unroll, int jam)
             continue;
         bool is_data = qn__is_pure(x) && x->type != QN_I64 && x->op != QN_I_CONST;
         if (x->op == QN_I_LOAD)
-            loads += parts(s, i, j, unroll, jam) * load_cost(s, i);
+            loads += parts(s, i, j, unroll, jam) * load_cost(s, i, j, jam);
         else if (is_data)
             ops += parts(s, i, j, unroll, jam);
     }
@@ -154,18 +162,19 @@ static double iteration_cost(const tiler *s, int j, int unroll, int jam)
     if (lanes >= 0) {
         int64_t rest = (lanes % step + width - 1) / width;
         cost = (double)(lanes / step) * whole + (rest ? step_cost(s, j, (int)rest, jam) : 0);
+        cost *= rest && lanes >= step ? TWO_BODIES : 1;
     }
     return others >= 0 ? cost * (double)((others + jam - 1) / jam) / (double)others : cost / jam;
 }
 
 /* ---------------------------------------------------------------- the choice */
 
-/** Gathers take so long lane by lane that unrolling only adds code. */
-static int most_unroll(const tiler *s)
+/** Gathers take so long lane by lane that unrolling only adds code, unless they are made once, for a copy. */
+static int most_unroll(const tiler *s, int j)
 {
     for (uint32_t n = 0; n < s->k->n_accesses; n++) {
         uint32_t i = s->k->access[n].inst;
-        if (qn__enclosing_reduce(s->k, i) && qn__access_cost(s->k, s->f, s->a, i, s->p->lane_dim) >= COST_GATHER)
+        if (qn__enclosing_reduce(s->k, i) && load_cost(s, i, j, 1) >= COST_GATHER)
             return 1;
     }
     return MOST_UNROLL;
@@ -175,7 +184,7 @@ static int most_unroll(const tiler *s)
 static void try_dimension(const tiler *s, int j, qn_plan *p, double *least)
 {
     int64_t lanes = trips(s->f, p->lane_dim), others = j >= 0 ? trips(s->f, j) : 1;
-    int most_jam = j < 0 ? 1 : others >= 0 && others < MOST_JAM ? (int)others : MOST_JAM, most = most_unroll(s);
+    int most_jam = j < 0 ? 1 : others >= 0 && others < MOST_JAM ? (int)others : MOST_JAM, most = most_unroll(s, j);
     for (int jam = j < 0 ? 1 : 2; jam <= most_jam; jam++)
         for (int unroll = 1; unroll <= most && unroll * jam <= MOST_PARTS; unroll++) {
             bool is_longer = lanes >= 0 && unroll > 1 && (int64_t)(unroll - 1) * p->width >= lanes;

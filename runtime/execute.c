@@ -13,6 +13,7 @@
 
 /** Element iterations that are worth a chunk; chunks per thread, to even out their times. */
 enum { CHUNK_ITERATIONS = 32768, CHUNKS_PER_THREAD = 4 };
+enum { SCRATCH_ALIGN = 64 };
 
 void qn__range_fill(const qn_kernel *k, const qn_blob_info *info, const qn_domain *domain,
                     int64_t *range)
@@ -48,6 +49,9 @@ typedef struct chunks {
     int64_t range[QN_RANGE_WORDS]; /* of the step: [0], [1] the whole split dimension */
     int64_t granule, n_granules, n_chunks;
     qn_fault *fault; /* [n_chunks] */
+    void *scratch;   /* of all chunks, or NULL */
+    int64_t scratch_bytes; /* of each */
+    int scratch_word;      /* its place in range */
 } chunks;
 
 /** First granule of chunk i: n_granules shared out as evenly as they go. */
@@ -55,6 +59,19 @@ static int64_t first_granule(const chunks *s, int64_t i)
 {
     int64_t each = s->n_granules / s->n_chunks, rest = s->n_granules % s->n_chunks;
     return i * each + (i < rest ? i : rest);
+}
+
+/** Memory for n chunks, aligned inside; NULL for none or if there is none. */
+static void *scratch_new(int64_t bytes, int64_t n)
+{
+    return bytes ? qn__alloc((size_t)(bytes * n) + SCRATCH_ALIGN) : NULL;
+}
+
+/** Address of chunk i's. */
+static int64_t scratch_at(const void *scratch, int64_t i, int64_t bytes)
+{
+    uintptr_t first = ((uintptr_t)scratch + SCRATCH_ALIGN - 1) & ~(uintptr_t)(SCRATCH_ALIGN - 1);
+    return (int64_t)(first + (uintptr_t)(i * bytes));
 }
 
 static void run_chunk(void *arg, int64_t i)
@@ -65,6 +82,8 @@ static void run_chunk(void *arg, int64_t i)
     range[0] = s->range[0] + first_granule(s, i) * s->granule;
     if (i + 1 < s->n_chunks)
         range[1] = s->range[0] + first_granule(s, i + 1) * s->granule;
+    if (s->scratch)
+        range[s->scratch_word] = scratch_at(s->scratch, i, s->scratch_bytes);
     uint32_t host = qn__fpu_enter();
     s->entry(s->slots, range, &s->fault[i]);
     qn__fpu_leave(host);
@@ -143,8 +162,14 @@ static bool run_threads(const qn_task *t, const int64_t *slots, const int64_t *r
     if (s.n_chunks < 2)
         return false;
     s.fault = qn__alloc((size_t)s.n_chunks * sizeof *s.fault);
-    if (!s.fault)
+    s.scratch_bytes = info->scratch_bytes;
+    s.scratch_word = 2 + 2 * info->n_sequential;
+    s.scratch = scratch_new(s.scratch_bytes, s.n_chunks);
+    if (!s.fault || (s.scratch_bytes && !s.scratch)) {
+        qn__free(s.fault);
+        qn__free(s.scratch);
         return false;
+    }
     memcpy(s.range, range, (size_t)(2 + 2 * info->n_sequential) * sizeof *range);
     for (int i = 0; i < info->n_sequential; i++)
         s.range[3 + 2 * i] = s.range[2 + 2 * i] + 1;
@@ -152,6 +177,7 @@ static bool run_threads(const qn_task *t, const int64_t *slots, const int64_t *r
         run_step(t, &s, first);
     } while (next_step(info->n_sequential, range, s.range));
     qn__free(s.fault);
+    qn__free(s.scratch);
     return true;
 }
 
@@ -165,6 +191,28 @@ static qn_status interpret(const qn_task *t, qn_fault *fault, qn_error *err)
     return status;
 }
 
+static qn_status run_serial(const qn_task *t, const int64_t *slots, const int64_t *range,
+                            qn_fault *fault, qn_error *err)
+{
+    const qn_blob_info *info = &t->function->info;
+    int64_t own_range[QN_RANGE_WORDS];
+    void *scratch = scratch_new(info->scratch_bytes, 1);
+    if (info->scratch_bytes && !scratch)
+        return qn__fail(err, QN_ERR_MEMORY, "qn_launch: kernel \"%.60s\": no memory for %lld bytes",
+                        t->kernel->name, (long long)info->scratch_bytes);
+    if (scratch) {
+        int word = 2 + 2 * info->n_sequential;
+        memcpy(own_range, range, (size_t)word * sizeof *range);
+        own_range[word] = scratch_at(scratch, 0, info->scratch_bytes);
+        range = own_range;
+    }
+    uint32_t host = qn__fpu_enter();
+    t->function->entry(slots, range, fault);
+    qn__fpu_leave(host);
+    qn__free(scratch);
+    return QN_OK;
+}
+
 qn_status qn__task_run(const qn_task *t, const int64_t *slots, const int64_t *range, qn_error *err)
 {
     qn_fault fault;
@@ -174,9 +222,9 @@ qn_status qn__task_run(const qn_task *t, const int64_t *slots, const int64_t *ra
         if (status)
             return status;
     } else if (t->executor != QN_THREADS || !run_threads(t, slots, range, &fault)) {
-        uint32_t host = qn__fpu_enter();
-        t->function->entry(slots, range, &fault);
-        qn__fpu_leave(host);
+        qn_status status = run_serial(t, slots, range, &fault, err);
+        if (status)
+            return status;
     }
     return fault.iteration == UINT64_MAX ? QN_OK : qn__task_fault(t, &fault, err);
 }

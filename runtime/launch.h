@@ -118,8 +118,8 @@ typedef struct qn_task {
     int executor, max_threads, checks;
 } qn_task;
 
-enum { QN_RANGE_WORDS = 2 + 2 * QN_MAX_RANK };
-/** Fills the range argument of generated code for the whole domain (execute.c). */
+enum { QN_RANGE_WORDS = 3 + 2 * QN_MAX_RANK };
+/** Fills the range argument of generated code for the whole domain, but for the scratch memory (execute.c). */
 void qn__range_fill(const qn_kernel *k, const qn_blob_info *info, const qn_domain *domain,
                     int64_t *range);
 /** Runs a task; `slots` and `range` as generated code takes them, for the whole domain. */

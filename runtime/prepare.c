@@ -106,7 +106,7 @@ static void fill_call(qn_call *call, const qn_launch_state *l, qn_function *f)
         qn__range_fill(call->kernel, &f->info, &call->domain, call->range);
     }
     call->is_direct = f && !l->domain.is_empty && call->task.executor == QN_SERIAL &&
-                      !l->is_ordered && !qn__has_hook(l->context);
+                      !l->is_ordered && !f->info.scratch_bytes && !qn__has_hook(l->context);
     list_call(call);
 }
 

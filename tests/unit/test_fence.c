@@ -107,6 +107,7 @@ static void choose_plan(qn_plan_options *p, int n_dims, uint64_t *seed)
     p->lane_dim = (int32_t)below(seed, n_dims + 1);
     p->jam_dim = n_dims > 1 ? 1 + (int32_t)below(seed, n_dims) : 0;
     p->jam = 1 + (int32_t)below(seed, 16);
+    p->pack = (int32_t)below(seed, 2);
     p->streams = (int32_t)below(seed, 3) - 1;
     p->transpose = -(int32_t)below(seed, 2);
 }
@@ -158,13 +159,13 @@ static void describe(const guard_case *c, int kernel, int at, char *out, size_t 
 {
     const qn_plan_options *p = &c->options.plan;
     int n = snprintf(out, bytes, "%s (FENCE_CASE=%d:%d) %s %s %s n %d m %d lower %d%s, %s, v%d %s%s%s, width %d unroll %d"
-                     " lane_dim %d jam_dim %d jam %d streams %d; views", c->kernel->name, kernel, at, qn_dtype_name(c->type),
+                     " lane_dim %d jam_dim %d jam %d streams %d pack %d; views", c->kernel->name, kernel, at, qn_dtype_name(c->type),
                      qn_dtype_name(c->index_type), c->order, (int)c->n, (int)c->m, (int)c->lower,
                      c->is_hostile ? ", hostile" : "", c->at_start ? "behind the fence" : "before the fence",
                      (int)c->options.isa, c->options.specialize == QN_SPECIALIZE_EXACT ? "exact" : "dynamic",
                      c->options.checks == QN_CHECKS_CLAMP ? " clamp" : "",
                      c->options.executor == QN_THREADS ? " threads" : "", p->width, p->unroll, p->lane_dim, p->jam_dim,
-                     p->jam, p->streams);
+                     p->jam, p->streams, p->pack);
     static const char *const lays[] = {"right", "left", "strided", "strided-first", "tiled", "broadcast"};
     for (int v = 0; v < MOST_VIEWS && c->kernel->view[v].label && n < (int)bytes; v++)
         n += snprintf(out + n, bytes - (size_t)n, " %s %s %d", c->kernel->view[v].label, lays[c->lay[v]],

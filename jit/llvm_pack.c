@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * llvm_pack.c: a copy of what one load of a reduce reads for all points and the lanes of one step, made before the tiles of
+ * the jammed dimension that all use it. In the copy the vectors of one point follow one another: no gather, no page and
+ * no set of a cache is met by one line of each row. Only elements that the load would read are read.
+ *
+ * The copy lies in memory of the launch (range, behind the sequential dimensions): points x unroll x width elements.
+ * Where the points have unit stride, width of them are loaded at once from the rows of all lanes and transposed.
+ */
+#include "jit/llvm_lower.h"
+
+enum { MOST_TRANSPOSED = 16 };
+
+/** The one reduction dimension of the packed load. */
+static int dim_of(const lower *g)
+{
+    uint32_t reduce = qn__enclosing_reduce(g->k, g->p->pack);
+    return (int)g->k->inst[qn__args(g->k, reduce)[0]].imm;
+}
+
+static int64_t bytes_of(const lower *g)
+{
+    return qn_dtype_bytes(g->k->inst[g->p->pack].type);
+}
+
+static LLVMTypeRef vector_type(const lower *g)
+{
+    return qn__vector_of(g, qn__memory_type(g, g->k->inst[g->p->pack].type));
+}
+
+/** Alignment of the vectors in the copy, which starts at a cache line. */
+static unsigned alignment(const lower *g)
+{
+    int64_t bytes = g->width * bytes_of(g);
+    return (unsigned)(bytes > 64 ? 64 : bytes);
+}
+
+/** Pointer to vector u of the copy of the point that is `ahead` of the index of dimension d. */
+static LLVMValueRef copy_pointer(lower *g, int d, int ahead, int u)
+{
+    int64_t vector = g->width * bytes_of(g), row = vector * g->unroll, begin = 0;
+    LLVMValueRef point = qn__element_pointer(g, g->copy, g->iv[d], g->iv_level[d], row);
+    (void)qn__is_const(g->begin[d], &begin);
+    LLVMValueRef offset = qn__const_i64(g, vector * u + (ahead - begin) * row);
+    return LLVMBuildGEP2(g->b, g->i8, point, &offset, 1, "");
+}
+
+static void store_copy(lower *g, LLVMValueRef v, int d, int ahead, int u)
+{
+    LLVMSetAlignment(LLVMBuildStore(g->b, v, copy_pointer(g, d, ahead, u)), alignment(g));
+}
+
+/* ---------------------------------------------------------------- transposed */
+
+/** Lanes of the left and right half blocks of two rows: the lower ones if which is 0, else the upper ones. */
+static LLVMValueRef exchange(lower *g, LLVMValueRef a, LLVMValueRef b, int half, int which)
+{
+    LLVMValueRef lane[MOST_TRANSPOSED];
+    for (int l = 0; l < g->width; l++) {
+        int from = (l & ~half) + (which ? half : 0);
+        lane[l] = LLVMConstInt(g->i32, (unsigned long long)((l & half) ? g->width + from : from), false);
+    }
+    return LLVMBuildShuffleVector(g->b, a, b, LLVMConstVector(lane, (unsigned)g->width), "");
+}
+
+/** Transposes width rows of width lanes: blocks of half the size change places at each stage. */
+static void transpose(lower *g, LLVMValueRef *row)
+{
+    for (int half = g->width / 2; half > 0; half /= 2)
+        for (int r = 0; r < g->width; r++)
+            if (!(r & half)) {
+                LLVMValueRef low = exchange(g, row[r], row[r + half], half, 0);
+                row[r + half] = exchange(g, row[r], row[r + half], half, 1);
+                row[r] = low;
+            }
+}
+
+/** What a transposing copy of one vector needs: lanes `across` elements apart, n <= width points at a time. */
+typedef struct rows {
+    int64_t across;
+    int n;
+    LLVMValueRef ahead; /* of the vector in the step: its number */
+    LLVMValueRef last;  /* lane that runs, others beyond it repeat its row; NULL: all run */
+} rows;
+
+static LLVMValueRef row_pointer(lower *g, const rows *r, LLVMValueRef first, int l)
+{
+    LLVMValueRef bytes = qn__const_i64(g, r->across * bytes_of(g)), lane = qn__const_i64(g, l);
+    if (r->last)
+        lane = qn__umin(g, lane, r->last);
+    LLVMValueRef offset = LLVMBuildMul(g->b, lane, bytes, "");
+    return LLVMBuildGEP2(g->b, g->i8, first, &offset, 1, "");
+}
+
+static LLVMValueRef load_row(lower *g, const rows *r, LLVMValueRef pointer)
+{
+    LLVMTypeRef t = vector_type(g), types[2] = {t, g->ptr};
+    unsigned bytes = (unsigned)bytes_of(g);
+    LLVMValueRef active[MOST_TRANSPOSED], v;
+    if (r->n == g->width) {
+        v = LLVMBuildLoad2(g->b, t, pointer, "");
+        LLVMSetAlignment(v, bytes);
+        return v;
+    }
+    for (int l = 0; l < g->width; l++)
+        active[l] = LLVMConstInt(g->i1, l < r->n, false);
+    LLVMValueRef args[4] = {pointer, LLVMConstInt(g->i32, bytes, false), LLVMConstVector(active, (unsigned)g->width),
+                            LLVMConstNull(t)};
+    return qn__call(g, "llvm.masked.load", types, 2, args, 4);
+}
+
+/** Copies the points from the one in g->iv on: row l holds those of lane l. */
+static void copy_block(lower *g, int d, const rows *r)
+{
+    LLVMValueRef row[MOST_TRANSPOSED];
+    LLVMValueRef ahead = LLVMBuildMul(g->b, r->ahead, qn__const_i64(g, g->width * bytes_of(g)), "");
+    address x;
+    qn__make_address(g, g->p->pack, 0, NULL, &x);
+    qn__displace(g, &x);
+    for (int l = 0; l < g->width; l++)
+        row[l] = load_row(g, r, row_pointer(g, r, x.pointer, l));
+    transpose(g, row);
+    for (int m = 0; m < r->n; m++) {
+        LLVMValueRef to = copy_pointer(g, d, m, 0);
+        LLVMSetAlignment(LLVMBuildStore(g->b, row[m], LLVMBuildGEP2(g->b, g->i8, to, &ahead, 1, "")), alignment(g));
+    }
+}
+
+/** All points for one vector. The last block begins so early that it ends with them: copying twice does no harm. */
+static void copy_column(lower *g, int d, const rows *r, int64_t begin, int64_t end)
+{
+    int64_t up = begin + (end - begin + r->n - 1) / r->n * r->n;
+    loop l;
+    qn__loop_open(g, &l, qn__const_i64(g, begin), qn__const_i64(g, up), r->n, false, false, 0, NULL, NULL);
+    LLVMValueRef pair[2] = {l.index, qn__const_i64(g, end - r->n)};
+    g->iv[d] = up == end ? l.index : qn__call(g, "llvm.smin", &g->i64, 1, pair, 2);
+    g->iv_level[d] = g->depth;
+    copy_block(g, d, r);
+    qn__loop_close(g, &l, NULL, NULL);
+}
+
+/** If the lanes of the load are rows of points, width rows of width points are transposed; else false. */
+static bool copy_transposed(lower *g, int d)
+{
+    int64_t along, begin = 0, end = 0;
+    int lanes = g->p->lane_dim, lane_level = g->iv_level[lanes];
+    rows r = {0};
+    (void)(qn__is_const(g->begin[d], &begin) && qn__is_const(g->end[d], &end));
+    bool is_row = qn__access_stride(g->k, g->f, &g->a, g->p->pack, d, &along) && along == 1 &&
+                  qn__access_stride(g->k, g->f, &g->a, g->p->pack, lanes, &r.across);
+    if (!is_row || r.across == 1 || r.across == 0 || r.across == -1 || g->width > MOST_TRANSPOSED ||
+        (g->f->isa < QN_ISA_V4 && bytes_of(g) < 4))
+        return false;
+    LLVMValueRef first = g->iv[lanes], width = qn__const_i64(g, g->width);
+    r.n = end - begin < g->width ? (int)(end - begin) : g->width;
+    loop l;
+    qn__loop_open(g, &l, qn__const_i64(g, 0), qn__const_i64(g, g->unroll), 1, false, false, 0, NULL, NULL);
+    r.ahead = l.index;
+    LLVMValueRef ahead = LLVMBuildMul(g->b, l.index, width, "");
+    if (g->rest_lanes) {
+        LLVMValueRef most = qn__const_i64(g, (g->unroll - 1) * g->width + g->rest_lanes - 1);
+        r.last = LLVMBuildSub(g->b, most, ahead, "");
+    }
+    g->iv[lanes] = LLVMBuildAdd(g->b, first, ahead, "");
+    g->iv_level[lanes] = g->depth;
+    copy_column(g, d, &r, begin, end);
+    g->iv[lanes] = first;
+    g->iv_level[lanes] = lane_level;
+    qn__loop_close(g, &l, NULL, NULL);
+    return true;
+}
+
+/* ---------------------------------------------------------------- point by point */
+
+static void copy_points(lower *g, int d)
+{
+    uint32_t i = g->p->pack;
+    loop l;
+    qn__loop_open(g, &l, g->begin[d], g->end[d], 1, false, false, 0, NULL, NULL);
+    g->iv[d] = l.index;
+    g->iv_level[d] = g->depth;
+    qn__lower_load(g, i);
+    for (int u = 0; u < g->unroll; u++)
+        store_copy(g, g->value[i].part[u * g->jam_max], d, 0, u);
+    qn__loop_close(g, &l, NULL, NULL);
+}
+
+/* ---------------------------------------------------------------- all of it */
+
+void qn__pack_open(lower *g)
+{
+    int d = dim_of(g);
+    if (!copy_transposed(g, d))
+        copy_points(g, d);
+    g->is_packed = true;
+}
+
+void qn__pack_close(lower *g)
+{
+    g->is_packed = false;
+}
+
+bool qn__is_packed(const lower *g, uint32_t i)
+{
+    return g->is_packed && i == g->p->pack;
+}
+
+LLVMValueRef qn__load_packed(lower *g, int p)
+{
+    LLVMValueRef v = LLVMBuildLoad2(g->b, vector_type(g), copy_pointer(g, dim_of(g), 0, p / g->jam_max), "");
+    LLVMSetAlignment(v, alignment(g));
+    return v;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan_pack.c: whether a register tile works on a copy of what its lanes load (jit/llvm_pack.c makes it). Knows no LLVM.
+ *
+ * "May it be copied?" (qn__may_pack) is kept apart from "is it worth it?" (is_worth).
+ */
+#include "jit/plan.h"
+
+enum { LINE_BYTES = 64, MOST_COPY_BYTES = 1 << 20 };
+/* Cache lines that one step of the lanes meets before a copy pays; more where each row has many of them side by side. */
+enum { NARROW_BYTES = 32 << 10, WIDE_BYTES = 192 << 10 };
+/* Tiles that use a copy before it pays: of vectors that are loaded as they are; of those that are gathered. */
+enum { LEAST_TILES = 8, LEAST_TILES_GATHERED = 2 };
+
+static bool is_exact(const qn_facts *f, int d)
+{
+    return f->begin[d].kind == QN_FACT_EXACT && f->end[d].kind == QN_FACT_EXACT;
+}
+
+static int64_t trips(const qn_facts *f, int d)
+{
+    return is_exact(f, d) ? f->end[d].value - f->begin[d].value : -1;
+}
+
+static uint32_t site_of(const qn_kernel *k, uint32_t i)
+{
+    uint32_t n = 0;
+    while (k->access[n].inst != i)
+        n++;
+    return n;
+}
+
+/** The reduce over one dimension in which load i stands, outside branches; or 0. */
+static uint32_t reduce_of(const qn_kernel *k, uint32_t i)
+{
+    uint32_t reduce = k->inst[i].parent;
+    if (!reduce || k->inst[reduce].op != QN_I_REDUCE || k->inst[reduce].n_args != 1)
+        return 0;
+    for (uint32_t n = k->inst[reduce].region[0]; n < k->inst[reduce].region[2]; n++)
+        if (k->inst[n].region[2] != n + 1)
+            return 0;
+    return reduce;
+}
+
+static int dim_of(const qn_kernel *k, uint32_t reduce)
+{
+    return (int)k->inst[qn__args(k, reduce)[0]].imm;
+}
+
+bool qn__may_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim, int j, uint32_t i)
+{
+    const qn_inst *x = &k->inst[i];
+    uint32_t reduce = x->op == QN_I_LOAD ? reduce_of(k, i) : 0, deps = a->value[i].deps;
+    if (!reduce || x->type == QN_BOOL || k->param[x->imm].is_written || (k->param[x->imm].traits & QN_ATOMIC))
+        return false;
+    if (qn__is_checked(f, k, site_of(k, i)) || !qn__is_plain_access(k, f, i))
+        return false;
+    int d = dim_of(k, reduce);
+    bool is_used = (deps >> lane_dim & 1) && (deps >> d & 1) && !(deps >> j & 1);
+    return is_used && trips(f, lane_dim) > 0 && trips(f, d) > 0 && trips(f, j) > 0 && qn__may_repeat(k);
+}
+
+/** Bytes of cache lines that the lanes of one step read in all points. */
+static int64_t touched_bytes(const qn_plan *p, int64_t points, int64_t bytes)
+{
+    return points * ((p->width * p->unroll * bytes + LINE_BYTES - 1) / LINE_BYTES + 1) * LINE_BYTES;
+}
+
+static bool is_worth(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
+{
+    if (f->plan.pack)
+        return f->plan.pack > 0;
+    int d = dim_of(k, reduce_of(k, i));
+    int64_t bytes = qn_dtype_bytes(k->inst[i].type), tiles = (trips(f, p->jam_dim) + p->jam - 1) / p->jam;
+    if (qn__access_cost(k, f, a, i, p->lane_dim) >= COST_GATHER)
+        return tiles >= LEAST_TILES_GATHERED;
+    int64_t touched = touched_bytes(p, trips(f, d), bytes);
+    bool is_narrow = p->width * p->unroll * bytes <= 2 * LINE_BYTES;
+    return tiles >= LEAST_TILES && touched > (is_narrow ? NARROW_BYTES : WIDE_BYTES);
+}
+
+void qn__plan_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
+{
+    bool is_known = p->remainder == QN_REMAINDER_NONE || p->remainder == QN_REMAINDER_TILE;
+    int at = 0;
+    while (at < p->n_loops && p->order[at] != p->lane_dim)
+        at++;
+    if (!is_known || p->jam <= 1 || at + 2 != p->n_loops || p->order[at + 1] != p->jam_dim || p->width < 2)
+        return;
+    for (uint32_t n = 0; n < k->n_accesses && !p->pack; n++) {
+        uint32_t i = k->access[n].inst;
+        if (!qn__may_pack(k, f, a, p->lane_dim, p->jam_dim, i) || !is_worth(k, f, a, p, i))
+            continue;
+        int64_t step = (int64_t)p->width * p->unroll * qn_dtype_bytes(k->inst[i].type), bytes;
+        if (__builtin_mul_overflow(trips(f, dim_of(k, reduce_of(k, i))), step, &bytes) || bytes > MOST_COPY_BYTES)
+            continue;
+        p->pack = i;
+        p->scratch_bytes = bytes;
+    }
+}
