@@ -51,6 +51,7 @@ static void add_affine(lower *g, address *x, uint32_t value, int p, int64_t scal
         if (!f->coef[d])
             continue;
         bool is_lane = d == g->p->lane_dim;
+        constant = qn__wrap_add(constant, qn__wrap_mul(f->coef[d], g->ahead[d]));
         constant = qn__wrap_add(constant, qn__wrap_mul(f->coef[d], is_lane ? ahead_u : d == g->p->jam_dim ? ahead_j : 0));
         add_term(g, x, g->iv[d], g->iv_level[d], qn__wrap_mul(f->coef[d], scale), stride);
         if (is_lane && g->width > 1 && stride)

@@ -55,6 +55,8 @@ static LLVMValueRef position(lower *g, int d, int p, LLVMValueRef lane)
     } else if (d == g->p->jam_dim) {
         v = LLVMBuildAdd(g->b, v, qn__const_i64(g, p % g->jam_max), "");
     }
+    if (g->ahead[d])
+        v = LLVMBuildAdd(g->b, v, qn__const_i64(g, g->ahead[d]), "");
     return LLVMBuildSub(g->b, v, g->begin[d], "");
 }
 

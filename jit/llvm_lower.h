@@ -73,6 +73,8 @@ typedef struct lower {
 
     LLVMValueRef iv[QN_MAX_RANK]; /* index of each open dimension: of lane 0, vector 0, jam 0 */
     int iv_level[QN_MAX_RANK];
+    int64_t ahead[QN_MAX_RANK]; /* constant part of the index, added where iv is used; it goes into displacements */
+    int ahead_level[QN_MAX_RANK]; /* of what depends on it, at least iv_level; 0 if there is none */
     LLVMValueRef begin[QN_MAX_RANK], end[QN_MAX_RANK];
 
     level level[MOST_LEVELS];
@@ -97,8 +99,22 @@ typedef struct lower {
     bool is_team;         /* all lanes of the warp run the code alike */
     uint32_t team_reduce; /* the reduce whose points the lanes share, while its region is emitted; else 0 */
     LLVMValueRef lane;    /* i64, of this thread in its warp */
+    const struct stage_place *stage_at; /* of the iteration in the tile of staged loads, see llvm_stage.h; NULL: none is */
     bool failed; /* out of memory or too deep: emission goes on, the result is dropped */
 } lower;
+
+/** Level of what depends on the index of dimension d. */
+static inline int qn__index_level(const lower *g, int d)
+{
+    return g->ahead_level[d] > g->iv_level[d] ? g->ahead_level[d] : g->iv_level[d];
+}
+
+/** Sets the constant part of an index for what is emitted from level `at` on, or takes it away (0, 0). */
+static inline void qn__set_ahead(lower *g, int d, int64_t n, int at)
+{
+    g->ahead[d] = n;
+    g->ahead_level[d] = at;
+}
 
 /** Loops over the parts of the current block. */
 #define FOR_PARTS(g, p)                                                                            \

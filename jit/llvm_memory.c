@@ -2,6 +2,7 @@
 /*
  * llvm_memory.c: loads and stores, their masks, and the checks of indices that were not proved at the call.
  */
+#include "jit/llvm_stage.h"
 #include "jit/llvm_team.h"
 
 #include <string.h>
@@ -231,8 +232,8 @@ static int load_level(const lower *g, uint32_t i, int wanted)
 static int dims_level(const lower *g, uint32_t i, int at)
 {
     for (int d = 0; d < g->k->n_dims; d++)
-        if ((g->a.value[i].deps >> d & 1) && g->iv_level[d] > at)
-            at = g->iv_level[d];
+        if ((g->a.value[i].deps >> d & 1) && qn__index_level(g, d) > at)
+            at = qn__index_level(g, d);
     return at < g->depth ? at : g->depth;
 }
 
@@ -406,6 +407,10 @@ void qn__lower_load_part(lower *g, uint32_t i, int p)
         return;
     }
     bool is_vector = g->width > 1 && g->a.value[i].shape != QN_UNIFORM;
+    if (qn__is_shared(g, i)) {
+        qn__set(g, i, p, qn__staged_value(g, i), g->depth);
+        return;
+    }
     check c = qn__make_check(g, i, p);
     FOR_PARTS(g, q)
         if (qn__canonical_part(g, i, q) == p)

@@ -6,12 +6,13 @@
  * A unit of work is a tile of the parallel dimensions (plan->tile). Blocks take units blockIdx.x, blockIdx.x +
  * gridDim.x, ...; the threads of a block take the iterations of its unit (plan->axis).
  */
+#include "jit/llvm_stage.h"
 #include "jit/llvm_team.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { GLOBAL_MEMORY = 1, KERNEL_CALL = 71 };
+enum { GLOBAL_MEMORY = 1, SHARED_MEMORY = 3, KERNEL_CALL = 71 };
 /** Bytes of parameters that every GPU and PTX version takes. */
 enum { MOST_PARAMETER_BYTES = 4096 };
 
@@ -116,8 +117,20 @@ void qn__nvptx_info(const qn_kernel *k, const qn_facts *f, const qn_plan *p, qn_
     }
     block_of(p, 0, info->step[0].threads);
     info->step[0].units = known_units(f, p);
+    info->step[0].shared_bytes = qn__stage_bytes(k, p);
     for (int n = 0; n < p->n_loops; n++)
         info->step[0].tile[p->order[n]] = p->tile[p->order[n]];
+}
+
+LLVMValueRef qn__nvptx_shared(lower *g)
+{
+    static const char name[] = "qn_shared";
+    LLVMValueRef found = LLVMGetNamedGlobal(g->module, name);
+    if (found)
+        return found;
+    found = LLVMAddGlobalInAddressSpace(g->module, LLVMArrayType2(g->i8, 0), name, SHARED_MEMORY);
+    LLVMSetAlignment(found, 16);
+    return found;
 }
 
 /* ---------------------------------------------------------------- units of work */
@@ -178,7 +191,7 @@ static void count_units(lower *g, walk *w)
         w->tiles[i] = LLVMBuildTrunc(g->b, w->tiles[i], g->i32, "");
 }
 
-/** The index of this thread in dimension number n for the present unit; *ok is anded with "inside the domain". */
+/** The index of this thread in dimension number n (of staged tiles: that of the tile's corner) for the present unit; *ok is anded with "inside the domain". */
 static LLVMValueRef thread_index(lower *g, const walk *w, int n, LLVMValueRef tile_number, LLVMValueRef *ok)
 {
     static const char *const thread[3] = {"tid.x", "tid.y", "tid.z"};
@@ -187,12 +200,13 @@ static LLVMValueRef thread_index(lower *g, const walk *w, int n, LLVMValueRef ti
     LLVMValueRef ahead = w->type == g->i64 ? tile_number : LLVMBuildZExt(g->b, tile_number, g->i64, "");
     if (tile != 1)
         ahead = LLVMBuildMul(g->b, ahead, qn__const_i64(g, tile), "");
-    for (int a = 0; a < 3; a++)
+    bool is_corner = g->p->staged && (d == g->p->axis[0] || d == g->p->stage_dim);
+    for (int a = 0; a < 3 && !is_corner; a++)
         if (g->p->axis[a] == d)
             ahead = LLVMBuildAdd(g->b, ahead, qn__nvptx_register(g, thread[a], g->i64), "");
     bool is_known = qn__is_const(w->low[n], &low) && qn__is_const(w->high[n], &high);
     LLVMValueRef index = is_known && low == 0 ? ahead : LLVMBuildAdd(g->b, w->low[n], ahead, "");
-    if (tile != 1 && !(is_known && (high - low) % tile == 0)) {
+    if (tile != 1 && !is_corner && !(is_known && (high - low) % tile == 0)) {
         LLVMValueRef extent = LLVMBuildSub(g->b, w->high[n], w->low[n], "");
         LLVMValueRef inside = LLVMBuildICmp(g->b, LLVMIntULT, ahead, extent, "");
         *ok = *ok ? LLVMBuildAnd(g->b, *ok, inside, "") : inside;
@@ -231,6 +245,10 @@ static void run_unit(lower *g, LLVMValueRef unit, void *arg)
     const unit_body *body = arg;
     body->w->unit = unit;
     LLVMValueRef ok = set_indices(g, body->w);
+    if (g->p->staged) {
+        qn__stage_tile(g, g->iv[g->p->axis[0]], g->iv[g->p->stage_dim], body->run, body->arg);
+        return;
+    }
     if (!ok) {
         body->run(g, body->arg);
         return;

@@ -11,6 +11,8 @@
 void qn__nvptx_open(lower *g, const char *symbol, int step);
 /** Address of the scratch memory. */
 LLVMValueRef qn__nvptx_scratch(lower *g);
+/** Shared memory of the block; its size is given at the launch. */
+LLVMValueRef qn__nvptx_shared(lower *g);
 /** A special register, "tid.x", as i32 or i64. */
 LLVMValueRef qn__nvptx_register(lower *g, const char *name, LLVMTypeRef t);
 /** The body for first, first + step, ... below end, unsigned; i32 or i64. */

@@ -81,6 +81,11 @@ typedef struct source {
     LLVMValueRef total; /* points, i64 */
 } source;
 
+static LLVMValueRef ahead(lower *g, LLVMValueRef q, int64_t n)
+{
+    return n ? LLVMBuildAdd(g->b, q, qn__const_i64(g, n), "") : q;
+}
+
 /** Sets the indices of point q: dimensions count lexicographically. */
 static void set_point(lower *g, const source *s, LLVMValueRef q)
 {
@@ -105,13 +110,28 @@ static void set_point(lower *g, const source *s, LLVMValueRef q)
     }
 }
 
-/** acc with point q added. Each point is a level of its own: what is emitted for one is not that of the next. */
-static LLVMValueRef add(lower *g, const source *s, LLVMValueRef q, LLVMValueRef acc)
+static bool is_one_dimension(const source *s)
+{
+    return !s->array && s->r->n_dims == 1;
+}
+
+/** Makes q the point from which those of `add` count: a single dimension then has its index in a register, and the distance
+ *  is the displacement of the loads. */
+static void set_base(lower *g, const source *s, LLVMValueRef q)
+{
+    if (is_one_dimension(s))
+        set_point(g, s, q);
+}
+
+/** acc with point q + n added, where q is the base. Each point is a level of its own: what is emitted for one is not that
+ *  of the next. */
+static LLVMValueRef add(lower *g, const source *s, LLVMValueRef q, int64_t n, LLVMValueRef acc)
 {
     loop once;
     qn__loop_open(g, &once, qn__const_i64(g, 0), qn__const_i64(g, 1), 1, false, false, 0, NULL, NULL);
     if (s->array) {
-        LLVMValueRef at = LLVMBuildGEP2(g->b, g->i64, s->array, &q, 1, "");
+        LLVMValueRef at = LLVMBuildGEP2(g->b, g->i64, s->array, &q, 1, ""), ahead = qn__const_i64(g, n);
+        at = LLVMBuildGEP2(g->b, g->i64, at, &ahead, 1, "");
         LLVMValueRef v = LLVMBuildLoad2(g->b, qn__memory_type(g, s->r->type), at, "");
         LLVMSetAlignment(v, 8);
         if (s->r->type == QN_BOOL)
@@ -120,10 +140,14 @@ static LLVMValueRef add(lower *g, const source *s, LLVMValueRef q, LLVMValueRef 
     } else {
         bool is_team = g->is_team;
         uint32_t outer = g->team_reduce;
-        set_point(g, s, q);
+        if (is_one_dimension(s))
+            qn__set_ahead(g, s->r->dim[0], n, g->depth);
+        else
+            set_point(g, s, ahead(g, q, n));
         g->is_team = false;
         g->team_reduce = s->r->inst;
         qn__fold_point(g, s->r, &acc);
+        qn__set_ahead(g, s->r->dim[0], 0, 0);
         g->is_team = is_team;
         g->team_reduce = outer;
     }
@@ -131,11 +155,12 @@ static LLVMValueRef add(lower *g, const source *s, LLVMValueRef q, LLVMValueRef 
     return acc;
 }
 
-/** acc, with point q added if `condition` holds. */
-static LLVMValueRef add_if(lower *g, const source *s, LLVMValueRef condition, LLVMValueRef q, LLVMValueRef acc)
+/** acc, with point q + n added if `condition` holds. */
+static LLVMValueRef add_if(lower *g, const source *s, LLVMValueRef condition, LLVMValueRef q, int64_t n,
+                           LLVMValueRef acc)
 {
     branch then = qn__begin_branch(g, condition);
-    LLVMValueRef values[2] = {add(g, s, q, acc), acc};
+    LLVMValueRef values[2] = {add(g, s, q, n, acc), acc};
     LLVMBasicBlockRef blocks[2] = {LLVMGetInsertBlock(g->b), then.from};
     qn__end_branch(g, &then, NULL);
     LLVMValueRef phi = LLVMBuildPhi(g->b, LLVMTypeOf(acc), "");
@@ -154,11 +179,6 @@ static LLVMValueRef across(lower *g, const reduction *r, LLVMValueRef *acc)
     return v;
 }
 
-static LLVMValueRef ahead(lower *g, LLVMValueRef q, int64_t n)
-{
-    return n ? LLVMBuildAdd(g->b, q, qn__const_i64(g, n), "") : q;
-}
-
 /** Whole steps: points first + [from, to), `steps` times 64 at once; acc[0] and acc[1] are this lane's partials. */
 static void whole_steps(lower *g, const source *s, LLVMValueRef first, LLVMValueRef from, LLVMValueRef to, int steps,
                         LLVMValueRef *acc)
@@ -171,9 +191,10 @@ static void whole_steps(lower *g, const source *s, LLVMValueRef first, LLVMValue
     qn__loop_open(g, &l, from, to, (int64_t)steps * PARTIALS, true, false, 2, init, phi);
     LLVMValueRef q = LLVMBuildAdd(g->b, first, l.index, "");
     memcpy(next, phi, sizeof next);
+    set_base(g, s, q);
     for (int n = 0; n < steps; n++)
         for (int half = 0; half < 2; half++)
-            next[half] = add(g, s, ahead(g, q, n * PARTIALS + half * WARP_LANES), next[half]);
+            next[half] = add(g, s, q, n * PARTIALS + half * WARP_LANES, next[half]);
     qn__loop_close(g, &l, next, acc);
 }
 
@@ -189,11 +210,11 @@ static LLVMValueRef reduce_block(lower *g, const source *s, LLVMValueRef low, LL
     LLVMValueRef left = LLVMBuildSub(g->b, n, whole, ""), q = LLVMBuildAdd(g->b, first, whole, "");
     int64_t known;
     bool is_known = qn__is_const(left, &known);
+    set_base(g, s, q);
     for (int half = 0; half < 2; half++) {
         LLVMValueRef at = ahead(g, g->lane, half * WARP_LANES);
         if (!is_known || known > half * WARP_LANES)
-            acc[half] = add_if(g, s, LLVMBuildICmp(g->b, LLVMIntULT, at, left, ""), ahead(g, q, half * WARP_LANES),
-                               acc[half]);
+            acc[half] = add_if(g, s, LLVMBuildICmp(g->b, LLVMIntULT, at, left, ""), q, half * WARP_LANES, acc[half]);
     }
     return across(g, s->r, acc);
 }

@@ -306,6 +306,7 @@ static LLVMValueRef dim_value(lower *g, const qn_inst *x, int p)
     int d = (int)x->imm;
     int64_t ahead = d == g->p->lane_dim ? (int64_t)(p / g->jam_max) * g->width : 0;
     ahead += d == g->p->jam_dim ? p % g->jam_max : 0;
+    ahead += g->ahead[d];
     return ahead ? LLVMBuildAdd(g->b, g->iv[d], qn__const_i64(g, ahead), "") : g->iv[d];
 }
 
@@ -342,7 +343,7 @@ static void emit_pure(lower *g, uint32_t i, int p)
     int wanted = 0;
     p = qn__canonical_part(g, i, p);
     if (x->op == QN_I_DIM) {
-        wanted = g->iv_level[x->imm];
+        wanted = qn__index_level(g, (int)x->imm);
     } else {
         for (int n = 0; n < x->n_args && n < 3; n++) {
             v[n] = is_vector(g, i) ? qn__vector(g, arg[n], p) : qn__scalar(g, arg[n], p);

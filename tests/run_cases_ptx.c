@@ -46,20 +46,22 @@ ptx_cases *ptx_cases_new(void)
 /** What must not stand in PTX: calls, products and sums that ptxas may fuse, and what has not the meaning of our ops. */
 static const char *unsound(const char *text)
 {
-    static const char *const bad[] = {".extern", "call", "trap", "mul.f", "add.f", "sub.f", ".ftz", ".approx"};
+    static const char *const bad[] = {".extern .func", "call", "trap", "mul.f", "add.f", "sub.f", ".ftz", ".approx"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         if (strstr(text, bad[i]))
             return bad[i];
     return strstr(text, ".visible .entry qn_kernel(") ? NULL : "no kernel";
 }
 
-/** Appends the kernels of a module under another name; its head only once in a file. */
+/** Appends the kernels of a module under another name; its head, and shared memory, only once in a file. */
 static void append(ptx_cases *p, int w, const char *text)
 {
     static const char name[] = "qn_kernel";
     if (!p->file[w])
         return;
-    const char *at = ftell(p->file[w]) > 0 ? strstr(text, ".visible .entry") : text;
+    const char *at = strstr(text, ".visible .entry"), *head = strstr(text, "\n\n\t");
+    if (ftell(p->file[w]) == 0 && head)
+        fprintf(p->file[w], "%.*s\n\n.extern .shared .align 16 .b8 qn_shared[];\n\n", (int)(head - text), text);
     for (const char *next; at && (next = strstr(at, name)) != NULL; at = next + sizeof name - 1)
         fprintf(p->file[w], "%.*s%s_%d", (int)(next - at), at, name, p->n_kernels);
     if (at)

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * llvm_stage.c: loads through shared memory. Where neighbouring threads store neighbouring elements, a load whose
+ * neighbouring elements lie along another dimension would touch a line of memory for each thread. Such loads are staged:
+ * the block takes a square tile of two dimensions, its threads read the tile along the dimension that suits the load, and
+ * after a barrier each takes the element of its own iteration from shared memory.
+ *
+ * Rows of the tile in shared memory are padded by one 32-bit word, so that threads side by side use different banks both
+ * ways. All threads reach every barrier: units are the same for the whole block, and guards stand between barriers.
+ */
+#include "jit/llvm_stage.h"
+
+#include <string.h>
+
+enum { SIDE = QN_STAGE_SIDE, ROWS = QN_STAGE_THREADS / SIDE, EACH = SIDE / ROWS };
+/** Bodies above this size are emitted once, in a loop, not for each of a thread's iterations. */
+enum { SMALL_BODY = 24 };
+
+typedef struct tile {
+    int x, y;                   /* dimensions: of neighbouring threads in the body, and in staged loads */
+    LLVMValueRef low_x, low_y;  /* of the tile */
+    LLVMValueRef across, along; /* of this thread: its number in the row, its first row */
+    void (*body)(lower *g, void *arg);
+    void *arg;
+} tile;
+
+/** A row of this thread: number `constant`, or `index` if that is not known. Rows are ROWS apart. */
+typedef struct row {
+    LLVMValueRef index;
+    int64_t constant;
+} row;
+
+/** Where an iteration stands in the tile: (x, y) + (ahead_x, ahead_y). */
+typedef struct stage_place {
+    LLVMValueRef x, y;
+    int64_t ahead_x, ahead_y;
+} stage_place;
+
+bool qn__is_shared(const lower *g, uint32_t i)
+{
+    return g->stage_at && g->site[i] < 64 && (g->p->staged >> g->site[i] & 1);
+}
+
+static int64_t element_bytes(const lower *g, uint32_t i)
+{
+    return qn_dtype_bytes(g->k->param[g->k->inst[i].imm].dtype);
+}
+
+/** Elements from row to row of a tile. */
+static int64_t row_elements(int64_t bytes)
+{
+    return SIDE + (bytes < 4 ? 4 / bytes : 1);
+}
+
+int32_t qn__stage_bytes(const qn_kernel *k, const qn_plan *p)
+{
+    int64_t sum = 0;
+    for (uint32_t n = 0; n < k->n_accesses && n < 64; n++) {
+        int64_t bytes = qn_dtype_bytes(k->param[k->inst[k->access[n].inst].imm].dtype);
+        if (p->staged >> n & 1)
+            sum += (SIDE * row_elements(bytes) * bytes + 15) / 16 * 16;
+    }
+    return (int32_t)sum;
+}
+
+/** Where the element of a staged load stands in shared memory. */
+static LLVMValueRef address_of(lower *g, uint32_t i, const stage_place *p)
+{
+    int64_t first = 0, bytes = element_bytes(g, i), row_bytes = row_elements(bytes) * bytes;
+    for (uint32_t n = 0; n < g->site[i]; n++)
+        if (g->p->staged >> n & 1) {
+            int64_t b = element_bytes(g, g->k->access[n].inst);
+            first += (SIDE * row_elements(b) * b + 15) / 16 * 16;
+        }
+    LLVMValueRef at = LLVMBuildMul(g->b, p->x, qn__const_i64(g, row_bytes), "");
+    at = LLVMBuildAdd(g->b, at, LLVMBuildMul(g->b, p->y, qn__const_i64(g, bytes), ""), "");
+    LLVMValueRef ahead = qn__const_i64(g, first + p->ahead_x * row_bytes + p->ahead_y * bytes);
+    at = LLVMBuildGEP2(g->b, g->i8, qn__nvptx_shared(g), &at, 1, "");
+    return LLVMBuildGEP2(g->b, g->i8, at, &ahead, 1, "");
+}
+
+LLVMValueRef qn__staged_value(lower *g, uint32_t i)
+{
+    int dtype = g->k->inst[i].type;
+    LLVMValueRef v = LLVMBuildLoad2(g->b, qn__memory_type(g, dtype), address_of(g, i, g->stage_at), "");
+    LLVMSetAlignment(v, (unsigned)element_bytes(g, i));
+    return dtype == QN_BOOL ? LLVMBuildTrunc(g->b, v, g->i1, "") : v;
+}
+
+/** Sets the index of a dimension to low + first, a row's with its number. */
+static void set_index(lower *g, int d, LLVMValueRef low, LLVMValueRef first, const row *r)
+{
+    g->iv[d] = LLVMBuildAdd(g->b, low, first, "");
+    g->iv_level[d] = g->depth;
+    if (r && r->index)
+        g->iv[d] = LLVMBuildAdd(g->b, g->iv[d], LLVMBuildMul(g->b, r->index, qn__const_i64(g, ROWS), ""), "");
+}
+
+/** Sets both indices for the threads of this block: for rows with known numbers only `ahead` differs then. */
+static void set_indices(lower *g, const tile *t, bool is_staging, const row *r)
+{
+    int across = is_staging ? t->y : t->x, along = is_staging ? t->x : t->y;
+    set_index(g, across, is_staging ? t->low_y : t->low_x, t->across, NULL);
+    set_index(g, along, is_staging ? t->low_x : t->low_y, t->along, r);
+}
+
+static LLVMValueRef first_of(lower *g, const tile *t, const row *r)
+{
+    return r->index ? LLVMBuildAdd(g->b, t->along, LLVMBuildMul(g->b, r->index, qn__const_i64(g, ROWS), ""), "") : t->along;
+}
+
+/* ---------------------------------------------------------------- one row of a tile */
+
+/** Reads a row of the staged loads: along y. The values are kept for write_row. */
+static void read_row(lower *g, const tile *t, const row *r, LLVMValueRef *value)
+{
+    qn__set_ahead(g, t->x, ROWS * r->constant, g->depth);
+    for (uint32_t s = 0; s < g->k->n_accesses && s < 64; s++) {
+        uint32_t i = g->k->access[s].inst;
+        if (!(g->p->staged >> s & 1))
+            continue;
+        qn__lower_load(g, i);
+        *value++ = qn__scalar(g, i, 0);
+    }
+    qn__set_ahead(g, t->x, 0, 0);
+}
+
+static void write_row(lower *g, const tile *t, const row *r, const LLVMValueRef *value)
+{
+    stage_place at = {first_of(g, t, r), t->across, ROWS * r->constant, 0};
+    for (uint32_t s = 0; s < g->k->n_accesses && s < 64; s++) {
+        uint32_t i = g->k->access[s].inst;
+        if (!(g->p->staged >> s & 1))
+            continue;
+        LLVMValueRef v = *value++;
+        if (g->k->inst[i].type == QN_BOOL)
+            v = LLVMBuildZExt(g->b, v, g->i8, "");
+        LLVMSetAlignment(LLVMBuildStore(g->b, v, address_of(g, i, &at)), (unsigned)element_bytes(g, i));
+    }
+}
+
+static void stage_row(lower *g, const tile *t, const row *r)
+{
+    LLVMValueRef value[64];
+    read_row(g, t, r, value);
+    write_row(g, t, r, value);
+}
+
+/** The body for a row: along x. */
+static void run_row(lower *g, const tile *t, const row *r)
+{
+    const stage_place at = {t->across, first_of(g, t, r), 0, ROWS * r->constant};
+    qn__set_ahead(g, t->y, ROWS * r->constant, g->depth);
+    g->stage_at = &at;
+    t->body(g, t->arg);
+    g->stage_at = NULL;
+    qn__set_ahead(g, t->y, 0, 0);
+}
+
+/* ---------------------------------------------------------------- tiles */
+
+static void barrier(lower *g)
+{
+    qn__call(g, "llvm.nvvm.barrier0", NULL, 0, NULL, 0);
+}
+
+/** Rows in a loop; with guards where the tile may reach beyond the domain. */
+static void for_rows(lower *g, const tile *t, bool is_staging, bool is_guarded)
+{
+    int across = is_staging ? t->y : t->x, along = is_staging ? t->x : t->y;
+    loop l;
+    qn__loop_open(g, &l, qn__const_i64(g, 0), qn__const_i64(g, EACH), 1, false, false, 0, NULL, NULL);
+    branch then = {0};
+    row r = {.index = l.index};
+    set_indices(g, t, is_staging, &r);
+    if (is_guarded) {
+        LLVMValueRef a = LLVMBuildICmp(g->b, LLVMIntSLT, g->iv[across], g->end[across], "");
+        LLVMValueRef b = LLVMBuildICmp(g->b, LLVMIntSLT, g->iv[along], g->end[along], "");
+        then = qn__begin_branch(g, LLVMBuildAnd(g->b, a, b, ""));
+    }
+    if (is_staging)
+        stage_row(g, t, &r);
+    else
+        run_row(g, t, &r);
+    if (is_guarded)
+        qn__end_branch(g, &then, NULL);
+    qn__loop_close(g, &l, NULL, NULL);
+}
+
+/** A level of its own for what follows, without a loop. */
+static void open_once(lower *g, loop *l)
+{
+    qn__loop_open(g, l, qn__const_i64(g, 0), qn__const_i64(g, 1), 1, false, false, 0, NULL, NULL);
+}
+
+static void close_once(lower *g, loop *l)
+{
+    qn__loop_close(g, l, NULL, NULL);
+}
+
+/** A whole tile of a small body: all loads of a thread are under way before the first is stored. */
+static void run_unrolled(lower *g, const tile *t)
+{
+    LLVMValueRef value[EACH][64];
+    loop outer, inner;
+    open_once(g, &outer);
+    set_indices(g, t, true, NULL);
+    for (int n = 0; n < EACH; n++) {
+        open_once(g, &inner);
+        read_row(g, t, &(row){NULL, n}, value[n]);
+        close_once(g, &inner);
+    }
+    for (int n = 0; n < EACH; n++)
+        write_row(g, t, &(row){NULL, n}, value[n]);
+    close_once(g, &outer);
+    barrier(g);
+    open_once(g, &outer);
+    set_indices(g, t, false, NULL);
+    for (int n = 0; n < EACH; n++) {
+        open_once(g, &inner);
+        run_row(g, t, &(row){NULL, n});
+        close_once(g, &inner);
+    }
+    close_once(g, &outer);
+}
+
+static void run_rolled(lower *g, const tile *t, bool is_guarded)
+{
+    for_rows(g, t, true, is_guarded);
+    barrier(g);
+    for_rows(g, t, false, is_guarded);
+}
+
+static bool is_divided(const lower *g, int d)
+{
+    int64_t low, high;
+    return qn__is_const(g->begin[d], &low) && qn__is_const(g->end[d], &high) && (high - low) % SIDE == 0;
+}
+
+static LLVMValueRef is_whole(lower *g, LLVMValueRef low, int d)
+{
+    LLVMValueRef high = LLVMBuildAdd(g->b, low, qn__const_i64(g, SIDE), "");
+    return LLVMBuildICmp(g->b, LLVMIntSLE, high, g->end[d], "");
+}
+
+void qn__stage_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y, void (*body)(lower *g, void *arg), void *arg)
+{
+    LLVMValueRef thread = qn__nvptx_register(g, "tid.x", g->i64);
+    tile t = {.x = g->p->axis[0], .y = g->p->stage_dim, .low_x = low_x, .low_y = low_y, .body = body, .arg = arg};
+    t.across = LLVMBuildAnd(g->b, thread, qn__const_i64(g, SIDE - 1), "");
+    t.along = LLVMBuildUDiv(g->b, thread, qn__const_i64(g, SIDE), "");
+    bool is_small = g->k->n_insts - g->k->body <= SMALL_BODY;
+    barrier(g); /* the tile before has been read */
+    if (is_divided(g, t.x) && is_divided(g, t.y)) {
+        if (is_small)
+            run_unrolled(g, &t);
+        else
+            run_rolled(g, &t, false);
+        return;
+    }
+    if (!is_small) {
+        run_rolled(g, &t, true);
+        return;
+    }
+    LLVMBasicBlockRef whole = qn__new_block(g, "whole"), part = qn__new_block(g, "part"), join = qn__new_block(g, "join");
+    LLVMValueRef condition = LLVMBuildAnd(g->b, is_whole(g, low_x, t.x), is_whole(g, low_y, t.y), "");
+    LLVMBasicBlockRef from = LLVMGetInsertBlock(g->b);
+    LLVMBuildCondBr(g->b, condition, whole, part);
+    qn__level_open(g, true, false, false);
+    LLVMPositionBuilderAtEnd(g->b, whole);
+    run_unrolled(g, &t);
+    LLVMBuildBr(g->b, join);
+    qn__level_close(g);
+    LLVMPositionBuilderAtEnd(g->b, from);
+    qn__level_open(g, true, false, false);
+    LLVMPositionBuilderAtEnd(g->b, part);
+    run_rolled(g, &t, true);
+    LLVMBuildBr(g->b, join);
+    qn__level_close(g);
+    LLVMPositionBuilderAtEnd(g->b, join);
+}
