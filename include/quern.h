@@ -82,7 +82,9 @@ QN_API uint32_t qn_version(void);
     X(ERR_VERSION, 30, "version mismatch")                                                         \
     X(ERR_RANGE, 31, "reversed or out-of-range range")                                             \
     X(ERR_NOT_FOUND, 32, "not found")                                                              \
-    X(ERR_INTERNAL, 33, "internal error")
+    X(ERR_INTERNAL, 33, "internal error")                                                         \
+    X(ERR_CUDA, 34, "a call of the CUDA driver failed")                                            \
+    X(ERR_CONTEXT_LOST, 35, "the CUDA context is lost")
 
 /** What a function returns. 0 is success. */
 typedef enum qn_status {
@@ -437,6 +439,8 @@ typedef struct qn_context_options {
     uint32_t dump;             /**< or of QN_DUMP_...; QUERN_DUMP */
     const char *dump_dir;      /**< QUERN_DUMP_DIR; default is the working directory */
     int32_t compile_ms;        /**< time limit of one compile; 0 is 20000 */
+    int32_t cuda_device;       /**< number of the GPU that is meant where no stream is given */
+    const char *cuda_driver;   /**< file of the CUDA driver; NULL: libcuda.so.1, QUERN_CUDA_DRIVER */
 } qn_context_options;
 
 /** Stages that can be dumped and read: X(NAME, bit, text). */
@@ -489,8 +493,8 @@ QN_API size_t qn_context_history(const qn_context *c, char *buffer, size_t buffe
 
 /* ------------------------------------------------------------------------------------------------ running */
 
-/** Executors. Host executors have finished when a launch returns. */
-enum { QN_EXECUTOR_DEFAULT = 0, QN_SERIAL = 1, QN_THREADS = 2 };
+/** Executors. Host executors have finished when a launch returns; QN_CUDA is a stream of a GPU (quern/cuda.h). */
+enum { QN_EXECUTOR_DEFAULT = 0, QN_SERIAL = 1, QN_THREADS = 2, QN_CUDA = 3 };
 /** Engines. AUTO generates code and falls back to the interpreter where that cannot be. */
 enum { QN_ENGINE_AUTO = 0, QN_ENGINE_INTERP = 1, QN_ENGINE_X86 = 2 };
 /** Bounds policies: report first failure (default), clamp the index, or none. */
@@ -544,6 +548,7 @@ typedef struct qn_options {
     int32_t constant_scalars; /**< 1: scalar arguments become constants of the code */
     int32_t reserved;
     qn_plan_options plan;
+    qn_stream *stream; /**< executor QN_CUDA: where it runs; NULL: the context's stream; else NULL */
 } qn_options;
 
 /** An argument: a view or a scalar, in the order of the kernel's parameters. */

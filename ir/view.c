@@ -164,6 +164,10 @@ qn_status qn_view_at(const qn_view *v, int n, const int64_t *index, void **out, 
     if (status)
         return status;
     const qn_layout *l = &v->layout;
+    if (!qn_exec_can_access(QN_EXEC_SERIAL, v->space))
+        return qn__fail(err, QN_ERR_SPACE,
+                        "qn_view_at: view \"%s\": the host does not reach space %s", label_of(v),
+                        qn_space_name(v->space));
     if (v->traits & QN_ATOMIC)
         return qn__fail(err, QN_ERR_UNSUPPORTED,
                         "qn_view_at: view \"%s\" is atomic: its elements have no addresses",

@@ -122,7 +122,7 @@ static inline void retain_digits(const qn_layout *l)
         atomic_fetch_add_explicit(&l->digits->references, 1, memory_order_relaxed);
 }
 
-/** Fills *out with everything but the layout. */
+/** Fills *out with everything but the layout; the space is the host's. */
 static void set_head(qn_view *out, void *data, qn_buffer *owner, const char *label, int dtype,
                      const qn_record *record, uint32_t traits)
 {
@@ -189,40 +189,58 @@ static qn_buffer *new_aligned(const char *label, int64_t bytes, int64_t alignmen
     return b;
 }
 
-qn_status qn__view_alloc(const char *who, const char *label, int dtype, const qn_record *record,
-                         const qn_layout *l, uint32_t flags, int64_t alignment, qn_view *out,
-                         qn_error *err)
+qn_status qn__view_storage(const char *who, const char *label, int dtype, const qn_record *record,
+                           const qn_layout *l, int64_t *bytes, int64_t *first_byte, qn_error *err)
 {
     int64_t element = dtype == QN_RECORD ? qn_record_bytes(record) : qn_dtype_bytes(dtype);
+    int64_t low, high, elements;
     if (element == 0)
         return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": dtype %d is no element type", who,
                         name_of(label), dtype);
-    if (flags & ~(uint32_t)QN_UNINITIALISED)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": unknown flags 0x%x", who,
-                        name_of(label), (unsigned)flags);
     if (qn__layout_members(l) >= 0)
         return qn__fail(err, QN_ERR_UNSUPPORTED,
                         "%s: view \"%s\": the layout selects members of a MultiView", who,
                         name_of(label));
-    int64_t low, high, elements, bytes;
     if (storage_range(l, &low, &high, NULL) || __builtin_sub_overflow(high, low, &elements) ||
         __builtin_add_overflow(elements, 1, &elements) ||
-        __builtin_mul_overflow(elements, element, &bytes))
+        __builtin_mul_overflow(elements, element, bytes))
         return qn__fail(err, QN_ERR_OVERFLOW,
                         "%s: view \"%s\": bytes of %lld elements of %s do not fit in 64 bits", who,
                         name_of(label), (long long)qn_layout_size(l), qn_dtype_name(dtype));
+    *first_byte = *bytes ? (l->origin - low) * element : 0;
+    return QN_OK;
+}
+
+void qn__view_on(qn_buffer *owner, int64_t first_byte, bool has_label, int dtype,
+                 const qn_record *record, int space, const qn_layout *l, qn_view *out)
+{
+    owner->record = qn_record_retain(record);
+    set_head(out, owner->data + first_byte, owner, has_label ? owner->label : NULL, dtype, record,
+             0);
+    out->space = space;
+    set_layout(&out->layout, l);
+    retain_digits(l);
+    out->layout.origin = 0;
+}
+
+qn_status qn__view_alloc(const char *who, const char *label, int dtype, const qn_record *record,
+                         const qn_layout *l, uint32_t flags, int64_t alignment, qn_view *out,
+                         qn_error *err)
+{
+    int64_t bytes, first_byte;
+    if (flags & ~(uint32_t)QN_UNINITIALISED)
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": unknown flags 0x%x", who,
+                        name_of(label), (unsigned)flags);
+    qn_status status = qn__view_storage(who, label, dtype, record, l, &bytes, &first_byte, err);
+    if (status)
+        return status;
     qn_buffer *owner =
         new_aligned(label ? label : "", bytes, alignment, !(flags & QN_UNINITIALISED));
     if (!owner)
         return qn__fail(err, QN_ERR_MEMORY,
                         "%s: view \"%s\": no memory for %lld bytes in space host", who,
                         name_of(label), (long long)bytes);
-    char *data = owner->data + (bytes ? (l->origin - low) * element : 0);
-    owner->record = qn_record_retain(record);
-    set_head(out, data, owner, label ? owner->label : NULL, dtype, record, 0);
-    set_layout(&out->layout, l);
-    retain_digits(l);
-    out->layout.origin = 0;
+    qn__view_on(owner, first_byte, label != NULL, dtype, record, QN_SPACE_HOST, l, out);
     return QN_OK;
 }
 
@@ -370,8 +388,10 @@ static void derive_head(const qn_view *v, void *data, qn_buffer *owner, const ch
 {
     /* The claim on alignment was made for the parent's first element. */
     uint32_t unit = v->unit;
+    int space = v->space;
     set_head(out, data, owner, label, v->dtype, v->record, v->traits & ~(uint32_t)QN_ALIGNED);
     out->unit = unit;
+    out->space = space;
     out->layout.origin = 0;
 }
 

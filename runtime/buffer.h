@@ -39,6 +39,14 @@ void qn__member_owner(const qn_view *v, const qn_slice *slices, qn_buffer **owne
  * selects members of the same MultiView (table.c). */
 qn_status qn__check_members(const char *who, const qn_view *v, const qn_view *made, qn_error *err);
 
+/** Bytes of storage for a view of dtype and layout, and where in it the element of offset 0 of the layout lies plus its
+ * origin: the element at the lower bounds. `l` passes qn__layout_check. */
+qn_status qn__view_storage(const char *who, const char *label, int dtype, const qn_record *record,
+                           const qn_layout *l, int64_t *bytes, int64_t *first_byte, qn_error *err);
+/** A view of such storage in a space; takes over the reference. */
+void qn__view_on(qn_buffer *owner, int64_t first_byte, bool has_label, int dtype,
+                 const qn_record *record, int space, const qn_layout *l, qn_view *out);
+
 /** Allocates a view, see qn_view_alloc, whose storage starts at a multiple of `alignment`, a power of
  * two from 64 to 2 MiB. `l` passes qn__layout_check. */
 qn_status qn__view_alloc(const char *who, const char *label, int dtype, const qn_record *record,

@@ -34,6 +34,10 @@ struct qn_function {
     void *orc_handle;
     qn_text plan, llvm, assembly;
     qn_text ptx; /* zero-terminated, the zero counted; empty: x86 */
+    bool may_fault;                       /* PTX: a launch needs a fault record */
+    _Atomic(struct qn_gpu_code *) on_gpu; /* PTX: where it is loaded; added to under the lock */
+    qn_text cubin;                        /* PTX, assembled for this compute capability; likewise */
+    int cubin_capability;
     qn_error error; /* of a failed build */
     int64_t bytes;
     uint64_t last_use;
@@ -144,5 +148,7 @@ void qn__cache_sweep(qn_context *c);
 qn_function *qn__function_new(qn_context *c, const qn_kernel *k, qn_text *key, qn_facts *facts,
                               int loader);
 void qn__function_retain(qn_function *f);
+/** qn_function_release for qn__stream_keep. */
+void qn__function_drop(void *f);
 
 #endif

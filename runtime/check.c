@@ -4,6 +4,7 @@
  * options; number, kind, dtype and rank of arguments; data, alignment and space; traits; that
  * stores cannot collide; the domain; overlap.
  */
+#include "runtime/cuda_stream.h"
 #include "runtime/launch.h"
 
 #include <stdio.h>
@@ -28,7 +29,7 @@ static qn_status check_options(const qn_launch_state *l, qn_error *err)
         int64_t value, low, high;
     } field[] = {
         {"engine", o->engine, QN_ENGINE_AUTO, QN_ENGINE_X86},
-        {"executor", o->executor, QN_EXECUTOR_DEFAULT, QN_THREADS},
+        {"executor", o->executor, QN_EXECUTOR_DEFAULT, QN_CUDA},
         {"checks", o->checks, QN_CHECKS_REPORT, QN_CHECKS_NONE},
         {"specialize", o->specialize, QN_SPECIALIZE_AUTO, QN_SPECIALIZE_DYNAMIC},
         {"loader", o->loader, QN_LOADER_AUTO, QN_LOADER_ORC},
@@ -54,7 +55,7 @@ static qn_status check_options(const qn_launch_state *l, qn_error *err)
     if (o->isa != QN_ISA_AUTO && o->isa != QN_ISA_V3 && o->isa != QN_ISA_V4 && !is_gpu)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: option isa: %d is none of 0, 3, 4, 70, 75, 80, 86, 89, 90",
                         l->who, o->isa);
-    if (is_gpu && !l->takes_any_target)
+    if (is_gpu && !l->takes_any_target && o->executor != QN_CUDA)
         return qn__fail(err, QN_ERR_TARGET, "%s: option isa: %d is a GPU's, the executor is the host's", l->who,
                         o->isa);
     if (o->plan.width & (o->plan.width - 1))
@@ -67,6 +68,30 @@ static qn_status check_options(const qn_launch_state *l, qn_error *err)
     return QN_OK;
 }
 
+/** What an executor on a GPU needs: the stream, an instruction set that its GPU has, generated code. */
+static qn_status take_stream(qn_launch_state *l, qn_error *err)
+{
+    qn_options *o = &l->options;
+    if (o->executor != QN_CUDA)
+        return !o->stream ? QN_OK
+                          : qn__fail(err, QN_ERR_ARGUMENT,
+                                     "%s: option stream is for executor cuda, not %d", l->who,
+                                     o->executor);
+    if (o->engine != QN_ENGINE_AUTO || o->loader == QN_LOADER_ORC)
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: options engine %d, loader %d: not on executor cuda",
+                        l->who, o->engine, o->loader);
+    qn_status status = qn__stream_of(l->context, l->who, o->stream, &l->stream, err);
+    if (status)
+        return status;
+    const qn_gpu *g = l->stream->gpu;
+    if (g->isa == 0 || o->isa > g->isa || (o->isa && qn__target_of(o->isa) != QN_TARGET_NVPTX))
+        return qn__fail(err, QN_ERR_TARGET,
+                        "%s: device %d: compute capability %d.%d runs none of the code for isa %d",
+                        l->who, g->device, g->capability / 10, g->capability % 10, o->isa);
+    o->isa = o->isa ? o->isa : g->isa;
+    return QN_OK;
+}
+
 static qn_status take_options(qn_launch_state *l, const qn_options *o, qn_error *err)
 {
     l->options = (qn_options){.bytes = sizeof l->options};
@@ -76,6 +101,8 @@ static qn_status take_options(qn_launch_state *l, const qn_options *o, qn_error 
         status = check_options(l, err);
     if (status == QN_OK && l->options.executor == QN_EXECUTOR_DEFAULT)
         l->options.executor = l->context->options.default_executor;
+    if (status == QN_OK)
+        status = take_stream(l, err);
     if (status == QN_OK && l->options.loader == QN_LOADER_AUTO)
         l->options.loader = QN_LOADER_ARENA;
     return status;
@@ -144,10 +171,11 @@ static qn_status check_view(const qn_launch_state *l, const qn_usage *usage, int
     if (v->layout.rank != param->rank)
         return qn__fail(err, QN_ERR_RANK, "%s: view \"%.60s\": rank %d, expected %d", who, label,
                         v->layout.rank, param->rank);
-    if (v->space != QN_SPACE_HOST)
+    int exec = l->stream ? QN_EXEC_CUDA : QN_EXEC_SERIAL;
+    if (!qn_exec_can_access(exec, v->space))
         return qn__fail(err, QN_ERR_SPACE,
-                        "%s: view \"%.60s\": space %s is not accessible to this executor", who,
-                        label, qn_space_name(v->space));
+                        "%s: view \"%.60s\": space %s is not accessible to executor %s", who,
+                        label, qn_space_name(v->space), exec == QN_EXEC_CUDA ? "cuda" : "serial or threads");
     status = check_traits(l, i, who, err);
     if (status)
         return status;
@@ -219,6 +247,8 @@ qn_status qn__launch_check(qn_launch_state *l, const qn_options *o, qn_error *er
         status = find_domain(l, err);
     if (status == QN_OK)
         status = qn__overlap_check(l, err);
+    if (status == QN_OK && l->stream)
+        status = qn__cuda_check_views(l->stream, l->who, l->n, l->args, err);
     return status;
 }
 

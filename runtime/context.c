@@ -56,6 +56,7 @@ static void after_fork_child(void)
             qn__compiler_lose(c);
         qn__arena_forked(&c->arena);
         qn__cache_forked(&c->cache);
+        qn__cuda_forked(c);
         pthread_mutex_unlock(&c->lock);
     }
     pthread_mutex_unlock(&process.lock);
@@ -131,6 +132,7 @@ static qn_status check_options(const qn_context_options *o, qn_error *err)
         {"dump", o->dump, 0,
          QN_DUMP_KERNEL | QN_DUMP_KEY | QN_DUMP_PLAN | QN_DUMP_LLVM | QN_DUMP_ASM | QN_DUMP_PTX},
         {"compile_ms", o->compile_ms, 0, INT32_MAX},
+        {"cuda_device", o->cuda_device, 0, INT32_MAX},
     };
     for (size_t i = 0; i < sizeof field / sizeof field[0]; i++)
         if (field[i].value < field[i].low || field[i].value > field[i].high)
@@ -146,16 +148,18 @@ static bool settle_options(qn_context_options *o)
     o->default_executor = o->default_executor ? o->default_executor : QN_SERIAL;
     o->cache_bytes = o->cache_bytes ? o->cache_bytes : DEFAULT_CACHE_BYTES;
     o->compile_ms = o->compile_ms ? o->compile_ms : DEFAULT_COMPILE_MS;
-    const char *path = o->provider_path, *dir = o->dump_dir;
+    const char *path = o->provider_path, *dir = o->dump_dir, *driver = o->cuda_driver;
     o->provider_path = qn__strdup(path);
     o->dump_dir = qn__strdup(dir ? dir : ".");
-    return (o->provider_path || !path) && o->dump_dir;
+    o->cuda_driver = qn__strdup(driver);
+    return (o->provider_path || !path) && (o->cuda_driver || !driver) && o->dump_dir;
 }
 
 static void release_options(qn_context_options *o)
 {
     qn__free((void *)(uintptr_t)o->provider_path);
     qn__free((void *)(uintptr_t)o->dump_dir);
+    qn__free((void *)(uintptr_t)o->cuda_driver);
 }
 
 /* ---------------------------------------------------------------- life */
@@ -168,6 +172,7 @@ static bool init_parts(qn_context *c)
         pthread_mutex_destroy(&c->lock);
         return false;
     }
+    pthread_mutex_init(&c->cuda_lock, NULL); /* cannot fail with the defaults */
     qn__compiler_init(&c->compiler);
     c->isa = qn__isa_best();
     c->cache_class = qn__cache_class();
@@ -220,7 +225,9 @@ void qn__context_drop(qn_context *c)
     qn__history_release(&c->history);
     qn__copy_kernels_release(c);
     qn__expansions_release(c);
+    qn__cuda_release(c);
     release_options(&c->options);
+    pthread_mutex_destroy(&c->cuda_lock);
     pthread_mutex_destroy(&c->lock);
     qn__free(c);
 }
@@ -234,6 +241,7 @@ void qn_context_release(qn_context *c)
     qn__cache_clear(&c->cache);
     qn__unlock(c);
     qn__cache_sweep(c);
+    qn__cuda_drain(c);
     qn__context_drop(c);
 }
 

@@ -15,6 +15,7 @@
 #include "runtime/cache.h"
 #include "runtime/compile.h"
 #include "runtime/copy.h"
+#include "runtime/cuda.h"
 #include "runtime/history.h"
 #include "runtime/pool.h"
 
@@ -36,6 +37,8 @@ struct qn_context {
     qn_copy_kernel *copy_kernels;
     struct qn_expansion_entry *expansions; /* latest first */
     qn_pool pool;
+    _Atomic(qn_cuda *) cuda;    /* NULL until it is needed */
+    pthread_mutex_t cuda_lock;  /* held while the driver is opened */
     struct qn_context *next, **link; /* list of the process, for fork */
 };
 

@@ -7,7 +7,9 @@
  */
 #include "runtime/copy.h"
 
+#include "quern/cuda.h"
 #include "runtime/context.h"
+#include "runtime/cuda_copy.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -149,12 +151,12 @@ static qn_status fail_context(const char *who, const qn_view *dst, qn_error *err
                     who, label_of(dst));
 }
 
-/** Runs the kernel. Elements of one dtype are moved as words. */
-static qn_status launch(const char *who, qn_context *c, int executor, const qn_view *dst,
-                        const qn_view *src, uint64_t bits, qn_error *err)
+qn_status qn__copy_launch(const qn_copier *p, const qn_view *dst, const qn_view *src,
+                          uint64_t bits, qn_error *err)
 {
+    qn_context *c = p->context;
     if (!c)
-        return fail_context(who, dst, err);
+        return fail_context(p->who, dst, err);
     const qn_kernel *k = NULL;
     qn_view to = *dst, from = src ? *src : (qn_view){0};
     int rank = dst->layout.rank, n_words = 1;
@@ -163,7 +165,7 @@ static qn_status launch(const char *who, qn_context *c, int executor, const qn_v
         n_words = (int)(qn__element_bytes(dst) / bytes);
         to.dtype = from.dtype = word_of(bytes);
     }
-    qn_status status = qn__copy_kernel(c, who, to.dtype, from.dtype, n_words, rank, &k, err);
+    qn_status status = qn__copy_kernel(c, p->who, to.dtype, from.dtype, n_words, rank, &k, err);
     if (status)
         return status;
     if (n_words > 1)
@@ -173,11 +175,14 @@ static qn_status launch(const char *who, qn_context *c, int executor, const qn_v
     const qn_arg value = {.dtype = dst->dtype, .bits = bits};
     const qn_arg args[2] = {qn_arg_view(&to), src ? qn_arg_view(&from) : value};
     bool has_lists = qn__layout_tables(&dst->layout) || (src && qn__layout_tables(&src->layout));
-    qn_options o = {.bytes = sizeof o, .executor = executor, .checks = QN_CHECKS_NONE};
+    qn_options o = {.bytes = sizeof o,
+                    .executor = p->executor,
+                    .checks = QN_CHECKS_NONE,
+                    .stream = p->stream};
     if (has_lists) /* what they hold is known only there */
         o.checks = QN_CHECKS_REPORT;
     status = qn_launch(c, k, 2, args, &o, err);
-    return status && err ? qn__fail(err, status, "%s: %s", who, err->message) : status;
+    return status && err ? qn__fail(err, status, "%s: %s", p->who, err->message) : status;
 }
 
 /** Copies elements one by one, for large ones. */
@@ -199,10 +204,10 @@ static qn_status copy_each(const qn_view *dst, const qn_view *src, qn_error *err
     return QN_OK;
 }
 
-/** A view of one side of a shape. */
-static qn_view side_view(const qn_copy_shape *s, const qn_view *v, bool is_dst)
+qn_view qn__copy_side(const qn_copy_shape *s, const qn_view *v, bool is_dst)
 {
     qn_view side = {.data = is_dst ? s->dst : (char *)(uintptr_t)s->src,
+                    .owner = v->owner,
                     .label = v->label,
                     .dtype = v->dtype,
                     .record = v->record,
@@ -214,8 +219,7 @@ static qn_view side_view(const qn_copy_shape *s, const qn_view *v, bool is_dst)
     return side;
 }
 
-/** Whether a side is one run of elements. */
-static bool is_run(const qn_copy_shape *s, const int64_t *stride)
+bool qn__copy_is_run(const qn_copy_shape *s, const int64_t *stride)
 {
     return s->rank == 0 || (s->rank == 1 && stride[0] == 1);
 }
@@ -226,16 +230,16 @@ static int64_t count(const qn_copy_shape *s)
 }
 
 /** Runs the kernel on a shape of these views. */
-static qn_status run_shape(const char *who, qn_context *c, int executor, const qn_copy_shape *s,
-                           const qn_view *dst, const qn_view *src, qn_error *err)
+static qn_status run_shape(const qn_copier *p, const qn_copy_shape *s, const qn_view *dst,
+                           const qn_view *src, qn_error *err)
 {
-    qn_view to = side_view(s, dst, true), from = side_view(s, src, false);
-    return launch(who, c, executor, &to, &from, 0, err);
+    qn_view to = qn__copy_side(s, dst, true), from = qn__copy_side(s, src, false);
+    return qn__copy_launch(p, &to, &from, 0, err);
 }
 
 /** Copies checked, disjoint views that are not empty; they have lower bounds 0 and no traits. */
-static qn_status move_elements(const char *who, qn_context *c, int executor, const qn_view *dst,
-                               const qn_view *src, qn_error *err)
+static qn_status move_elements(const qn_copier *p, const qn_view *dst, const qn_view *src,
+                               qn_error *err)
 {
     qn_copy_shape s;
     bool is_copy = dst->dtype == src->dtype, has_units = dst->unit || src->unit;
@@ -243,50 +247,70 @@ static qn_status move_elements(const char *who, qn_context *c, int executor, con
         qn_layout_is_contiguous(&dst->layout)) {
         int64_t begin, end;
         qn__view_bytes(dst, &begin, &end);
-        qn__copy_bytes(c, executor, (char *)dst->data + begin, (const char *)src->data + begin,
+        qn__copy_bytes(p->context, p->executor, (char *)dst->data + begin, (const char *)src->data + begin,
                        end - begin);
         return QN_OK;
     }
     if (is_copy && qn__element_bytes(dst) / word_bytes(dst, src) > MOST_WORDS)
         return copy_each(dst, src, err);
     if (has_units || !qn__copy_shape(dst, src, &s))
-        return launch(who, c, executor, dst, src, 0, err);
-    if (is_copy && is_run(&s, s.dst_stride) && is_run(&s, s.src_stride)) {
-        qn__copy_bytes(c, executor, s.dst, s.src, count(&s) * s.dst_bytes);
+        return qn__copy_launch(p, dst, src, 0, err);
+    if (is_copy && qn__copy_is_run(&s, s.dst_stride) && qn__copy_is_run(&s, s.src_stride)) {
+        qn__copy_bytes(p->context, p->executor, s.dst, s.src, count(&s) * s.dst_bytes);
         return QN_OK;
     }
-    return run_shape(who, c, executor, &s, dst, src, err);
+    return run_shape(p, &s, dst, src, err);
+}
+
+/** The same where the copier or the spaces ask for it. */
+static qn_status move_where(qn_copier *p, const qn_view *dst, const qn_view *src, qn_error *err)
+{
+    if (p->executor == QN_CUDA)
+        return qn__cuda_copy(p, dst, src, err);
+    if (qn__space_is_host(dst->space) && qn__space_is_host(src->space))
+        return move_elements(p, dst, src, err);
+    qn_status status = qn__cuda_take_over(p, dst, src, err);
+    if (status == QN_OK)
+        status = qn__cuda_copy(p, dst, src, err);
+    return qn__cuda_hand_back(p, status, err);
 }
 
 /** Copies checked views. */
-static qn_status copy_checked(const char *who, qn_context *c, int executor, const qn_view *dst,
-                              const qn_view *src, qn_error *err)
+static qn_status copy_checked(qn_copier *p, const qn_view *dst, const qn_view *src, qn_error *err)
 {
     qn_view to = plain_view(dst), from = plain_view(src);
     int relation = qn__view_relation(&to, &from);
     if (relation == QN_SAME && dst->dtype == src->dtype)
         return QN_OK;
     if (relation != QN_DISJOINT)
-        return qn__fail(err, QN_ERR_OVERLAP, "%s: dst \"%s\" and src \"%s\" share elements", who,
+        return qn__fail(err, QN_ERR_OVERLAP, "%s: dst \"%s\" and src \"%s\" share elements", p->who,
                         label_of(dst), label_of(src));
     if (dst->dtype != src->dtype && (dst->dtype == QN_RECORD || src->dtype == QN_RECORD))
-        return qn__fail(err, QN_ERR_DTYPE, "%s: dst \"%s\" is of %s, src \"%s\" is of %s", who,
+        return qn__fail(err, QN_ERR_DTYPE, "%s: dst \"%s\" is of %s, src \"%s\" is of %s", p->who,
                         label_of(dst), qn_dtype_name(dst->dtype), label_of(src),
                         qn_dtype_name(src->dtype));
-    return qn_view_size(dst) == 0 ? QN_OK : move_elements(who, c, executor, &to, &from, err);
+    return qn_view_size(dst) == 0 ? QN_OK : move_where(p, &to, &from, err);
 }
 
 /* ---------------------------------------------------------------- public */
 
+static qn_status copy_on(qn_copier *p, bool may_convert, const qn_view *dst, const qn_view *src,
+                         qn_error *err)
+{
+    qn_status status = QN_OK;
+    if (p->executor != QN_CUDA)
+        status = qn__executor(p->who, p->context, p->executor, &p->executor, err);
+    if (status == QN_OK && !may_convert)
+        status = check_dtypes(p->who, dst, src, err);
+    if (status == QN_OK)
+        status = check_pair(p->who, dst, src, err);
+    return status ? status : copy_checked(p, dst, src, err);
+}
+
 qn_status qn__copy(const char *who, qn_context *c, int executor, const qn_view *dst,
                    const qn_view *src, qn_error *err)
 {
-    qn_status status = qn__executor(who, c, executor, &executor, err);
-    if (status == QN_OK)
-        status = check_dtypes(who, dst, src, err);
-    if (status == QN_OK)
-        status = check_pair(who, dst, src, err);
-    return status ? status : copy_checked(who, c, executor, dst, src, err);
+    return copy_on(&(qn_copier){who, c, executor, NULL}, false, dst, src, err);
 }
 
 qn_status qn_deep_copy(qn_context *c, const qn_view *dst, const qn_view *src, qn_error *err)
@@ -297,71 +321,78 @@ qn_status qn_deep_copy(qn_context *c, const qn_view *dst, const qn_view *src, qn
 qn_status qn_deep_copy_on(qn_context *c, int executor, const qn_view *dst, const qn_view *src,
                           qn_error *err)
 {
-    return qn__copy("qn_deep_copy_on", c, executor, dst, src, err);
+    const char *who = "qn_deep_copy_on";
+    if (executor == QN_CUDA)
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: executor cuda: give a stream, qn_stream_copy", who);
+    return qn__copy(who, c, executor, dst, src, err);
 }
 
 qn_status qn_convert_copy(qn_context *c, int executor, const qn_view *dst, const qn_view *src,
                           qn_error *err)
 {
     const char *who = "qn_convert_copy";
-    qn_status status = qn__executor(who, c, executor, &executor, err);
-    if (status == QN_OK)
-        status = check_pair(who, dst, src, err);
-    return status ? status : copy_checked(who, c, executor, dst, src, err);
+    if (executor == QN_CUDA)
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: executor cuda: give a stream, qn_stream_convert",
+                        who);
+    return copy_on(&(qn_copier){who, c, executor, NULL}, true, dst, src, err);
 }
 
 /** Fills a checked view of scalars that is not empty. */
-static qn_status fill_elements(const char *who, qn_context *c, int executor, const qn_view *v,
-                               uint64_t bits, qn_error *err)
+static qn_status fill_elements(const qn_copier *p, const qn_view *v, uint64_t bits, qn_error *err)
 {
     unsigned char element[8];
     if (qn_layout_is_contiguous(&v->layout) && !v->unit) {
-        int64_t begin, end;
+        int64_t begin, end, bytes = qn_dtype_bytes(v->dtype);
         qn__store_element(v->dtype, element, bits);
         qn__view_bytes(v, &begin, &end);
-        qn__fill_bytes(c, executor, (char *)v->data + begin, element, qn_dtype_bytes(v->dtype),
-                       end - begin);
-        return QN_OK;
+        if (p->executor != QN_CUDA) {
+            qn__fill_bytes(p->context, p->executor, (char *)v->data + begin, element, bytes,
+                           end - begin);
+            return QN_OK;
+        }
+        if (qn__cuda_can_set(element, bytes))
+            return qn__cuda_set(p, v, (char *)v->data + begin, element, bytes, end - begin, err);
     }
     qn_view plain = plain_view(v);
     qn_copy_shape s;
     plain.dtype = word_of(qn_dtype_bytes(v->dtype));
     bits = qn__canonical(v->dtype, bits);
     if (plain.unit || !qn__copy_shape(&plain, &plain, &s))
-        return launch(who, c, executor, &plain, NULL, bits, err);
-    qn_view side = side_view(&s, &plain, true);
-    return launch(who, c, executor, &side, NULL, bits, err);
+        return qn__copy_launch(p, &plain, NULL, bits, err);
+    qn_view side = qn__copy_side(&s, &plain, true);
+    return qn__copy_launch(p, &side, NULL, bits, err);
 }
 
-static qn_status check_fill(const char *who, qn_context *c, const qn_view *v, int *executor,
-                            qn_error *err)
+static qn_status check_fill(qn_copier *p, const qn_view *v, qn_error *err)
 {
-    qn_status status = qn__executor(who, c, QN_EXECUTOR_DEFAULT, executor, err);
+    qn_status status = QN_OK;
+    if (p->executor != QN_CUDA)
+        status = qn__executor(p->who, p->context, p->executor, &p->executor, err);
     if (status == QN_OK)
-        status = check_view(who, "view", v, err);
-    return status ? status : check_written(who, v, err);
+        status = check_view(p->who, "view", v, err);
+    return status ? status : check_written(p->who, v, err);
 }
 
 /** Fills with an element: a copy from a view whose strides are 0. */
-static qn_status fill_value(const char *who, qn_context *c, const qn_view *v, const void *value,
-                            qn_error *err)
+static qn_status fill_value(qn_copier *p, const qn_view *v, const void *value, qn_error *err)
 {
-    int executor;
-    qn_status status = check_fill(who, c, v, &executor, err);
+    qn_status status = check_fill(p, v, err);
     if (status || qn_view_size(v) == 0)
         return status;
     _Alignas(8) unsigned char small[64];
     int64_t bytes = qn__element_bytes(v), zero[QN_MAX_RANK] = {0}, extents[QN_MAX_RANK];
     void *large = bytes > (int64_t)sizeof small ? qn__alloc((size_t)bytes) : NULL;
     if (bytes > (int64_t)sizeof small && !large)
-        return qn__fail(err, QN_ERR_MEMORY, "%s: view \"%s\": no memory for an element", who, label_of(v));
-    qn_view to = plain_view(v), from = {.data = large ? large : small, .dtype = v->dtype, .record = v->record};
+        return qn__fail(err, QN_ERR_MEMORY, "%s: view \"%s\": no memory for an element", p->who,
+                        label_of(v));
+    qn_view to = plain_view(v),
+            from = {.data = large ? large : small, .dtype = v->dtype, .record = v->record};
     memcpy(from.data, value, (size_t)bytes);
     for (int d = 0; d < v->layout.rank; d++)
         extents[d] = v->layout.dim[d].extent;
     status = qn_layout_strided(v->layout.rank, extents, zero, &from.layout, err);
     if (status == QN_OK)
-        status = move_elements(who, c, executor, &to, &from, err);
+        status = move_where(p, &to, &from, err);
     qn__free(large);
     return status;
 }
@@ -371,26 +402,65 @@ qn_status qn_fill_value(qn_context *c, const qn_view *v, const void *value, qn_e
     const char *who = "qn_fill_value";
     if (!value)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: value is NULL", who);
-    return fill_value(who, c, v, value, err);
+    return fill_value(&(qn_copier){who, c, QN_EXECUTOR_DEFAULT, NULL}, v, value, err);
+}
+
+static qn_status fill_on(qn_copier *p, const qn_view *v, uint64_t bits, qn_error *err)
+{
+    if (v && v->dtype == QN_C64)
+        return fill_value(p, v, &bits, err);
+    qn_status status = check_fill(p, v, err);
+    if (status || qn_view_size(v) == 0)
+        return status;
+    if (!is_word(v->dtype))
+        return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: view \"%s\": %s is not of 8 to 64 bits", p->who,
+                        label_of(v), qn_dtype_name(v->dtype));
+    if (p->executor == QN_CUDA || qn__space_is_host(v->space))
+        return fill_elements(p, v, bits, err);
+    status = qn__cuda_take_over(p, v, v, err);
+    if (status == QN_OK)
+        status = fill_elements(p, v, bits, err);
+    return qn__cuda_hand_back(p, status, err);
 }
 
 qn_status qn__fill(const char *who, qn_context *c, const qn_view *v, uint64_t bits, qn_error *err)
 {
-    int executor;
-    if (v && v->dtype == QN_C64)
-        return fill_value(who, c, v, &bits, err);
-    qn_status status = check_fill(who, c, v, &executor, err);
-    if (status || qn_view_size(v) == 0)
-        return status;
-    if (!is_word(v->dtype))
-        return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: view \"%s\": %s is not of 8 to 64 bits", who,
-                        label_of(v), qn_dtype_name(v->dtype));
-    return fill_elements(who, c, executor, v, bits, err);
+    return fill_on(&(qn_copier){who, c, QN_EXECUTOR_DEFAULT, NULL}, v, bits, err);
 }
 
 qn_status qn_fill(qn_context *c, const qn_view *v, uint64_t bits, qn_error *err)
 {
     return qn__fill("qn_fill", c, v, bits, err);
+}
+
+/** A copier for work of a stream. */
+static qn_status on_stream(const char *who, qn_stream *s, qn_copier *out, qn_error *err)
+{
+    if (!s)
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: stream is NULL", who);
+    *out = (qn_copier){who, s->gpu->owner, QN_CUDA, s};
+    return QN_OK;
+}
+
+qn_status qn_stream_copy(qn_stream *s, const qn_view *dst, const qn_view *src, qn_error *err)
+{
+    qn_copier p;
+    qn_status status = on_stream("qn_stream_copy", s, &p, err);
+    return status ? status : copy_on(&p, false, dst, src, err);
+}
+
+qn_status qn_stream_convert(qn_stream *s, const qn_view *dst, const qn_view *src, qn_error *err)
+{
+    qn_copier p;
+    qn_status status = on_stream("qn_stream_convert", s, &p, err);
+    return status ? status : copy_on(&p, true, dst, src, err);
+}
+
+qn_status qn_stream_fill(qn_stream *s, const qn_view *v, uint64_t bits, qn_error *err)
+{
+    qn_copier p;
+    qn_status status = on_stream("qn_stream_fill", s, &p, err);
+    return status ? status : fill_on(&p, v, bits, err);
 }
 
 qn_status qn_read_scalar(const qn_view *v, uint64_t *bits, qn_error *err)
@@ -407,6 +477,13 @@ qn_status qn_read_scalar(const qn_view *v, uint64_t *bits, qn_error *err)
     if (!is_word(v->dtype))
         return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: view \"%s\": %s is not of 8 to 64 bits", who,
                         label_of(v), qn_dtype_name(v->dtype));
-    *bits = qn__load_element(v->dtype, v->data);
-    return QN_OK;
+    uint64_t element = 0;
+    if (qn__space_is_host(v->space)) {
+        *bits = qn__load_element(v->dtype, v->data);
+        return QN_OK;
+    }
+    status = qn__cuda_read(who, v, &element, err);
+    if (status == QN_OK)
+        *bits = qn__load_element(v->dtype, &element);
+    return status;
 }

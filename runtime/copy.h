@@ -45,6 +45,21 @@ typedef struct qn_copy_shape {
  */
 bool qn__copy_shape(const qn_view *dst, const qn_view *src, qn_copy_shape *out);
 
+/** Who copies, and where. */
+typedef struct qn_copier {
+    const char *who;
+    qn_context *context;
+    int executor;
+    qn_stream *stream; /* executor QN_CUDA; borrowed */
+} qn_copier;
+/** Runs the kernel that copies or converts `src`, or fills with `bits` if src is NULL. */
+qn_status qn__copy_launch(const qn_copier *p, const qn_view *dst, const qn_view *src, uint64_t bits,
+                          qn_error *err);
+/** A view of one side of a shape, a borrow of `v`'s owner and label. */
+qn_view qn__copy_side(const qn_copy_shape *s, const qn_view *v, bool is_dst);
+/** Whether a side is one run of elements. */
+bool qn__copy_is_run(const qn_copy_shape *s, const int64_t *stride);
+
 /** Copies bytes, or zeroes them if src is NULL, in pieces on the threads of a context if it is
  * worth it and `executor` is QN_THREADS (copy_bytes.c). */
 void qn__copy_bytes(qn_context *c, int executor, char *dst, const char *src, int64_t bytes);

@@ -8,6 +8,7 @@
 
 #include "runtime/buffer.h"
 #include "runtime/context.h"
+#include "runtime/cuda_memory.h"
 
 enum { CACHE_LINE = 64, MAX_ALIGNMENT = 2 << 20 };
 
@@ -55,6 +56,9 @@ qn_status qn__properties(const char *who, const qn_context *c, const qn_alloc_op
         status = check_flags(who, out, err);
     if (status == QN_OK)
         status = check_space(who, out->label, out->space, err);
+    if (status == QN_OK && out->stream && out->space == QN_SPACE_HOST)
+        status = qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": a stream, and space host", who,
+                          name_of(out->label));
     if (status == QN_OK)
         status = qn__executor(who, c, out->executor, &out->executor, err);
     return status;
@@ -82,6 +86,8 @@ qn_status qn__allocate(const char *who, qn_context *c, const char *label, int dt
                        qn_view *out, qn_error *err)
 {
     qn_view made;
+    if (o->space != QN_SPACE_HOST)
+        return qn__cuda_allocate(who, c, label, dtype, record, l, o, out, err);
     qn_status status = qn__view_alloc(who, label, dtype, record, l, o->uninitialised ? QN_UNINITIALISED : 0,
                                       o->alignment ? o->alignment : CACHE_LINE, &made, err);
     if (status)

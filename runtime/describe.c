@@ -9,6 +9,7 @@
  * This is on the short way of a launch: no allocation, no calls, and nothing but loads from the
  * descriptors.
  */
+#include "runtime/cuda_stream.h"
 #include "runtime/launch.h"
 
 #include <string.h>
@@ -43,12 +44,13 @@ static void describe_options(const qn_options *o, qn_description *out)
     bool is_free = is_plan_free(&o->plan);
     word[CHOICE_WORDS - 1] = 0;
     memcpy(word, &o->engine, CHOICE_BYTES);
+    word[CHOICE_WORDS] = o->stream ? (uint64_t)(uintptr_t)o->stream->gpu : 0;
     out->word[0] = is_free ? 1 : 2;
-    out->n = 1 + CHOICE_WORDS;
+    out->n = 1 + CHOICE_WORDS + 1;
     if (is_free)
         return;
-    word[CHOICE_WORDS + PLAN_WORDS - 1] = 0;
-    memcpy(word + CHOICE_WORDS, &o->plan, sizeof o->plan);
+    word[CHOICE_WORDS + PLAN_WORDS] = 0;
+    memcpy(word + CHOICE_WORDS + 1, &o->plan, sizeof o->plan);
     out->n += PLAN_WORDS;
 }
 

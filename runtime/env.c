@@ -8,6 +8,7 @@
  *   QUERN_PROVIDER     file of the code generator
  *   QUERN_DUMP         stages to write, separated by commas: kernel,key,plan,llvm,asm
  *   QUERN_DUMP_DIR     where to write them
+ *   QUERN_CUDA_DRIVER  file of the CUDA driver
  */
 #define _GNU_SOURCE
 #include "runtime/context.h"
@@ -62,4 +63,6 @@ void qn__env_fill(qn_context_options *o, int32_t *thread_limit)
         o->dump = parse_stages(stages);
     if (!o->dump_dir)
         o->dump_dir = variable("QUERN_DUMP_DIR");
+    if (!o->cuda_driver)
+        o->cuda_driver = variable("QUERN_CUDA_DRIVER");
 }

@@ -216,6 +216,8 @@ static qn_status run_serial(const qn_task *t, const int64_t *slots, const int64_
 qn_status qn__task_run(const qn_task *t, const int64_t *slots, const int64_t *range, qn_error *err)
 {
     qn_fault fault;
+    if (t->executor == QN_CUDA)
+        return qn__cuda_run(t, slots, err);
     qn__fault_clear(&fault);
     if (!t->function || !t->function->entry) {
         qn_status status = interpret(t, &fault, err);

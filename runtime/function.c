@@ -3,6 +3,7 @@
  * function.c: the life of a qn_function, and its texts. The last reference gives its pages back to
  * the arena; until then it keeps the guts of the context alive.
  */
+#include "runtime/cuda_module.h"
 #include "runtime/launch.h"
 
 #include <string.h>
@@ -48,8 +49,15 @@ void qn_function_release(qn_function *f)
     qn__text_release(&f->llvm);
     qn__text_release(&f->assembly);
     qn__text_release(&f->ptx);
+    qn__gpu_code_release(atomic_load(&f->on_gpu));
+    qn__text_release(&f->cubin);
     qn__free(f);
     qn__context_drop(c);
+}
+
+void qn__function_drop(void *f)
+{
+    qn_function_release(f);
 }
 
 void qn__cache_sweep(qn_context *c)

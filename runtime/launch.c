@@ -4,6 +4,7 @@
  * way: describe, find, compare byte ranges where a pair is written, run. It allocates nothing and
  * reads no clock unless the host listens.
  */
+#include "runtime/cuda_stream.h"
 #include "runtime/launch.h"
 
 #include <string.h>
@@ -45,6 +46,8 @@ static void take(qn_context *c, qn_known_args *known, bool is_ordered, found *ou
     out->is_ordered = is_ordered;
     out->n_iterations = known->n_iterations;
     out->domain.is_empty = known->domain.is_empty;
+    if (f && f->ptx.n > 0)
+        out->domain = known->domain;
     if (f) {
         qn__function_retain(f);
         f->last_use = c->cache.clock;
@@ -117,7 +120,7 @@ static qn_status run_hit(qn_context *c, const qn_kernel *k, int n, const qn_arg 
                          const qn_options *o, const found *what, qn_error *err)
 {
     int executor = o && o->executor ? o->executor : c->options.default_executor;
-    const qn_task t = {
+    qn_task t = {
         .context = c,
         .kernel = k,
         .n = n,
@@ -129,10 +132,17 @@ static qn_status run_hit(qn_context *c, const qn_kernel *k, int n, const qn_arg 
         .max_threads = o ? o->max_threads : 0,
         .checks = o ? o->checks : QN_CHECKS_REPORT,
     };
+    qn_status status = QN_OK;
+    if (executor == QN_CUDA)
+        status = qn__stream_of(c, "qn_launch", o->stream, &t.stream, err);
+    if (status) {
+        qn_function_release(what->function);
+        return status;
+    }
     if (!what->function) /* a function holds the context */
         qn__context_retain(c);
     qn__event(c, QN_EVENT_HIT, k->name, NULL, 0);
-    qn_status status = run_found(&t, what, err);
+    status = run_found(&t, what, err);
     if (!what->function)
         qn__context_drop(c);
     return status;
@@ -176,6 +186,8 @@ static void remember(const qn_launch_state *l, const qn_options *o, qn_function 
 {
     qn_context *c = l->context;
     qn_description d;
+    if (l->stream && l->shares_elements)
+        return; /* what other arguments of this description must not run: loads here are not of constant memory */
     uint32_t n_pairs = count_pairs(l);
     qn__lock(c);
     qn_known_kernel *kernel =
@@ -239,6 +251,7 @@ static qn_status launch_held(qn_context *c, const qn_kernel *k, int n, const qn_
         .executor = l->is_ordered ? QN_SERIAL : l->options.executor,
         .max_threads = l->options.max_threads,
         .checks = l->options.checks,
+        .stream = l->stream,
     };
     return run_found(&t, &what, err);
 }
@@ -262,12 +275,14 @@ static qn_status launch_overlapping(qn_context *c, const qn_kernel *k, int n, co
                          .n = n,
                          .args = args,
                          .given = given};
+    bool is_gpu = o && o->executor == QN_CUDA;
+    l.options.executor = is_gpu ? QN_CUDA : QN_SERIAL;
     l.options.strict = o ? o->strict : 0;
     qn_status status = qn__overlap_check(&l, err);
     if (status)
         return status;
     found what;
-    if (look_up(c, k, n, args, o, l.is_ordered, &what) == LOOK_HIT)
+    if (!is_gpu && look_up(c, k, n, args, o, l.is_ordered, &what) == LOOK_HIT)
         return run_hit(c, k, n, args, o, &what, err);
     return launch_unknown(c, k, n, args, given, o, err);
 }
@@ -338,13 +353,17 @@ static qn_status specialize(qn_launch_state *l, const qn_options *o, qn_function
     qn__context_retain(l->context);
     status = qn__specialize(l, &f, err);
     if (status == QN_OK) {
-        if (qn__target_of(l->options.isa) == QN_TARGET_X86)
+        if (l->stream)
+            status = qn__cuda_load(l->stream, l->who, f, err);
+        if (l->stream || qn__target_of(l->options.isa) == QN_TARGET_X86)
             remember(l, o, f);
         if (!f)
             status = qn__specialize_nothing(l, &f, err);
     }
     if (status == QN_OK)
         *out = f;
+    else
+        qn_function_release(f);
     qn__context_drop(l->context);
     return status;
 }

@@ -30,6 +30,8 @@ typedef struct qn_launch_state {
     int64_t n_iterations; /* over all dimensions */
     bool is_ordered;
     bool takes_any_target; /* the code is wanted, not run: it may be for a GPU that is not here */
+    bool shares_elements;  /* arguments have the same elements, harmlessly */
+    qn_stream *stream;     /* executor QN_CUDA; borrowed */
     qn_error overlap; /* why, if it is ordered */
 } qn_launch_state;
 
@@ -116,6 +118,8 @@ typedef struct qn_task {
     const qn_domain *domain;
     int64_t n_iterations;
     int executor, max_threads, checks;
+    qn_stream *stream; /* executor QN_CUDA */
+    qn_call *call;     /* the prepared call that this is, or NULL */
 } qn_task;
 
 enum { QN_RANGE_WORDS = 3 + 2 * QN_MAX_RANK };
@@ -124,6 +128,16 @@ void qn__range_fill(const qn_kernel *k, const qn_blob_info *info, const qn_domai
                     int64_t *range);
 /** Runs a task; `slots` and `range` as generated code takes them, for the whole domain. */
 qn_status qn__task_run(const qn_task *t, const int64_t *slots, const int64_t *range, qn_error *err);
+/** Gives a task to its stream (cuda_launch.c). */
+qn_status qn__cuda_run(const qn_task *t, const int64_t *slots, qn_error *err);
+/** Whether the memory of all views can be used by a stream (cuda_launch.c). */
+qn_status qn__cuda_check_views(qn_stream *s, const char *who, int n, const qn_arg *args,
+                               qn_error *err);
+/** Loads code on the GPU of a stream (cuda_module.c). */
+qn_status qn__cuda_load(qn_stream *s, const char *who, qn_function *f, qn_error *err);
+/** References of a prepared call (prepare.c). */
+void qn__call_retain(qn_call *call);
+void qn__call_drop(void *call);
 /** Reports a fault and counts it. */
 qn_status qn__task_fault(const qn_task *t, const qn_fault *fault, qn_error *err);
 

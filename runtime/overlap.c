@@ -98,8 +98,14 @@ static qn_status check_pair(qn_launch_state *l, const qn_usage *usage, int a, in
     bool is_harmless = relation == QN_SAME && view_a->dtype == view_b->dtype &&
                        k->is_in_place_safe && share_tuple(k, usage, a, b) && !may_collide(k, a) &&
                        !may_collide(k, b);
+    l->shares_elements = l->shares_elements || is_harmless;
     if (is_harmless)
         return QN_OK;
+    if (l->options.executor == QN_CUDA)
+        return qn__fail(err, QN_ERR_OVERLAP,
+                        "%s: kernel \"%.40s\": argument %d (%.60s) %s argument %d (%.60s), and a "
+                        "GPU has no iteration order",
+                        l->who, l->kernel->name, a, label_of(l, a), how, b, label_of(l, b));
     if (l->options.strict)
         return qn__fail(err, QN_ERR_OVERLAP,
                         "%s: kernel \"%.40s\": argument %d (%.60s) %s argument %d (%.60s), and the "
@@ -117,7 +123,7 @@ qn_status qn__overlap_check(qn_launch_state *l, qn_error *err)
     const qn_kernel *k = l->kernel;
     qn_usage usage; /* as the kernel was given: lists share no index tuple with anything */
     bool has_usage = false;
-    l->is_ordered = false;
+    l->is_ordered = l->shares_elements = false;
     for (int b = 0; b < l->n; b++) {
         bool is_view = k->param[b].rank >= 0;
         if (is_view && k->param[b].is_written && traits_of(k, l->args, b) & QN_RANDOM_ACCESS)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 struct qn_call {
+    _Atomic int64_t references; /* the caller's, and those of runs under way in streams */
     bool is_direct; /* code, on the caller, nobody listens */
     qn_task task;
     qn_entry entry;
@@ -79,6 +80,7 @@ static void list_call(qn_call *call)
 /** Fills a call; takes over the function's reference. */
 static void fill_call(qn_call *call, const qn_launch_state *l, qn_function *f)
 {
+    atomic_init(&call->references, 1);
     call->context = l->context;
     qn__context_retain(l->context);
     call->kernel =
@@ -99,13 +101,15 @@ static void fill_call(qn_call *call, const qn_launch_state *l, qn_function *f)
         .executor = l->is_ordered ? QN_SERIAL : l->options.executor,
         .max_threads = l->options.max_threads,
         .checks = l->options.checks,
+        .stream = l->stream ? qn_stream_retain(l->stream) : NULL,
+        .call = call,
     };
     if (f) {
         call->entry = f->entry;
         qn__facts_fill(&f->facts, call->kernel, call->args, call->slots);
         qn__range_fill(call->kernel, &f->info, &call->domain, call->range);
     }
-    call->is_direct = f && !l->domain.is_empty && call->task.executor == QN_SERIAL &&
+    call->is_direct = f && !l->domain.is_empty && call->task.executor != QN_THREADS &&
                       !l->is_ordered && !f->info.scratch_bytes && !qn__has_hook(l->context);
     list_call(call);
 }
@@ -115,8 +119,12 @@ static qn_status make_call(qn_launch_state *l, qn_call **out, qn_error *err)
 {
     qn_function *f = NULL;
     qn_status status = l->domain.is_empty ? QN_OK : qn__specialize(l, &f, err);
-    if (status)
+    if (status == QN_OK && f && l->stream)
+        status = qn__cuda_load(l->stream, l->who, f, err);
+    if (status) {
+        qn_function_release(f);
         return status;
+    }
     qn_call *call = new_call(l, f ? f->facts.n_slots : 0);
     if (!call) {
         qn_function_release(f);
@@ -194,6 +202,8 @@ qn_status qn_run(qn_call *call, qn_error *err)
         return run_indirect(call, err);
     int64_t n_runs = atomic_load_explicit(&call->n_runs, memory_order_relaxed);
     atomic_store_explicit(&call->n_runs, n_runs + 1, memory_order_relaxed);
+    if (call->task.stream)
+        return qn__cuda_run(&call->task, call->slots, err);
     qn_fault fault;
     qn__fault_clear(&fault);
     uint32_t host = qn__fpu_enter();
@@ -258,12 +268,27 @@ void qn_call_release(qn_call *call)
     c->counters.launches += n_runs;
     c->counters.hits += n_runs;
     qn__unlock(c);
+    qn__call_drop(call);
+}
+
+void qn__call_retain(qn_call *call)
+{
+    atomic_fetch_add_explicit(&call->references, 1, memory_order_relaxed);
+}
+
+void qn__call_drop(void *what)
+{
+    qn_call *call = what;
+    if (atomic_fetch_sub_explicit(&call->references, 1, memory_order_acq_rel) != 1)
+        return;
+    qn_context *c = call->context;
     qn_view *held = call->held ? call->held : call->view;
     for (int i = 0; i < qn__n_given(call->kernel); i++)
         if (call->args[i].view)
             qn_view_release(&held[i]);
     qn__free(call->held);
     qn_function_release(call->function);
+    qn_stream_release(call->task.stream);
     qn_kernel_release(call->kernel);
     qn__free(call->args);
     qn__free(call->slots);

@@ -218,7 +218,8 @@ static qn_status copy_common(const char *who, qn_context *c, int executor, const
     if (status == QN_OK)
         status = qn__copy(who, c, executor, &to, &from, err);
     bool has_tables = qn__layout_tables(&dst->layout) || qn__layout_tables(&src->layout);
-    if (status == QN_ERR_UNSUPPORTED && !has_tables) {
+    bool is_on_host = qn_exec_can_access(QN_EXEC_SERIAL, dst->space);
+    if (status == QN_ERR_UNSUPPORTED && !has_tables && is_on_host) {
         copy_each(dst, src);
         status = QN_OK;
     }
@@ -256,7 +257,9 @@ static qn_status replace(const char *who, qn_context *c, qn_view *v, const qn_la
                          const qn_alloc_options *o, bool keeps, qn_error *err)
 {
     qn_view made;
-    qn_status status = qn__allocate(who, c, v->label, v->dtype, v->record, l, o, &made, err);
+    qn_alloc_options same_space = *o;
+    same_space.space = v->space;
+    qn_status status = qn__allocate(who, c, v->label, v->dtype, v->record, l, &same_space, &made, err);
     if (status)
         return status;
     if (v->traits & QN_ALIGNED)
@@ -349,10 +352,10 @@ static qn_status check_mirror(const char *who, int space, const qn_view *v, cons
     return qn__view_check(v, who, err);
 }
 
-static qn_status make_mirror(const char *who, qn_context *c, const qn_view *v, qn_view *out,
-                             qn_error *err)
+static qn_status make_mirror(const char *who, qn_context *c, int space, const qn_view *v,
+                             qn_view *out, qn_error *err)
 {
-    const qn_alloc_options o = {.bytes = sizeof o};
+    const qn_alloc_options o = {.bytes = sizeof o, .space = space};
     int64_t extents[QN_MAX_RANK];
     qn_layout dense, l = v->layout; /* a borrow */
     qn_status status = QN_OK;
@@ -381,7 +384,7 @@ static qn_status make_mirror(const char *who, qn_context *c, const qn_view *v, q
 qn_status qn_create_mirror(qn_context *c, int space, const qn_view *v, qn_view *out, qn_error *err)
 {
     qn_status status = check_mirror("qn_create_mirror", space, v, out, err);
-    return status ? status : make_mirror("qn_create_mirror", c, v, out, err);
+    return status ? status : make_mirror("qn_create_mirror", c, space, v, out, err);
 }
 
 qn_status qn_create_mirror_view(qn_context *c, int space, const qn_view *v, qn_view *out,
@@ -392,7 +395,7 @@ qn_status qn_create_mirror_view(qn_context *c, int space, const qn_view *v, qn_v
     if (status)
         return status;
     if (!qn_space_can_access(space, v->space))
-        return make_mirror(who, c, v, out, err);
+        return make_mirror(who, c, space, v, out, err);
     *out = qn_view_copy(v);
     return QN_OK;
 }
@@ -409,7 +412,7 @@ qn_status qn_create_mirror_copy(qn_context *c, int space, const qn_view *v, qn_v
         *out = qn_view_copy(v);
         return QN_OK;
     }
-    status = make_mirror(who, c, v, &made, err);
+    status = make_mirror(who, c, space, v, &made, err);
     if (status)
         return status;
     status = qn__copy(who, c, QN_EXECUTOR_DEFAULT, &made, v, err);

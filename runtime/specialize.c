@@ -11,12 +11,26 @@
 
 /* ---------------------------------------------------------------- building */
 
+/** Whether a launch of code may have something to report. */
+static bool may_fault(const qn_function *f)
+{
+    const qn_kernel *k = f->kernel;
+    for (uint32_t site = 0; f->facts.checks == QN_CHECKS_REPORT && site < k->n_accesses; site++)
+        if (!f->facts.proved[site])
+            return true;
+    for (uint32_t i = 1; i < k->n_insts; i++)
+        if (k->inst[i].op == QN_I_WHILE)
+            return true;
+    return false;
+}
+
 /** Puts generated code where it runs. The lock is held. */
 static qn_status install(qn_context *c, qn_function *f, qn_compiled *code, qn_error *err)
 {
     f->info = code->info;
     if (code->info.gpu.n_steps > 0) {
         f->ptx = code->code;
+        f->may_fault = may_fault(f);
         memset(&code->code, 0, sizeof code->code);
         return QN_OK;
     }

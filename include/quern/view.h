@@ -11,9 +11,9 @@
 /** Memory spaces: X(NAME, number, text, available). Spaces that are not available are listed and refused by name. */
 #define QN_SPACE_LIST(X)                                                                           \
     X(HOST, 0, "host", 1)                                                                          \
-    X(CUDA, 1, "cuda", 0)                                                                          \
-    X(CUDA_MANAGED, 2, "cuda-managed", 0)                                                          \
-    X(CUDA_PINNED, 3, "cuda-pinned", 0)                                                            \
+    X(CUDA, 1, "cuda", 1)                                                                          \
+    X(CUDA_MANAGED, 2, "cuda-managed", 1)                                                          \
+    X(CUDA_PINNED, 3, "cuda-pinned", 1)                                                            \
     X(HBW, 4, "hbw", 0)                                                                            \
     X(ROCM, 5, "rocm", 0)                                                                          \
     X(ROCM_PINNED, 6, "rocm-pinned", 0)
@@ -49,6 +49,8 @@ enum {
 typedef struct qn_buffer qn_buffer;
 /** Cache, pool of threads, counters and history; several can exist. Opaque. */
 typedef struct qn_context qn_context;
+/** A stream of work of a GPU; counted (quern/cuda.h). Opaque. */
+typedef struct qn_stream qn_stream;
 
 /**
  * A view: typed data with a layout. A documented plain struct; all-zero is the default view (rank 0, no data, empty).
@@ -169,7 +171,7 @@ QN_API qn_status qn_view_required_bytes(const qn_view *v, int64_t *out, qn_error
     X(SERIAL, 0, "serial", 1)                                                                      \
     X(OPENMP, 1, "openmp", 1)                                                                      \
     X(THREADS, 2, "threads", 1)                                                                    \
-    X(CUDA, 3, "cuda", 0)                                                                          \
+    X(CUDA, 3, "cuda", 1)                                                                          \
     X(ROCM, 4, "rocm", 0)
 
 /** Where code runs, as far as access to memory is concerned. */
@@ -258,6 +260,8 @@ typedef struct qn_alloc_options {
     int32_t padding;       /**< 1: pads the stride next to the unit stride to 64 bytes, where extents are longer */
     int32_t space;         /**< a qn_space */
     int32_t executor;      /**< whose threads touch the memory first; 0: the context's, or the caller */
+    qn_stream *stream;     /**< space cuda: memory and zeros are ready for work given to this stream from now on, for
+                                other streams too once it is reached; NULL: ready on return */
 } qn_alloc_options;
 
 /**

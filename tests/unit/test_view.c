@@ -253,8 +253,8 @@ static void test_check(void)
     tap_ok(qn__view_check(NULL, "x", NULL) == QN_ERR_ARGUMENT, "NULL");
     is_refused((qn_view){0}, QN_ERR_DTYPE, "view \"(no label)\": dtype 0");
     v = good, v.dtype = 99, is_refused(v, QN_ERR_DTYPE, "view \"g\": dtype 99");
-    v = good, v.space = QN_SPACE_CUDA,
-    is_refused(v, QN_ERR_SPACE, "space 1 (cuda) is not available");
+    v = good, v.space = QN_SPACE_HBW,
+    is_refused(v, QN_ERR_SPACE, "space 4 (hbw) is not available");
     v = good, v.space = -1, is_refused(v, QN_ERR_SPACE, "space -1 (?)");
     v = good, v.data = NULL, is_refused(v, QN_ERR_NULL_DATA, "data is NULL for 32 elements");
     v = good, v.traits = 1u << 9, is_refused(v, QN_ERR_ARGUMENT, "unknown traits 0x200");
