@@ -7,6 +7,7 @@
  * bench_cases_speed.c  the kernels against the same loops in C
  * bench_cases_cost.c   what compiling, finding and entering code costs
  * bench_cases_copy.c   deep copies against memcpy, transpositions and streams against code by hand
+ * bench_cases_product.c  sums of products: against the peak, and against C
  * native_*.c           the loops in C, see native.h
  */
 #ifndef QN_TESTS_BENCH_BENCH_H
@@ -18,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GROUP_EXACT, GROUP_DYNAMIC, GROUP_COST, N_GROUPS };
+enum { GROUP_EXACT, GROUP_DYNAMIC, GROUP_COST, GROUP_PEAK, N_GROUPS };
 
 typedef struct bench {
     qn_context *context;
@@ -66,5 +67,9 @@ bool bench_has_scalar(int kernel);
 void bench_speed_cases(bench *b);
 void bench_cost_cases(bench *b);
 void bench_copy_cases(bench *b);
+void bench_product_cases(bench *b);
+/** Prints the code of a case. */
+void bench_print_assembly(bench *b, const char *name, const qn_kernel *k, int n, const qn_arg *args,
+                          const qn_options *o);
 
 #endif

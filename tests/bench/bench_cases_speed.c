@@ -348,12 +348,13 @@ static void time_case(speed_case *c, qn_call *call)
     bench_report(c->b, &line);
 }
 
-static void print_assembly(speed_case *c, const qn_options *o)
+void bench_print_assembly(bench *b, const char *name, const qn_kernel *k, int n, const qn_arg *args,
+                          const qn_options *o)
 {
     qn_error error = {0};
     qn_function *f = NULL;
-    if (qn_specialize(c->b->context, c->k, c->n_args, c->args, o, &f, &error)) {
-        bench_wrong(c->b, c->name, "%s", error.message);
+    if (qn_specialize(b->context, k, n, args, o, &f, &error)) {
+        bench_wrong(b, name, "%s", error.message);
         return;
     }
     size_t bytes = qn_function_text(f, QN_DUMP_ASM, NULL, 0);
@@ -374,7 +375,7 @@ static void run_case(speed_case *c)
                     .specialize = c->specialize};
     if (make_case(c)) {
         if (c->b->assembly_of)
-            print_assembly(c, &o);
+            bench_print_assembly(c->b, c->name, c->k, c->n_args, c->args, &o);
         else if (qn_prepare(c->b->context, c->k, c->n_args, c->args, &o, &call, &error))
             bench_wrong(c->b, c->name, "%s", error.message);
         else if (check(c, call))

@@ -216,6 +216,7 @@ static void print_summary(const bench *b)
     bool is_good = mean_ratio(b, GROUP_EXACT, GROUP_EXACT) >= EXACT_GOAL;
     print_group(b, GROUP_EXACT, "exact", is_good ? "; goal 0.95: ok" : "; goal 0.95: SHORT");
     print_group(b, GROUP_DYNAMIC, "dynamic", "");
+    print_group(b, GROUP_PEAK, "against the peak: exact", "");
     /* The mean is that of the cases against C; of the costs only where nothing else was asked for.
      */
     bool is_cost = !b->n_ratios[GROUP_EXACT] && !b->n_ratios[GROUP_DYNAMIC];
@@ -246,6 +247,7 @@ int main(int argc, char **argv)
         bench_speed_cases(&b);
         bench_cost_cases(&b);
         bench_copy_cases(&b);
+        bench_product_cases(&b);
     }
     if (!b.assembly_of)
         print_summary(&b);
