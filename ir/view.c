@@ -101,8 +101,12 @@ void qn__view_bytes(const qn_view *v, int64_t *begin, int64_t *end)
     *begin = *end = 0;
     if (qn_layout_range(&v->layout, &low, &high, NULL) || high < low)
         return;
-    *begin = low * qn__unit_bytes(v); /* these fit: the view was checked */
-    *end = high * qn__unit_bytes(v) + qn__element_bytes(v);
+    /* These fit for a view that was checked; what kernels see of a MultiView has an extent without end. */
+    if (__builtin_mul_overflow(low, qn__unit_bytes(v), begin))
+        *begin = INT64_MIN;
+    if (__builtin_mul_overflow(high, qn__unit_bytes(v), end) ||
+        __builtin_add_overflow(*end, qn__element_bytes(v), end))
+        *end = INT64_MAX;
 }
 
 bool qn__view_is_storable(const qn_view *v)
