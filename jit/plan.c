@@ -272,16 +272,33 @@ static int64_t round_down_to_power(int64_t n)
     return power;
 }
 
+/** Vectors in one step by the operations of the body and the longest chain among them: where each waits for the one
+ *  before it, more steps must be under way than the processor looks ahead. */
 static int natural_unroll(const qn_kernel *k)
 {
-    uint32_t size = k->n_insts - k->body;
-    for (uint32_t i = k->body; i < k->n_insts; i++) {
+    enum { FEW = 12, SOME = 48, MANY = 192, LONG_CHAIN = 8 };
+    uint8_t *chain = qn__zalloc(k->n_insts, 1);
+    int n = 0, longest = 0;
+    for (uint32_t i = k->body; chain && i < k->n_insts; i++) {
         const qn_inst *x = &k->inst[i];
         bool has_stripes = x->op == QN_I_REDUCE && x->imm == QN_STRIPED; /* partials of each part are in memory */
-        if (has_stripes || x->op == QN_I_WHILE || x->op == QN_I_FOR || x->op == QN_I_IF)
+        if (has_stripes || x->op == QN_I_WHILE || x->op == QN_I_FOR || x->op == QN_I_IF) {
+            qn__free(chain);
             return 1;
+        }
+        if (x->op == QN_I_CONST || x->type == QN_I64)
+            continue;
+        n++;
+        for (int m = 0; qn__is_pure(x) && m < x->n_args; m++) {
+            int length = chain[qn__args(k, i)[m]];
+            if (length >= chain[i] && length < UINT8_MAX)
+                chain[i] = (uint8_t)(length + 1);
+        }
+        longest = chain[i] > longest ? chain[i] : longest;
     }
-    return size <= 16 ? 4 : size <= 48 ? 2 : 1;
+    qn__free(chain);
+    int more = longest >= LONG_CHAIN ? 2 : 1;
+    return n <= FEW ? 4 : n <= SOME ? 2 * more : n <= MANY ? more : 1;
 }
 
 /** Gathers, scatters and atomics take so long lane by lane that unrolling only adds code. */

@@ -8,6 +8,7 @@
  * bench_cases_cost.c   what compiling, finding and entering code costs
  * bench_cases_copy.c   deep copies against memcpy, transpositions and streams against code by hand
  * bench_cases_product.c  sums of products: against the peak, and against C
+ * bench_cases_body.c   kernels of RAJAPerf (bodies.h) against C; bench_body.c builds them
  * native_*.c           the loops in C, see native.h
  */
 #ifndef QN_TESTS_BENCH_BENCH_H
@@ -19,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GROUP_EXACT, GROUP_DYNAMIC, GROUP_COST, GROUP_PEAK, N_GROUPS };
+enum { GROUP_EXACT, GROUP_DYNAMIC, GROUP_COST, GROUP_PEAK, GROUP_BODY, N_GROUPS };
 
 typedef struct bench {
     qn_context *context;
@@ -64,6 +65,14 @@ qn_kernel *bench_kernel(int kernel, int dtype, qn_error *err);
 int bench_n_views(int kernel);
 bool bench_has_scalar(int kernel);
 
+/** A loop body of bodies.h. */
+typedef struct bench_body_info {
+    const char *name, *text;
+    int rank, n_out, n_in, first, last;
+} bench_body_info;
+/** Its kernel, of f64 and with QN_CONTRACT. NULL and *err on failure. */
+qn_kernel *bench_body(const bench_body_info *info, qn_error *err);
+
 void bench_speed_cases(bench *b);
 void bench_cost_cases(bench *b);
 void bench_copy_cases(bench *b);
@@ -71,5 +80,6 @@ void bench_product_cases(bench *b);
 /** Prints the code of a case. */
 void bench_print_assembly(bench *b, const char *name, const qn_kernel *k, int n, const qn_arg *args,
                           const qn_options *o);
+void bench_body_cases(bench *b);
 
 #endif

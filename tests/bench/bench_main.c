@@ -211,12 +211,22 @@ static void print_group(const bench *b, int group, const char *what, const char 
             what, n, mean_ratio(b, group, group), exp(b->capped_sum[group] / n), verdict);
 }
 
+static void print_bodies(const bench *b)
+{
+    int n = b->n_ratios[GROUP_BODY];
+    double mean = mean_ratio(b, GROUP_BODY, GROUP_BODY);
+    if (n)
+        printf("# RAJAPerf bodies: %d cases, geometric mean %.3f, with ratios above 1 taken as 1 %.3f; goal 1.10: %s\n",
+               n, mean, exp(b->capped_sum[GROUP_BODY] / n), mean >= 1.1 ? "ok" : "SHORT");
+}
+
 static void print_summary(const bench *b)
 {
     bool is_good = mean_ratio(b, GROUP_EXACT, GROUP_EXACT) >= EXACT_GOAL;
     print_group(b, GROUP_EXACT, "exact", is_good ? "; goal 0.95: ok" : "; goal 0.95: SHORT");
     print_group(b, GROUP_DYNAMIC, "dynamic", "");
     print_group(b, GROUP_PEAK, "against the peak: exact", "");
+    print_bodies(b);
     /* The mean is that of the cases against C; of the costs only where nothing else was asked for.
      */
     bool is_cost = !b->n_ratios[GROUP_EXACT] && !b->n_ratios[GROUP_DYNAMIC];
@@ -248,6 +258,7 @@ int main(int argc, char **argv)
         bench_cost_cases(&b);
         bench_copy_cases(&b);
         bench_product_cases(&b);
+        bench_body_cases(&b);
     }
     if (!b.assembly_of)
         print_summary(&b);

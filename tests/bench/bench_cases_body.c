@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench_cases_body.c: the loop bodies of bodies.h on one thread against the same in C, for three layouts: Right, Left, and
+ * a mixture (what is written is Right, what is read Left; of vectors every second element). Checked before they are
+ * timed: against C to a few roundings (C contracts where its compiler likes), and on small arrays of the same
+ * layouts against the interpreter, bit for bit.
+ */
+#define _DEFAULT_SOURCE
+#include "bench.h"
+#include "bodies.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { N_PAIRS = 11, MOST_ARRAYS = 16, HALF = 8, MAX_RANK = 3, SHIFT = 21 * 8, HUGE_BYTES = 2 << 20 };
+#define SAMPLE_SECONDS 2e-3
+
+static const bench_body_info infos[] = {
+#define X(name, rank, n_out, n_in, first, last, ...) {#name, #__VA_ARGS__, rank, n_out, n_in, first, last},
+    BENCH_BODIES(X)
+#undef X
+};
+
+/* Arrays of one edge, one after the other. */
+typedef struct arrays {
+    double *block;
+    size_t each; /* elements from one to the next */
+    qn_view view[MOST_ARRAYS];
+    qn_arg args[MOST_ARRAYS];
+    double *data[MOST_ARRAYS]; /* as the C loops want them: written ones from 0, read ones from 8 */
+    int n;
+} arrays;
+
+static qn_status layout_of(const bench_body_info *info, int kind, bool is_out, int64_t edge, qn_layout *out, qn_error *err)
+{
+    const int64_t extents[MAX_RANK] = {edge, edge, edge}, step = BODY_STEP;
+    if (kind == BODY_MIXED && info->rank == 1)
+        return qn_layout_strided(1, extents, &step, out, err);
+    bool is_left = kind == BODY_LEFT || (kind == BODY_MIXED && !is_out);
+    return is_left ? qn_layout_left(info->rank, extents, out, err) : qn_layout_right(info->rank, extents, out, err);
+}
+
+static bool make_arrays(arrays *a, const bench_body_info *info, int kind, int64_t edge, qn_error *err)
+{
+    size_t n = (size_t)edge * BODY_STEP;
+    for (int d = 1; d < info->rank; d++)
+        n = d == 1 ? (size_t)(edge * edge) : n * (size_t)edge;
+    *a = (arrays){.n = info->n_out + info->n_in, .each = n + 512 - n % 512 + SHIFT};
+    size_t bytes = a->each * (size_t)a->n * sizeof(double);
+    bytes = (bytes + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
+    a->block = aligned_alloc(HUGE_BYTES, bytes);
+    if (!a->block)
+        return false;
+    (void)madvise(a->block, bytes, MADV_HUGEPAGE);
+    for (int i = 0; i < a->n; i++) {
+        qn_layout l;
+        bool is_out = i < info->n_out;
+        double *data = a->block + (size_t)i * a->each;
+        if (layout_of(info, kind, is_out, edge, &l, err) ||
+            qn_view_wrap("array", data, QN_F64, &l, is_out ? 0 : QN_READ_ONLY, &a->view[i], err))
+            return false;
+        a->args[i] = qn_arg_view(&a->view[i]);
+        a->data[is_out ? i : HALF + i - info->n_out] = data;
+    }
+    return true;
+}
+
+/* Values in [0.5, 1.5). */
+static void fill(const arrays *a)
+{
+    uint32_t state = 7;
+    for (size_t i = 0; i < a->each * (size_t)a->n; i++) {
+        state = state * 1664525u + 1013904223u;
+        a->block[i] = 0.5 + (double)(state >> 8) * 0x1p-24;
+    }
+}
+
+static double *keep(const arrays *a)
+{
+    size_t bytes = a->each * (size_t)a->n * sizeof(double);
+    double *kept = malloc(bytes);
+    if (kept)
+        memcpy(kept, a->block, bytes);
+    return kept;
+}
+
+static bool is_close(const arrays *a, const double *other)
+{
+    for (size_t i = 0; i < a->each * (size_t)a->n; i++)
+        if (!(fabs(a->block[i] - other[i]) <= 1e-12 * (1 + fabs(other[i]))))
+            return false;
+    return true;
+}
+
+/* Small arrays: bits of the interpreter. */
+static bool is_exact(bench *b, const char *name, const bench_body_info *info, int kind, const qn_kernel *k)
+{
+    arrays a;
+    qn_error error = {0};
+    const int64_t edges[] = {0, 1003, 45, 21};
+    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .executor = QN_SERIAL};
+    bool is_ok = make_arrays(&a, info, kind, edges[info->rank], &error);
+    double *kept = NULL;
+    if (is_ok) {
+        fill(&a);
+        is_ok = qn_launch(b->context, k, a.n, a.args, &o, &error) == QN_OK && (kept = keep(&a)) != NULL;
+    }
+    if (is_ok) {
+        fill(&a);
+        o.engine = QN_ENGINE_INTERP;
+        is_ok = qn_launch(b->context, k, a.n, a.args, &o, &error) == QN_OK &&
+                memcmp(a.block, kept, a.each * (size_t)a.n * sizeof(double)) == 0;
+    }
+    if (!is_ok)
+        bench_wrong(b, name, "not the interpreter's result: %s", error.message);
+    free(kept);
+    free(a.block);
+    return is_ok;
+}
+
+static double time_of(const arrays *a, qn_call *call, body_loop loop, int n)
+{
+    double begin = bench_now();
+    for (int i = 0; i < n; i++)
+        if (call)
+            qn_run(call, NULL);
+        else
+            loop(a->data);
+    return (bench_now() - begin) / n;
+}
+
+static void time_case(bench *b, const char *name, const arrays *a, qn_call *call, body_loop loop)
+{
+    double ours[N_PAIRS], theirs[N_PAIRS], ratio[N_PAIRS];
+    int n = 1;
+    while (n < 1 << 16 && time_of(a, NULL, loop, n) * n < SAMPLE_SECONDS)
+        n *= 2;
+    for (int i = 0; i < N_PAIRS; i++) {
+        if (i % 2)
+            theirs[i] = time_of(a, NULL, loop, n);
+        ours[i] = time_of(a, call, loop, n);
+        if (i % 2 == 0)
+            theirs[i] = time_of(a, NULL, loop, n);
+        ratio[i] = theirs[i] / ours[i];
+    }
+    bench_line line = {.name = name, .group = GROUP_BODY, .goal = 0.9, .short_below = 0.9};
+    line.ours = bench_median(ours, N_PAIRS);
+    line.theirs = bench_median(theirs, N_PAIRS);
+    line.ratio = bench_median(ratio, N_PAIRS);
+    bench_report(b, &line);
+}
+
+static void run_case(bench *b, const char *name, int body, int kind, const qn_kernel *k)
+{
+    static const int64_t edges[] = {0, BODY_1D, BODY_2D, BODY_3D};
+    const bench_body_info *info = &infos[body];
+    arrays a;
+    qn_error error = {0};
+    qn_call *call = NULL;
+    double *ours = NULL;
+    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .executor = QN_SERIAL};
+    bool is_ok = make_arrays(&a, info, kind, edges[info->rank], &error) &&
+                 qn_prepare(b->context, k, a.n, a.args, &o, &call, &error) == QN_OK;
+    if (is_ok) {
+        fill(&a);
+        is_ok = qn_run(call, &error) == QN_OK && (ours = keep(&a)) != NULL;
+    }
+    if (is_ok) {
+        fill(&a);
+        native_bodies[body][kind](a.data);
+        is_ok = is_close(&a, ours);
+    }
+    free(ours);
+    if (is_ok)
+        time_case(b, name, &a, call, native_bodies[body][kind]);
+    else
+        bench_wrong(b, name, "not the result of C: %s", error.message);
+    qn_call_release(call);
+    free(a.block);
+}
+
+static void print_assembly(bench *b, const char *name, int body, int kind, const qn_kernel *k)
+{
+    static const int64_t edges[] = {0, BODY_1D, BODY_2D, BODY_3D};
+    arrays a;
+    qn_error error = {0};
+    qn_function *f = NULL;
+    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .executor = QN_SERIAL};
+    if (make_arrays(&a, &infos[body], kind, edges[infos[body].rank], &error) &&
+        qn_specialize(b->context, k, a.n, a.args, &o, &f, &error) == QN_OK) {
+        for (int what = 0; what < 2; what++) {
+            const int stage = what ? QN_DUMP_ASM : QN_DUMP_PLAN;
+            size_t bytes = qn_function_text(f, stage, NULL, 0);
+            char *text = malloc(bytes + 1);
+            if (text && qn_function_text(f, stage, text, bytes + 1) == bytes)
+                fwrite(text, 1, bytes, stdout);
+            free(text);
+        }
+    } else {
+        bench_wrong(b, name, "%s", error.message);
+    }
+    qn_function_release(f);
+    free(a.block);
+}
+
+void bench_body_cases(bench *b)
+{
+    static const char *const kinds[] = {"right", "left", "mixed"};
+    for (int body = 0; body < N_BODIES; body++)
+        for (int kind = 0; kind < N_BODY_LAYOUTS; kind++) {
+            char name[64];
+            qn_error error = {0};
+            snprintf(name, sizeof name, "raja/%s/%s", infos[body].name, kinds[kind]);
+            if ((infos[body].rank == 1 && kind == BODY_LEFT) || !bench_wants(b, name))
+                continue; /* a vector is the same in Right and Left order */
+            qn_kernel *k = bench_body(&infos[body], &error);
+            if (!k)
+                bench_wrong(b, name, "no kernel: %s", error.message);
+            else if (b->assembly_of)
+                print_assembly(b, name, body, kind, k);
+            else if (is_exact(b, name, &infos[body], kind, k))
+                run_case(b, name, body, kind, k);
+            qn_kernel_release(k);
+        }
+}
