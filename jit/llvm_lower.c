@@ -351,6 +351,26 @@ static void loop_lanes(lower *g, const span *spans, int at)
     g->width = 1;
 }
 
+/** Tiles of the jammed dimension, the innermost, around the lanes: the lanes sweep each tile. */
+static void loop_tiles(lower *g, const span *spans, int at)
+{
+    int last = g->p->n_loops - 1;
+    int64_t tile = g->p->tile[g->p->jam_dim];
+    span inner[QN_MAX_RANK], s = spans[last];
+    loop l;
+    memcpy(inner, spans, sizeof inner);
+    LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, tile - 1), ""), pair[2];
+    LLVMValueRef end = whole_steps(g, (span){s.low, up}, tile);
+    if (is_known_empty(&(span){s.low, end}))
+        return;
+    qn__loop_open(g, &l, s.low, end, tile, true, false, 0, NULL, NULL);
+    pair[0] = s.high;
+    pair[1] = LLVMBuildAdd(g->b, l.index, qn__const_i64(g, tile), "");
+    inner[last] = (span){l.index, qn__call(g, "llvm.smin", &g->i64, 1, pair, 2)};
+    loop_lanes(g, inner, at);
+    qn__loop_close(g, &l, NULL, NULL);
+}
+
 static void emit_nest(lower *g, const span *spans, int at);
 
 /** What is inside loop at - 1. */
@@ -375,7 +395,8 @@ static void emit_nest(lower *g, const span *spans, int at)
             set_index(g, g->p->order[at], spans[at].low);
         emit_loops(g, spans, at + 1);
     } else if (g->p->order[at] == g->p->lane_dim) {
-        loop_lanes(g, spans, at);
+        bool has_tiles = g->p->transpose && g->p->tile[g->p->jam_dim];
+        (has_tiles ? loop_tiles : loop_lanes)(g, spans, at);
     } else if (g->p->order[at] == g->p->jam_dim) {
         loop_jammed(g, spans, at);
     } else {

@@ -386,16 +386,34 @@ int qn__level_of(lower *g, uint32_t i, int p)
     return g->value[i].level;
 }
 
+/** A linear value of a later vector of the step: that of the first one, `ahead` further. One vector is made from a scalar,
+ *  which takes longer than an addition. */
+static LLVMValueRef next_vector(lower *g, uint32_t i, int p, int64_t ahead)
+{
+    LLVMValueRef first = qn__vector(g, i, p % g->jam_max), width = LLVMConstInt(g->i32, (unsigned long long)g->width, false);
+    LLVMValueRef found = qn__memo_find(g, MEMO_LINEAR, first, width, ahead, NULL);
+    if (found || LLVMIsConstant(first))
+        return found ? found : LLVMConstAdd(first, qn__const_splat(g, qn__const_i64(g, ahead)));
+    place here;
+    int at = qn__seek(g, g->value[i].level, &here);
+    found = LLVMBuildAdd(g->b, first, qn__const_splat(g, qn__const_i64(g, ahead)), "");
+    qn__unseek(g, &here);
+    qn__memo_add(g, MEMO_LINEAR, first, width, ahead, at, found);
+    return found;
+}
+
 LLVMValueRef qn__vector(lower *g, uint32_t i, int p)
 {
     LLVMValueRef v = value_of(g, i, p);
     int shape = g->a.value[i].shape;
     if (g->width == 1 || shape == QN_VARYING)
         return v;
+    int64_t step = g->a.affine[i].coef[g->p->lane_dim];
+    if (shape == QN_LINEAR && p >= g->jam_max)
+        return next_vector(g, i, p, qn__wrap_mul(step, (int64_t)(p / g->jam_max) * g->width));
     LLVMValueRef all = qn__splat(g, v, g->value[i].level);
     if (shape == QN_UNIFORM)
         return all;
-    int64_t step = g->a.affine[i].coef[g->p->lane_dim];
     LLVMValueRef width = LLVMConstInt(g->i32, (unsigned long long)g->width, false);
     LLVMValueRef found = qn__memo_find(g, MEMO_LINEAR, v, width, step, NULL);
     if (found)

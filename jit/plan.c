@@ -486,6 +486,7 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
         qn__plan_transpose(k, f, &s.a, out);
     if (s.has_analysis)
         qn__plan_streams(k, f, &s.a, out);
+    qn__plan_tiles(k, f, out);
     if (out->lane_dim >= 0)
         choose_remainder(&s);
     if (s.has_tile)
@@ -530,5 +531,8 @@ void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out)
                  remainders[p->remainder]);
     if (p->pack)
         qn__text_add(out, "pack %s, %lld bytes\n", k->param[k->inst[p->pack].imm].name, (long long)p->scratch_bytes);
+    for (int d = 0; d < k->n_dims; d++)
+        if (p->tile[d])
+            qn__text_add(out, "tile %lld of %d\n", (long long)p->tile[d], d);
     qn__text_add(out, "split %d granule %lld\nstreams %d\n", p->split_dim, (long long)p->granule, p->streams);
 }

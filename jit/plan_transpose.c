@@ -9,7 +9,8 @@
 #include "jit/plan.h"
 
 enum { PIECE_BYTES = 16, LINE_BYTES = 64, MOST_SMALL_STRIDE = 4, LIVE_VECTORS = 24, SMALL_BODY = 24, LARGE_BODY = 160,
-       MOST_STAGED = 4 };
+       MOST_STAGED = 4,
+       TILE = 512 /* a multiple of every block */ };
 
 static bool is_parallel(const qn_kernel *k, int d)
 {
@@ -108,6 +109,16 @@ static void put_last(qn_plan *p, int d)
     for (; at + 1 < p->n_loops; at++)
         p->order[at] = p->order[at + 1];
     p->order[p->n_loops - 1] = d;
+}
+
+void qn__plan_tiles(const qn_kernel *k, const qn_facts *f, qn_plan *p)
+{
+    double points = 1;
+    for (int d = 0; d < k->n_dims; d++)
+        points *= (double)trips(f, d);
+    if (p->transpose && !p->streams && trips(f, p->jam_dim) > TILE && f->cache_class < 62 &&
+        points * (double)(LINE_BYTES / p->width) > (double)(INT64_C(1) << f->cache_class))
+        p->tile[p->jam_dim] = TILE;
 }
 
 void qn__plan_transpose(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)

@@ -187,22 +187,9 @@ static void print_assembly(bench *b, const char *name, int body, int kind, const
     static const int64_t edges[] = {0, BODY_1D, BODY_2D, BODY_3D};
     arrays a;
     qn_error error = {0};
-    qn_function *f = NULL;
     qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .executor = QN_SERIAL};
-    if (make_arrays(&a, &infos[body], kind, edges[infos[body].rank], &error) &&
-        qn_specialize(b->context, k, a.n, a.args, &o, &f, &error) == QN_OK) {
-        for (int what = 0; what < 2; what++) {
-            const int stage = what ? QN_DUMP_ASM : QN_DUMP_PLAN;
-            size_t bytes = qn_function_text(f, stage, NULL, 0);
-            char *text = malloc(bytes + 1);
-            if (text && qn_function_text(f, stage, text, bytes + 1) == bytes)
-                fwrite(text, 1, bytes, stdout);
-            free(text);
-        }
-    } else {
-        bench_wrong(b, name, "%s", error.message);
-    }
-    qn_function_release(f);
+    if (make_arrays(&a, &infos[body], kind, edges[infos[body].rank], &error))
+        bench_print_assembly(b, name, k, a.n, a.args, &o);
     free(a.block);
 }
 

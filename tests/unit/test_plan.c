@@ -188,8 +188,29 @@ static void test_streams(void)
     tap_is_int(p.streams, 0, "short rows have too few whole lines");
 }
 
+static void test_transpose(void)
+{
+    int64_t e[2] = {128, 1000}, large[2] = {6000, 6000};
+    qn_view mixed[2] = {view(QN_F32, 2, e, true), view(QN_F32, 2, e, false)};
+    qn_plan p = plan_of(copy2, mixed, 2, NULL, QN_ISA_V4, false);
+    tap_ok(p.lane_dim == 1 && p.jam_dim == 0 && p.jam == 8 && p.order[0] == 1 && p.order[1] == 0,
+           "left to right: lanes along the store, the other dimension jammed and innermost");
+    tap_is_int(p.transpose, 16, "f32 goes through a buffer of cache lines");
+    tap_is_int(p.tile[0], 0, "no tiles in cache");
+    qn_options o = {.bytes = sizeof o, .plan = {.transpose = -1}};
+    p = plan_of(copy2, mixed, 2, &o, QN_ISA_V4, false);
+    tap_ok(p.transpose == 0 && p.jam == 1, "not on request");
+    qn_view far[2] = {view(QN_F32, 2, large, true), view(QN_F32, 2, large, false)};
+    p = plan_of(copy2, far, 2, NULL, QN_ISA_V4, false);
+    tap_ok(p.streams == 1 && p.tile[0] == 0, "out of cache: streamed");
+    o.plan = (qn_plan_options){.streams = -1};
+    p = plan_of(copy2, far, 2, &o, QN_ISA_V4, false);
+    tap_ok(p.streams == 0 && p.tile[0] == 512, "or tiled");
+}
+
 int main(void)
 {
+    test_transpose();
     test_collapse();
     test_streams();
     test_layouts();
