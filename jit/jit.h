@@ -160,10 +160,13 @@ typedef struct qn_plan {
     int32_t threads[QN_MAX_RANK]; /* of a block along each dimension */
     int32_t stage_dim;            /* with axis[0], the dimension of a tile that staged loads go through, if there are any */
     uint64_t staged;              /* bit s: the load at access s goes through shared memory */
+    int32_t is_product;           /* the staged loads are those of a reduce over one more dimension: register tiles */
 } qn_plan;
 
 /** Staged tiles are squares of this side, walked by so many threads along x. */
 enum { QN_STAGE_SIDE = 64, QN_STAGE_THREADS = 256 };
+/** Those of products have this side, and so many points of the reduce at a time. */
+enum { QN_PRODUCT_SIDE = 128, QN_PRODUCT_CHUNK = 16 };
 
 /** Merges parallel dimensions that every access walks as one: their ranges in *f change (jit/collapse.c). Keys are made of
  *  facts as they were collected. Out of memory: merges none. */

@@ -99,6 +99,7 @@ typedef struct lower {
     bool is_team;         /* all lanes of the warp run the code alike */
     uint32_t team_reduce; /* the reduce whose points the lanes share, while its region is emitted; else 0 */
     LLVMValueRef lane;    /* i64, of this thread in its warp */
+    const LLVMValueRef *held; /* [site] values of staged loads of a product; NULL: none */
     const struct stage_place *stage_at; /* of the iteration in the tile of staged loads, see llvm_stage.h; NULL: none is */
     bool failed; /* out of memory or too deep: emission goes on, the result is dropped */
 } lower;

@@ -411,6 +411,10 @@ void qn__lower_load_part(lower *g, uint32_t i, int p)
         qn__set(g, i, p, qn__staged_value(g, i), g->depth);
         return;
     }
+    if (g->held && g->site[i] < 64 && g->held[g->site[i]]) {
+        qn__set(g, i, p, g->held[g->site[i]], g->depth);
+        return;
+    }
     check c = qn__make_check(g, i, p);
     FOR_PARTS(g, q)
         if (qn__canonical_part(g, i, q) == p)

@@ -117,7 +117,7 @@ void qn__nvptx_info(const qn_kernel *k, const qn_facts *f, const qn_plan *p, qn_
     }
     block_of(p, 0, info->step[0].threads);
     info->step[0].units = known_units(f, p);
-    info->step[0].shared_bytes = qn__stage_bytes(k, p);
+    info->step[0].shared_bytes = p->is_product ? qn__product_bytes(k, p) : qn__stage_bytes(k, p);
     for (int n = 0; n < p->n_loops; n++)
         info->step[0].tile[p->order[n]] = p->tile[p->order[n]];
 }
@@ -245,6 +245,10 @@ static void run_unit(lower *g, LLVMValueRef unit, void *arg)
     const unit_body *body = arg;
     body->w->unit = unit;
     LLVMValueRef ok = set_indices(g, body->w);
+    if (g->p->is_product) {
+        qn__product_tile(g, g->iv[g->p->axis[0]], g->iv[g->p->stage_dim], body->run, body->arg);
+        return;
+    }
     if (g->p->staged) {
         qn__stage_tile(g, g->iv[g->p->axis[0]], g->iv[g->p->stage_dim], body->run, body->arg);
         return;

@@ -17,4 +17,8 @@ int32_t qn__stage_bytes(const qn_kernel *k, const qn_plan *p);
  *  body for each iteration. The other indices are set. */
 void qn__stage_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y, void (*body)(lower *g, void *arg), void *arg);
 
+/** The same for the tile of a product (llvm_product.c). */
+int32_t qn__product_bytes(const qn_kernel *k, const qn_plan *p);
+void qn__product_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y, void (*body)(lower *g, void *arg), void *arg);
+
 #endif

@@ -504,7 +504,8 @@ static void print_threads(const qn_plan *p, qn_text *out)
             qn__text_add(out, " %d of dimension %d", p->threads[p->axis[a]], p->axis[a]);
     for (int s = 0; s < 64; s++)
         if (p->staged >> s & 1)
-            qn__text_add(out, "\nstaged access %d, along dimension %d", s, p->stage_dim);
+            qn__text_add(out, "\nstaged access %d, %s %d", s, p->is_product ? "product with dimension" : "along dimension",
+                         p->stage_dim);
     qn__text_add(out, "\ntile");
     for (int n = 0; n < p->n_loops; n++)
         qn__text_add(out, " %lld", (long long)p->tile[p->order[n]]);
