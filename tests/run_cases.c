@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * run_cases.c: runs case files (docs/testing.md) through the public interface: on the interpreter against what the case
- * expects, then on x86 in every configuration against the interpreter, byte by byte, errors included.
+ * expects, then on x86 in every configuration, as PTX and on a GPU against the interpreter, byte by byte, errors included.
  *
- *   run_cases [file or folder]...      default: tests/cases
+ *   run_cases [--cuda] [file or folder]...      default: tests/cases; --cuda: only on a GPU, which must be there
  */
 #include "tests/run_cases.h"
 #include "tests/tap.h"
@@ -32,7 +32,9 @@ enum { N_CONFIGURATIONS = sizeof CONFIGURATIONS / sizeof CONFIGURATIONS[0] };
 
 typedef struct runner {
     qn_context *context;
-    ptx_cases *ptx; /* NULL: there is no code generator */
+    ptx_cases *ptx;   /* NULL: there is no code generator */
+    cuda_cases *cuda; /* NULL: nor a GPU */
+    bool is_cuda_only;
     char skip[N_CONFIGURATIONS]
              [QN_MESSAGE_BYTES]; /* why a configuration cannot run here; "": it can */
 } runner;
@@ -234,10 +236,72 @@ static bool run_ptx(const runner *r, const qn_kernel *k, const case_instance *c,
     return passed;
 }
 
+/** Whether two messages are the same but for addresses. */
+static bool is_same_message(const char *a, const char *b)
+{
+    for (; *a && *a == *b; a++, b++)
+        if (a[0] == '0' && a[1] == 'x' && b[1] == 'x') {
+            a += 1 + strspn(a + 2, "0123456789abcdef");
+            b += 1 + strspn(b + 2, "0123456789abcdef");
+        }
+    return *a == *b;
+}
+
+/** What became of a case on a GPU. */
+typedef struct cuda_outcome {
+    int n_runs, n_failed;
+    char limit[QN_MESSAGE_BYTES]; /* what a GPU does not do */
+} cuda_outcome;
+
+/** Runs a case on the GPU; the first value exact, dynamic and, where no access fails, unchecked, others in one way. */
+static bool run_cuda(const runner *r, const qn_kernel *k, const case_instance *c, int v, const qn_error *reference,
+                     cuda_outcome *out)
+{
+    qn_arg args[MAX_BINDINGS];
+    int n = bind_arguments(k, c, args), n_failed = out->n_failed;
+    bool is_clean = reference->status == QN_OK && c->checks == QN_CHECKS_REPORT;
+    for (int way = 0; n >= 0 && way < 2 + is_clean; way++) {
+        qn_error err = {0};
+        bool is_limit = false;
+        if (v > 0 && way != v % 2)
+            continue;
+        qn_status status = cuda_cases_run(r->cuda, k, n, args, c, way, &is_limit, &err);
+        if (is_limit) {
+            snprintf(out->limit, sizeof out->limit, "%s", err.message);
+            return kept_outside(c);
+        }
+        out->n_runs++;
+        if ((int32_t)status == reference->status && is_same_message(err.message, reference->message) &&
+            equals_reference(c) && kept_outside(c))
+            continue;
+        out->n_failed++;
+        tap_note("cuda, %s: %s \"%s\", interpreter %s \"%s\"", way == 0 ? "exact" : way == 1 ? "dynamic" : "unchecked",
+                 qn_status_name((int)status), err.message, qn_status_name(reference->status), reference->message);
+        cuda_cases_note(r->cuda, k, n, args, c, way);
+        if (status == QN_ERR_CONTEXT_LOST) {
+            printf("Bail out! the CUDA context is lost\n");
+            exit(1);
+        }
+    }
+    return out->n_failed == n_failed;
+}
+
+static void cuda_point(const cuda_outcome *o, const char *path, const char *set)
+{
+    if (o->n_runs > 0)
+        tap_ok(o->n_failed == 0, "%s %s: cuda, %d launches", path, set, o->n_runs);
+    if (o->limit[0]) {
+        char reason[QN_MESSAGE_BYTES + 200];
+        snprintf(reason, sizeof reason, "%s %s: cuda: %s", path, set, o->limit);
+        tap_skip(reason);
+    }
+}
+
 /** One case, all values of its variable: a point for the interpreter and one for each configuration. */
 static void run_set(const runner *r, const case_file *f, const case_set *set, const qn_kernel *k)
 {
     bool passed[2 + N_CONFIGURATIONS];
+    cuda_outcome on_gpu = {0};
     memset(passed, 1, sizeof passed);
     for (int v = 0; v < set->n_values; v++) {
         case_instance c;
@@ -258,6 +322,8 @@ static void run_set(const runner *r, const case_file *f, const case_set *set, co
             passed[1 + N_CONFIGURATIONS] = passed[1 + N_CONFIGURATIONS] && same;
             agreed = agreed && same;
         }
+        if (r->cuda && cuda_cases_takes(r->cuda, v == 0 && set == f->set))
+            agreed = run_cuda(r, k, &c, v, &reference, &on_gpu) && agreed;
         if (!agreed && set->variable[0])
             tap_note("... with %s = %" PRId64, set->variable, set->value[v]);
         case_instance_free(&c);
@@ -269,6 +335,7 @@ static void run_set(const runner *r, const case_file *f, const case_set *set, co
             tap_ok(passed[1 + i], "%s %s: x86 %s", path, set->name, CONFIGURATIONS[i].name);
     if (r->ptx)
         tap_ok(passed[1 + N_CONFIGURATIONS], "%s %s: ptx", path, set->name);
+    cuda_point(&on_gpu, path, set->name);
 }
 
 static void run_file(const runner *r, const char *path)
@@ -370,21 +437,46 @@ static void ptx_point(int outcome, const char *what)
         tap_ok(outcome != 0, "%s", what);
 }
 
+/** Opens what the cases run on besides the interpreter. False: what was asked for is not there. */
+static bool open_engines(runner *r)
+{
+    char reason[QN_MESSAGE_BYTES] = "";
+    if (r->is_cuda_only) {
+        for (int i = 0; i < N_CONFIGURATIONS; i++)
+            snprintf(r->skip[i], sizeof r->skip[i], "only on a GPU");
+        r->cuda = cuda_cases_new(false, reason, sizeof reason);
+        return tap_ok(r->cuda != NULL, "a GPU %s", reason);
+    }
+    find_skips(r);
+    if (r->skip[0][0])
+        return true;
+    r->ptx = ptx_cases_new();
+    r->cuda = cuda_cases_new(true, reason, sizeof reason);
+    if (reason[0])
+        tap_skip(reason);
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     runner r = {0};
     qn_context_options o = {.bytes = sizeof o, .n_threads = 4};
     qn_error err = {0};
-    if (!tap_ok(qn_context_new(&o, &r.context, &err) == QN_OK, "context %s", err.message))
+    int first = 1;
+    r.is_cuda_only = argc > 1 && strcmp(argv[1], "--cuda") == 0;
+    first += r.is_cuda_only;
+    if (!tap_ok(qn_context_new(&o, &r.context, &err) == QN_OK, "context %s", err.message) || !open_engines(&r)) {
+        qn_context_release(r.context);
         return tap_done();
-    find_skips(&r);
-    r.ptx = r.skip[0][0] ? NULL : ptx_cases_new();
-    for (int i = 1; i < argc; i++)
+    }
+    for (int i = first; i < argc; i++)
         run_path(&r, argv[i]);
-    if (argc == 1)
+    if (argc == first)
         run_path(&r, QN_SOURCE_DIR "/tests/cases");
     if (r.ptx)
         ptx_cases_end(r.ptx, ptx_point);
+    if (r.cuda)
+        cuda_cases_end(r.cuda);
     qn_counters counters;
     qn_context_counters(r.context, &counters);
     tap_note("%" PRId64 " launches, %" PRId64 " interpreted, %" PRId64 " compiles, %" PRId64

@@ -96,4 +96,18 @@ qn_status ptx_cases_run(ptx_cases *p, const qn_kernel *k, int n, const qn_arg *a
 /** Assembles what was kept, where there is a ptxas. Outcomes: 1 passed, 0 failed, -1 skipped. Frees p. */
 void ptx_cases_end(ptx_cases *p, void (*point)(int outcome, const char *what));
 
+/** Cases on a GPU, or some of them on the stub driver (run_cases_cuda.c). */
+typedef struct cuda_cases cuda_cases;
+/** Opens the GPU; NULL and a reason without one. `may_be_stub`: the stub instead, and `reason` why. */
+cuda_cases *cuda_cases_new(bool may_be_stub, char *reason, size_t reason_bytes);
+/** Whether this one is to run: on a GPU all, on the stub that the user did not ask for the first of each file. */
+bool cuda_cases_takes(const cuda_cases *p, bool is_first);
+/** Launches a case in a way from 0 to 2: exact, dynamic, exact without checks. *is_limit: a GPU does not do that. */
+qn_status cuda_cases_run(cuda_cases *p, const qn_kernel *k, int n, const qn_arg *args, const case_instance *c, int way,
+                         bool *is_limit, qn_error *err);
+/** Notes the plan of a way, for a reader who has no such GPU. */
+void cuda_cases_note(cuda_cases *p, const qn_kernel *k, int n, const qn_arg *args, const case_instance *c, int way);
+/** Notes what ran, and frees p. */
+void cuda_cases_end(cuda_cases *p);
+
 #endif

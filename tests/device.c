@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device.c: opens the GPU of the tests and launches kernels on copies of the host's memory.
+ */
+#include "tests/device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STUB_PATH QN_BUILD_DIR "/tests/stub/libcuda.so.1"
+
+enum { MOST_MEMORIES = 32 };
+
+/* tests/unit/gpu.c */
+const stub_control *stub_open(const char *path);
+
+/* ---------------------------------------------------------------- opening */
+
+/** Opens the driver of a path, NULL: that of this machine. */
+static qn_status open_driver(device *d, const char *path, qn_error *err)
+{
+    const qn_context_options o = {.bytes = sizeof o, .cuda_driver = path};
+    int n = 0;
+    qn_status status = qn_context_new(&o, &d->context, err);
+    if (status == QN_OK)
+        status = qn_cuda_device_count(d->context, &n, err);
+    if (status == QN_OK)
+        status = qn_cuda_device_info(d->context, 0, &d->info, err);
+    if (status == QN_OK && d->info.isa == 0) {
+        snprintf(err->message, sizeof err->message, "%.200s: compute capability %d.%d is too old", d->info.name,
+                 d->info.capability / 10, d->info.capability % 10);
+        status = QN_ERR_TARGET;
+    }
+    if (status == QN_OK)
+        status = qn_stream_new(d->context, 0, &d->stream, err);
+    return status;
+}
+
+bool device_open(device *d, bool may_be_stub)
+{
+    const char *path = getenv("QUERN_CUDA_DRIVER");
+    qn_error err = {0};
+    *d = (device){.stub = path ? stub_open(path) : NULL};
+    if (open_driver(d, NULL, &err) == QN_OK)
+        return true;
+    device_close(d);
+    snprintf(d->no_gpu, sizeof d->no_gpu, "no GPU: %.480s", err.message);
+    if (!may_be_stub)
+        return false;
+    d->stub = stub_open(STUB_PATH);
+    if (d->stub && open_driver(d, STUB_PATH, &err) == QN_OK)
+        return true;
+    device_close(d);
+    return false;
+}
+
+void device_close(device *d)
+{
+    qn_stream_release(d->stream);
+    qn_context_release(d->context);
+    d->stream = NULL;
+    d->context = NULL;
+}
+
+/* ---------------------------------------------------------------- launching */
+
+/** All bytes of some memory of the host, as a view. */
+static qn_status bytes_of(const device_memory *m, qn_view *out, qn_error *err)
+{
+    const int64_t n = (int64_t)m->bytes;
+    qn_layout l;
+    qn_status status = qn_layout_right(1, &n, &l, err);
+    return status ? status : qn_view_wrap("host", m->at, QN_U8, &l, 0, out, err);
+}
+
+/** A block on the device with the bytes of the host's memory. */
+static qn_status copy_there(const device *d, const device_memory *m, qn_view *block, qn_error *err)
+{
+    const int64_t n = (int64_t)m->bytes;
+    const qn_alloc_options o = {.bytes = sizeof o, .label = "block", .space = QN_SPACE_CUDA, .stream = d->stream};
+    qn_view_type type;
+    qn_view host;
+    qn_status status = qn_view_type_init(QN_U8, 1, NULL, QN_FAMILY_ANY, &type, err);
+    type.space = QN_SPACE_CUDA;
+    if (status == QN_OK)
+        status = qn_view_create(d->context, &type, 1, &n, &o, block, err);
+    if (status == QN_OK)
+        status = bytes_of(m, &host, err);
+    return status ? status : qn_stream_copy(d->stream, block, &host, err);
+}
+
+static qn_status copy_back(const device *d, const device_memory *m, const qn_view *block, qn_error *err)
+{
+    qn_view host;
+    qn_status status = bytes_of(m, &host, err);
+    return status ? status : qn_stream_copy(d->stream, &host, block, err);
+}
+
+/** The same view of a copy of its memory. */
+static void move_view(const qn_view *v, int n, const device_memory *memory, const qn_view *block, qn_view *out)
+{
+    *out = *v;
+    for (int i = 0; i < n; i++) {
+        const char *first = memory[i].at, *at = v->data;
+        if (!at || at < first || at >= first + memory[i].bytes)
+            continue;
+        out->data = (char *)block[i].data + (at - first);
+        out->space = QN_SPACE_CUDA;
+        out->owner = NULL; /* the block lives longer than the launch */
+        return;
+    }
+}
+
+qn_status device_launch(const device *d, const qn_kernel *k, int n, const qn_arg *args, int n_memories,
+                        const device_memory *memory, const qn_options *o, qn_error *err)
+{
+    qn_view block[MOST_MEMORIES] = {{0}}, view[QN_MAX_PARAMS];
+    qn_arg given[QN_MAX_PARAMS];
+    qn_options options = *o;
+    qn_error later = {0};
+    qn_status status = n_memories <= MOST_MEMORIES && n <= QN_MAX_PARAMS ? QN_OK : QN_ERR_INTERNAL, back;
+    options.executor = QN_CUDA;
+    options.stream = d->stream;
+    for (int i = 0; status == QN_OK && i < n_memories; i++)
+        status = copy_there(d, &memory[i], &block[i], err);
+    if (status == QN_OK) {
+        for (int i = 0; i < n; i++) {
+            given[i] = args[i];
+            if (!args[i].view)
+                continue;
+            move_view(args[i].view, n_memories, memory, block, &view[i]);
+            given[i].view = &view[i];
+        }
+        status = qn_launch(d->context, k, n, given, &options, err);
+        back = qn_stream_fence(d->stream, status ? &later : err);
+        status = status ? status : back;
+        for (int i = 0; i < n_memories; i++) {
+            back = copy_back(d, &memory[i], &block[i], status ? &later : err);
+            status = status ? status : back;
+        }
+        back = qn_stream_fence(d->stream, status ? &later : err);
+        status = status ? status : back;
+    }
+    for (int i = 0; i < n_memories && i < MOST_MEMORIES; i++)
+        qn_view_release(&block[i]);
+    return status;
+}
+
+bool device_is_limit(qn_status status, const qn_error *err)
+{
+    return (status == QN_ERR_OVERLAP && strstr(err->message, "a GPU has no iteration order")) ||
+           (status == QN_ERR_SPACE && strstr(err->message, "space host is not accessible to executor cuda"));
+}
