@@ -59,13 +59,13 @@ static inline qn_kernel *kernel_of(const char *text)
     return k;
 }
 
-/** A context whose code generator is the one of this build. */
+/** A context whose code generator is that of QUERN_PROVIDER, else the one of this build. */
 static inline qn_context *context_with(const qn_context_options *wanted)
 {
     qn_context_options o = {.bytes = sizeof o};
     if (wanted)
         o = *wanted;
-    if (!o.provider_path)
+    if (!o.provider_path && !getenv("QUERN_PROVIDER"))
         o.provider_path = QN_BUILD_DIR "/libquern-llvm.so";
     qn_error err = {0};
     qn_context *c = NULL;
