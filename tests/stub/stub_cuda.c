@@ -389,6 +389,11 @@ API int cuDevicePrimaryCtxRelease_v2(int device)
 }
 CALL(cuCtxGetCurrent, (void **out), { *out = current(); })
 CALL(cuCtxPushCurrent_v2, (void *c), { stack[n_stack++] = c; })
+CALL(cuCtxCreate_v2, (void **out, unsigned flags, int device), {
+    (void)flags;
+    g.other.device = device;
+    *out = stack[n_stack++] = &g.other;
+})
 API int cuCtxPopCurrent_v2(void **out);
 API int cuCtxPopCurrent_v2(void **out)
 {

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench_cuda.h: what the parts of the GPU's benchmark share.
+ *
+ * bench_cuda.c        main
+ * bench_cuda_run.c    the program: options, lines, summary
+ * bench_cuda_data.c   memory on the device, values in it, results against the host's
+ * bench_cuda_lines.c  the kernels, their extents and goals
+ * bench_cuda_speed.c  how they are checked and timed against CUDA C, cuBLAS and the copy of the driver
+ * bench_cuda_cost.c   what compiling, loading and launching cost
+ * bench_cuda_raw.c    the driver without Quern, NVRTC and cuBLAS, all found with dlopen
+ * cuda_peers.cu       the kernels in CUDA C, not part of the build
+ */
+#ifndef QN_TESTS_BENCH_BENCH_CUDA_H
+#define QN_TESTS_BENCH_BENCH_CUDA_H
+
+#include "quern/cuda.h"
+#include "tests/bench/cuda_peers.h"
+
+enum { GPU_OUT, GPU_A, GPU_B, GPU_FROM, GPU_TO, GPU_SLOTS }; /* memory; the last two for the memcpy */
+enum { GPU_PRIME = 4093, GPU_MAX_SHORT = 128, GPU_NAME_BYTES = 64 };
+
+/** An array: dense, its last dimension fastest, or its first. */
+typedef struct gpu_array {
+    int dtype, rank;
+    int64_t extent[3];
+    bool is_left;
+    int seed; /* values of arrays with other seeds are others */
+} gpu_array;
+
+typedef struct gpu_raw gpu_raw;
+
+typedef struct gpu_bench {
+    qn_context *context;
+    qn_stream *stream;
+    qn_cuda_device device;
+    gpu_raw *raw;
+    void *peers; /* of dlopen, or NULL */
+    const char *const *filter;
+    int n_filters;
+    bool is_quick, is_tiny;
+    const char *text; /* --text: the stage that is printed with each line, or NULL */
+    qn_view slot[GPU_SLOTS]; /* bytes */
+    gpu_array holds[GPU_SLOTS]; /* dtype 0: nothing known */
+    qn_view staging;            /* pinned bytes */
+    void *scratch;              /* as many on the host */
+    int64_t memcpy_bytes;
+    int n_cases, n_wrong, n_ratios;
+    double log_sum, least;
+    char least_name[GPU_NAME_BYTES];
+    int n_short;
+    char *short_lines[GPU_MAX_SHORT];
+} gpu_bench;
+
+/** A result. Seconds; what is 0 was not measured, or is no goal. */
+typedef struct gpu_line {
+    const char *name;
+    double ours, theirs;
+    double rate;         /* per second */
+    const char *unit;    /* of the rate: "GB/s" */
+    double to_memcpy;    /* our bandwidth, by that of the driver's copy */
+    double peer_goal;    /* of theirs / ours */
+    double memcpy_goal, rate_goal;
+    double seconds_goal;
+    bool is_counted; /* in the geometric mean */
+    const char *remark;
+} gpu_line;
+
+/** The program; *b is all-zero before and has the counts after it. Returns the exit status. */
+int gpu_bench_run(gpu_bench *b, int argc, char **argv);
+bool gpu_wants(const gpu_bench *b, const char *name);
+void gpu_report(gpu_bench *b, const gpu_line *line);
+__attribute__((format(printf, 3, 4))) void gpu_wrong(gpu_bench *b, const char *name,
+                                                     const char *format, ...);
+double gpu_now(void);
+double gpu_median(double *x, int n);
+/** A kernel from a text in which @ stands for the dtype. */
+qn_kernel *gpu_kernel(const char *text, int dtype, qn_error *err);
+
+/* Data. Values are multiples of 1/16 up to 1 that depend on the index, so that sums come out the same in any order. */
+qn_status gpu_memory(gpu_bench *b, qn_error *err);
+void gpu_memory_release(gpu_bench *b);
+int64_t gpu_elements(const gpu_array *a);
+/** The layout of an array, and the view of it at the start of a slot. */
+qn_status gpu_layout(const gpu_array *a, qn_layout *out, qn_error *err);
+qn_status gpu_view(gpu_bench *b, int slot, const gpu_array *a, qn_view *out, qn_error *err);
+/** The residue of an index, and the sixteenths that are its value; of a dimension, what a step adds to the residue. */
+int gpu_residue(const gpu_array *a, const int64_t *index);
+int gpu_value(int residue);
+int gpu_weight(int dimension);
+/** Values into a slot, unless it holds them. */
+qn_status gpu_put(gpu_bench *b, int slot, const gpu_array *a, qn_error *err);
+/** All bytes of an array's place become 0xFF. */
+qn_status gpu_poison(gpu_bench *b, int slot, const gpu_array *a, qn_error *err);
+/** The elements [first, first + n) in the order of memory, n at most gpu_chunk(b) bytes: a borrowed copy on the host. */
+qn_status gpu_get(gpu_bench *b, int slot, const gpu_array *a, int64_t first, int64_t n,
+                  const void **out, qn_error *err);
+int64_t gpu_chunk(const gpu_bench *b);
+/** Whether a slot holds table[residue] everywhere; `has_border`: but 0xFF at first and last indices. */
+qn_status gpu_compare(gpu_bench *b, int slot, const gpu_array *a, const double *table,
+                      bool has_border, bool *is_same, int64_t *at, qn_error *err);
+
+/** What a line computes; the host knows the results. */
+enum { FORM_COPY, FORM_SAXPY, FORM_TRIAD, FORM_FILL, FORM_STENCIL, FORM_ROWS, FORM_COLUMNS, FORM_DOT, FORM_PRODUCT };
+
+/** A kernel: the result and up to two inputs are its first parameters, then perhaps GPU_SCALE. */
+typedef struct gpu_case {
+    char name[GPU_NAME_BYTES];
+    const char *text;
+    int form, dtype, n_in;
+    gpu_array out, in[2];
+    bool is_update; /* reads the result's old values */
+    bool has_scalar, with_cublas;
+    double bytes, flops;
+    double peer_goal, memcpy_goal, rate_goal;
+} gpu_case;
+
+/** Checks and times a case, if it is wanted. */
+void gpu_run_case(gpu_bench *b, const gpu_case *c);
+
+void gpu_speed_cases(gpu_bench *b);
+void gpu_cost_cases(gpu_bench *b);
+
+/* The driver itself. Functions return a result of its, 0 if all went well; -1 where a function is missing. */
+gpu_raw *gpu_raw_open(const char *path, const char **why);
+void gpu_raw_close(gpu_raw *r);
+/** A kernel that does nothing, of two pointers and a number; launches of it. */
+int gpu_raw_launch(gpu_raw *r, void *stream, void *p, int n);
+/** PTX to a cubin, with malloc. */
+int gpu_raw_assemble(gpu_raw *r, const char *ptx, size_t bytes, void **cubin);
+/** Loads a cubin, finds a kernel, and unloads it again; the seconds of the first two. */
+int gpu_raw_load(gpu_raw *r, const void *cubin, const char *entry, double *seconds);
+/** A stream in a CUDA context of its own. */
+int gpu_raw_other_stream(gpu_raw *r, void **stream);
+/** CUDA C to a kernel by NVRTC, and its seconds. */
+int gpu_raw_nvrtc(gpu_raw *r, const char *source, const char *entry, double *seconds);
+/** C = A B of square matrices in Right layout by cuBLAS, whose handle is made at the first call. */
+int gpu_raw_product(gpu_raw *r, void *stream, int dtype, int64_t n, void *c, const void *a,
+                    const void *b);
+
+#endif

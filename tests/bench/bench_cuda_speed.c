@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench_cuda_speed.c: kernels against the same in CUDA C and against the driver's copy on the device. Ours is a prepared
+ * call with exact extents and bounds checks on. A line is checked, ours and theirs, before it is timed; then samples of
+ * ours, theirs and the copy are taken in turns between two timed marks of one stream.
+ */
+#include "tests/bench/bench_cuda.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_SAMPLES = 11, MAX_REPEATS = 1000, TEXT_BYTES = 1 << 20 };
+enum { OURS, THEIRS, COPY, SIDES };
+#define SLOW_SECONDS 0.3
+#define DOT_TOLERANCE 1e-5
+
+typedef int (*peer_function)(void *stream, void *out, const void *a, const void *b);
+
+/* A case that is being run. */
+typedef struct run {
+    gpu_bench *b;
+    const gpu_case *c;
+    qn_kernel *k;
+    qn_view view[3], from, to;
+    qn_arg args[4];
+    int n_args;
+    qn_call *call;
+    peer_function peer;
+} run;
+
+/* ---------------------------------------------------------------- what the host expects */
+
+static double value_at(int64_t residue)
+{
+    return gpu_value((int)((residue % GPU_PRIME + GPU_PRIME) % GPU_PRIME)) / 16.0;
+}
+
+/* The result of a pointwise kernel or a stencil, by the residue of the result's index. */
+static double expected_at(const gpu_case *c, int residue)
+{
+    const int64_t base = residue - c->out.seed, a = base + c->in[0].seed, b = base + c->in[1].seed;
+    double sum = 0;
+    switch (c->form) {
+    case FORM_COPY:
+        return value_at(a);
+    case FORM_SAXPY:
+        return GPU_SCALE * value_at(a) + value_at(residue);
+    case FORM_TRIAD:
+        return value_at(a) + GPU_SCALE * value_at(b);
+    case FORM_STENCIL:
+        for (int d = 0; d < c->out.rank; d++)
+            sum += value_at(a - gpu_weight(d)) + value_at(a + gpu_weight(d));
+        return value_at(a) + GPU_STEP * (sum - 2.0 * c->out.rank * value_at(a));
+    default:
+        return GPU_FILL;
+    }
+}
+
+static bool check_table(const run *r, const char *who, qn_error *err)
+{
+    double table[GPU_PRIME];
+    bool is_same = false;
+    int64_t at = 0;
+    for (int i = 0; i < GPU_PRIME; i++)
+        table[i] = expected_at(r->c, i);
+    if (gpu_compare(r->b, GPU_OUT, &r->c->out, table, r->c->form == FORM_STENCIL, &is_same, &at, err))
+        return false;
+    if (!is_same)
+        gpu_wrong(r->b, r->c->name, "%s: element %lld of the memory is not what the host expects", who, (long long)at);
+    return is_same;
+}
+
+static double number_of(int dtype, const void *p, int64_t i)
+{
+    return dtype == QN_F32 ? (double)((const float *)p)[i] : ((const double *)p)[i];
+}
+
+/* The sum over one dimension of the first input at index `at` of the other one. */
+static double line_sum(const gpu_array *a, int over, int64_t at)
+{
+    const int64_t index[3] = {over == 0 ? 0 : at, over == 0 ? at : 0, 0};
+    int residue = gpu_residue(a, index);
+    int64_t sum = 0;
+    for (int64_t i = 0; i < a->extent[over]; i++) {
+        sum += gpu_value(residue);
+        residue += gpu_weight(over);
+        residue -= residue >= GPU_PRIME ? GPU_PRIME : 0;
+    }
+    return (double)sum / 16.0;
+}
+
+static double dot_of(const gpu_array *x, const gpu_array *y)
+{
+    int64_t sum = 0, period = 0, n = gpu_elements(x);
+    for (int64_t i = 0; i < GPU_PRIME; i++) {
+        int64_t product = gpu_value(gpu_residue(x, &i)) * gpu_value(gpu_residue(y, &i));
+        period += product;
+        sum += i < n % GPU_PRIME ? product : 0;
+    }
+    return (double)(sum + n / GPU_PRIME * period) / 256.0;
+}
+
+static bool check_sums(const run *r, const char *who, qn_error *err)
+{
+    const gpu_case *c = r->c;
+    const int64_t n = gpu_elements(&c->out);
+    const void *found;
+    if (gpu_get(r->b, GPU_OUT, &c->out, 0, n, &found, err))
+        return false;
+    for (int64_t i = 0; i < n; i++) {
+        double is = number_of(c->dtype, found, i), wanted = 0, tolerance = 0;
+        if (c->form == FORM_DOT) {
+            wanted = dot_of(&c->in[0], &c->in[1]);
+            tolerance = c->dtype == QN_F32 ? DOT_TOLERANCE * wanted : 0;
+        } else {
+            wanted = line_sum(&c->in[0], c->form == FORM_ROWS ? 1 : 0, i);
+        }
+        if (!(fabs(is - wanted) <= tolerance)) {
+            gpu_wrong(r->b, c->name, "%s: sum %lld is %.9g, not %.9g", who, (long long)i, is, wanted);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* out[row] = sum of the matrix's row times x; all numbers are exact. */
+static void times_vector(const gpu_array *m, const double *x, double *out)
+{
+    for (int64_t i = 0; i < m->extent[0]; i++) {
+        const int64_t index[3] = {i, 0, 0};
+        int residue = gpu_residue(m, index);
+        out[i] = 0;
+        for (int64_t j = 0; j < m->extent[1]; j++) {
+            out[i] += gpu_value(residue) * x[j];
+            residue += gpu_weight(1);
+            residue -= residue >= GPU_PRIME ? GPU_PRIME : 0;
+        }
+        out[i] /= 16.0;
+    }
+}
+
+/* C x = A (B x) for a vector x of small numbers, exactly. */
+static bool check_product(const run *r, const char *who, qn_error *err)
+{
+    const gpu_case *c = r->c;
+    const int64_t n = c->out.extent[0], rows = gpu_chunk(r->b) / (n * qn_dtype_bytes(c->dtype));
+    double *x = malloc((size_t)n * 3 * sizeof *x), *y = x + n, *z = y + n;
+    if (!x)
+        return false;
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (double)gpu_value((int)(i * 37 % GPU_PRIME));
+    times_vector(&c->in[1], x, y);
+    times_vector(&c->in[0], y, z);
+    bool is_right = true;
+    for (int64_t first = 0; first < n && is_right; first += rows) {
+        const int64_t count = n - first < rows ? n - first : rows;
+        const void *found;
+        is_right = gpu_get(r->b, GPU_OUT, &c->out, first * n, count * n, &found, err) == QN_OK;
+        for (int64_t i = 0; i < count && is_right; i++) {
+            double sum = 0;
+            for (int64_t j = 0; j < n; j++)
+                sum += number_of(c->dtype, found, i * n + j) * x[j];
+            is_right = sum == z[first + i];
+            if (!is_right)
+                gpu_wrong(r->b, c->name, "%s: row %lld times a vector is %.9g, not %.9g", who, (long long)(first + i),
+                          sum, z[first + i]);
+        }
+    }
+    free(x);
+    return is_right;
+}
+
+static bool check(const run *r, const char *who, qn_error *err)
+{
+    if (r->c->form == FORM_PRODUCT)
+        return check_product(r, who, err);
+    return r->c->form >= FORM_ROWS ? check_sums(r, who, err) : check_table(r, who, err);
+}
+
+/* ---------------------------------------------------------------- running */
+
+static qn_status run_side(run *r, int side, qn_error *err)
+{
+    gpu_bench *b = r->b;
+    void *stream = qn_stream_handle(b->stream), *out = b->slot[GPU_OUT].data;
+    const void *x = b->slot[GPU_A].data, *y = b->slot[GPU_B].data;
+    int result = 0;
+    if (side == OURS)
+        return qn_run(r->call, err);
+    if (side == COPY)
+        return qn_stream_copy(b->stream, &r->to, &r->from, err);
+    if (r->c->with_cublas)
+        result = gpu_raw_product(b->raw, stream, r->c->dtype, r->c->out.extent[0], out, x, y);
+    else
+        result = r->peer(stream, out, x, y);
+    if (result) {
+        err->status = QN_ERR_CUDA;
+        snprintf(err->message, sizeof err->message, "theirs: %s %d", r->c->with_cublas ? "cuBLAS status" : "CUDA error",
+                 result);
+    }
+    return result ? QN_ERR_CUDA : QN_OK;
+}
+
+/* The result's memory as it is before a call. */
+static qn_status reset_out(run *r, qn_error *err)
+{
+    gpu_bench *b = r->b;
+    if (!r->c->is_update)
+        return gpu_poison(b, GPU_OUT, &r->c->out, err);
+    b->holds[GPU_OUT].dtype = 0;
+    return gpu_put(b, GPU_OUT, &r->c->out, err);
+}
+
+/* Runs one side and compares with the host; `times` > 1: the same bits every time. */
+static bool run_and_check(run *r, int side, const char *who, int times)
+{
+    qn_error err = {0};
+    char first[8] = {0};
+    bool is_right = true;
+    for (int i = 0; i < times && is_right; i++) {
+        const void *bits;
+        is_right = reset_out(r, &err) == QN_OK && run_side(r, side, &err) == QN_OK &&
+                   qn_stream_fence(r->b->stream, &err) == QN_OK && check(r, who, &err);
+        r->b->holds[GPU_OUT].dtype = 0;
+        if (!is_right || times == 1 || gpu_get(r->b, GPU_OUT, &r->c->out, 0, 1, &bits, &err))
+            continue;
+        const size_t n = (size_t)qn_dtype_bytes(r->c->dtype);
+        if (i > 0 && memcmp(first, bits, n) != 0) {
+            gpu_wrong(r->b, r->c->name, "%s: other bits in run %d", who, i + 1);
+            is_right = false;
+        }
+        memcpy(first, bits, n);
+    }
+    if (err.status)
+        gpu_wrong(r->b, r->c->name, "%s: %s", who, err.message);
+    return is_right && !err.status;
+}
+
+/* Seconds of one of n runs. */
+static qn_status time_side(run *r, int side, int n, double *seconds, qn_error *err)
+{
+    qn_mark *begin = NULL, *end = NULL;
+    double ms = 0;
+    qn_status status = qn_stream_mark(r->b->stream, 1, &begin, err);
+    for (int i = 0; i < n && !status; i++)
+        status = run_side(r, side, err);
+    if (!status)
+        status = qn_stream_mark(r->b->stream, 1, &end, err);
+    if (!status)
+        status = qn_stream_fence(r->b->stream, err);
+    if (!status)
+        status = qn_mark_milliseconds(begin, end, &ms, err);
+    qn_mark_release(begin);
+    qn_mark_release(end);
+    *seconds = ms * 1e-3 / n;
+    return status;
+}
+
+/* Samples of all sides in turns; medians. A side that is not there has 0. */
+static qn_status time_sides(run *r, const bool *is_there, double *median, qn_error *err)
+{
+    double sample[SIDES][MAX_SAMPLES];
+    int n_samples = r->b->is_tiny ? 1 : r->b->is_quick ? 5 : MAX_SAMPLES, n[SIDES] = {0};
+    const double target = r->b->is_tiny ? 0 : r->b->is_quick ? 2e-3 : 4e-3;
+    for (int side = 0; side < SIDES; side++) {
+        double once = 0;
+        qn_status status = is_there[side] ? time_side(r, side, 1, &once, err) : QN_OK;
+        if (!status && is_there[side])
+            status = time_side(r, side, 1, &once, err);
+        if (status)
+            return status;
+        double repeats = once > 0 ? ceil(target / once) : 1;
+        n[side] = repeats < 1 ? 1 : repeats > (double)MAX_REPEATS ? MAX_REPEATS : (int)repeats;
+        n_samples = once > SLOW_SECONDS ? 1 : n_samples;
+        median[side] = 0;
+    }
+    for (int i = 0; i < n_samples; i++)
+        for (int turn = 0; turn < SIDES; turn++) {
+            int side = (turn + i) % SIDES;
+            qn_status status = is_there[side] ? time_side(r, side, n[side], &sample[side][i], err) : QN_OK;
+            if (status)
+                return status;
+        }
+    for (int side = 0; side < SIDES; side++)
+        median[side] = is_there[side] ? gpu_median(sample[side], n_samples) : 0;
+    return QN_OK;
+}
+
+static void find_peer(run *r)
+{
+    char name[GPU_NAME_BYTES + 8];
+    int n = snprintf(name, sizeof name, "peer_%s", r->c->name);
+    for (int i = 0; i < n; i++)
+        name[i] = (char)(name[i] == '/' ? '_' : name[i]);
+    void *symbol = r->b->peers ? dlsym(r->b->peers, name) : NULL;
+    memcpy(&r->peer, &symbol, sizeof r->peer);
+    if (r->b->peers && !symbol)
+        gpu_wrong(r->b, r->c->name, "the peers have no %s", name);
+}
+
+/* Whether there is something to compare with, and its results are right; the first call lets it find its best variant. */
+static bool ready_peer(run *r)
+{
+    qn_error err = {0};
+    if (!r->c->with_cublas)
+        find_peer(r);
+    if (!r->c->with_cublas && !r->peer)
+        return false;
+    if (run_side(r, THEIRS, &err) || qn_stream_fence(r->b->stream, &err)) {
+        if (r->c->with_cublas && !strcmp(err.message, "theirs: cuBLAS status -1"))
+            printf("# %s: libcublas.so was not found\n", r->c->name);
+        else
+            gpu_wrong(r->b, r->c->name, "%s", err.message);
+        return false;
+    }
+    return run_and_check(r, THEIRS, "theirs", 1);
+}
+
+/* Prints a stage of the code, as comments. */
+static void print_text(run *r, const qn_options *o)
+{
+    static const struct {
+        const char *name;
+        int stage;
+    } stage[] = {
+#define QN_X(name, bit, text) {text, QN_DUMP_##name},
+        QN_DUMP_LIST(QN_X)
+#undef QN_X
+    };
+    qn_function *f = NULL;
+    qn_error err = {0};
+    char *text = malloc(TEXT_BYTES);
+    int number = 0;
+    for (size_t i = 0; i < sizeof stage / sizeof stage[0]; i++)
+        if (strcmp(stage[i].name, r->b->text) == 0)
+            number = stage[i].stage;
+    if (text && number && qn_specialize(r->b->context, r->k, r->n_args, r->args, o, &f, &err) == QN_OK &&
+        qn_function_text(f, number, text, TEXT_BYTES) > 0)
+        for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+            printf("# %s: %s\n", r->c->name, line);
+    else
+        printf("# %s: no text of stage \"%s\" %s\n", r->c->name, r->b->text, err.message);
+    qn_function_release(f);
+    free(text);
+}
+
+/* Values, views, the kernel and a prepared call. */
+static qn_status prepare(run *r, qn_error *err)
+{
+    gpu_bench *b = r->b;
+    const gpu_case *c = r->c;
+    qn_status status = gpu_view(b, GPU_OUT, &c->out, &r->view[0], err);
+    r->args[r->n_args++] = qn_arg_view(&r->view[0]);
+    for (int i = 0; i < c->n_in && !status; i++) {
+        status = gpu_put(b, GPU_A + i, &c->in[i], err);
+        if (!status)
+            status = gpu_view(b, GPU_A + i, &c->in[i], &r->view[1 + i], err);
+        r->args[r->n_args++] = qn_arg_view(&r->view[1 + i]);
+    }
+    if (c->has_scalar)
+        r->args[r->n_args++] = c->dtype == QN_F32 ? qn_arg_f32((float)GPU_SCALE) : qn_arg_f64(GPU_SCALE);
+    r->k = status ? NULL : gpu_kernel(c->text, c->dtype, err);
+    if (!r->k)
+        return status ? status : (qn_status)err->status;
+    const qn_options o = {
+        .bytes = sizeof o, .executor = QN_CUDA, .specialize = QN_SPECIALIZE_EXACT, .stream = b->stream};
+    if (b->text)
+        print_text(r, &o);
+    return qn_prepare(b->context, r->k, r->n_args, r->args, &o, &r->call, err);
+}
+
+static void report(run *r, const double *median)
+{
+    const gpu_case *c = r->c;
+    const double copied = 2.0 * (double)r->b->memcpy_bytes / (median[COPY] > 0 ? median[COPY] : 1);
+    gpu_line line = {.name = c->name,
+                     .ours = median[OURS],
+                     .theirs = median[THEIRS],
+                     .peer_goal = c->peer_goal,
+                     .memcpy_goal = c->memcpy_goal,
+                     .rate_goal = c->rate_goal,
+                     .is_counted = !c->with_cublas};
+    if (median[OURS] <= 0) {
+        gpu_wrong(r->b, c->name, "no time between two marks");
+        return;
+    }
+    line.rate = (c->flops > 0 ? c->flops * 1e-12 : c->bytes * 1e-9) / median[OURS];
+    line.unit = c->flops > 0 ? "TF/s" : "GB/s";
+    line.to_memcpy = c->flops > 0 || median[COPY] <= 0 ? 0 : c->bytes / median[OURS] / copied;
+    gpu_report(r->b, &line);
+}
+
+void gpu_run_case(gpu_bench *b, const gpu_case *c)
+{
+    if (!gpu_wants(b, c->name))
+        return;
+    qn_error err = {0};
+    run r = {.b = b, .c = c, .from = b->slot[GPU_FROM], .to = b->slot[GPU_TO]};
+    double median[SIDES] = {0};
+    if (prepare(&r, &err)) {
+        gpu_wrong(b, c->name, "%s", err.message);
+    } else if (run_and_check(&r, OURS, "ours", c->form >= FORM_ROWS && c->form <= FORM_DOT ? 3 : 1)) {
+        const bool is_there[SIDES] = {true, ready_peer(&r), c->flops <= 0};
+        if (is_there[THEIRS] || !c->with_cublas) {
+            if (time_sides(&r, is_there, median, &err))
+                gpu_wrong(b, c->name, "%s", err.message);
+            else
+                report(&r, median);
+        }
+    }
+    b->holds[GPU_OUT].dtype = 0;
+    qn_call_release(r.call);
+    qn_kernel_release(r.k);
+    for (int i = 0; i < 3; i++)
+        qn_view_release(&r.view[i]);
+}

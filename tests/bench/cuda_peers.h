@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cuda_peers.h: what bench_cuda and the kernels in CUDA C that it is compared with have in common: extents and
+ * constants. cuda_peers.cu exports `int peer_NAME(void *stream, void *out, const void *a, const void *b)`, where NAME is
+ * that of the line with _ for /, which returns 0 or a cudaError_t, and `int peer_begin(void)`, which is called first.
+ * The first call of each tries several variants and keeps the fastest.
+ */
+#ifndef QN_TESTS_BENCH_CUDA_PEERS_H
+#define QN_TESTS_BENCH_CUDA_PEERS_H
+
+#define GPU_VECTOR_BYTES (512LL << 20) /* of a vector, and of each side of the memcpy */
+#define GPU_2D_0 8192LL
+#define GPU_2D_1 16384LL
+#define GPU_3D 512LL
+#define GPU_SQUARE 16384LL  /* transpositions */
+#define GPU_PRODUCT 4096LL  /* matrix products */
+#define GPU_SCALE 0.375     /* of saxpy and triad */
+#define GPU_STEP 0.125      /* of the stencils */
+#define GPU_FILL 0.75
+
+#endif
