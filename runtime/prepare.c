@@ -268,6 +268,7 @@ void qn_call_release(qn_call *call)
     c->counters.launches += n_runs;
     c->counters.hits += n_runs;
     qn__unlock(c);
+    qn_stream_release(call->task.stream); /* not later: work of the stream may hold the call */
     qn__call_drop(call);
 }
 
@@ -288,7 +289,6 @@ void qn__call_drop(void *what)
             qn_view_release(&held[i]);
     qn__free(call->held);
     qn_function_release(call->function);
-    qn_stream_release(call->task.stream);
     qn_kernel_release(call->kernel);
     qn__free(call->args);
     qn__free(call->slots);

@@ -16,6 +16,7 @@
 #define QN_TESTS_DIFFERENTIAL_H
 
 #include "quern.h"
+#include "tests/device.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -182,7 +183,9 @@ qn_val gen_choice(generator *g, int dtype);
     X(CLAMP, "clamped indices")                                                                    \
     X(CLAMP_PLAN, "clamped indices, random plan, dynamic")                                         \
     X(PTX_EXACT, "PTX, exact")                                                                     \
-    X(PTX_PLAN, "PTX, random plan, dynamic")
+    X(PTX_PLAN, "PTX, random plan, dynamic")                                                       \
+    X(CUDA_EXACT, "cuda, exact")                                                                   \
+    X(CUDA_PLAN, "cuda, random plan, dynamic")
 enum {
 #define QN_X(name, text) WAY_##name,
     WAY_LIST(QN_X)
@@ -217,6 +220,9 @@ typedef struct runner {
     qn_context *context;
     const char *no_x86; /* the reason why only the interpreter is tested, or NULL */
     char reason[QN_MESSAGE_BYTES];
+    device gpu; /* has a context if kernels run on a GPU, too */
+    bool is_cuda_only;
+    int64_t n_limits; /* launches that a GPU does not do */
     int64_t n_runs[N_WAYS], n_differences[N_WAYS], n_with[N_FEATURES];
     int64_t n_kernels, n_references, n_text_errors, n_escapes, n_lists, n_points, n_by_status[64];
 } runner;

@@ -59,6 +59,11 @@ static void random_plan(const test_case *t, randoms *r, qn_plan_options *p)
         p->order[n_loops++] = 1 + parallel[i];
 }
 
+static bool is_cuda(int id)
+{
+    return id == WAY_CUDA_EXACT || id == WAY_CUDA_PLAN;
+}
+
 static void describe_way(const test_case *t, randoms *r, int id, way *w)
 {
     *w = (way){.id = id};
@@ -67,7 +72,8 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
     o->engine = id == WAY_INTERPRETER ? QN_ENGINE_INTERP : QN_ENGINE_X86;
     o->executor = id == WAY_THREADS_EXACT || id == WAY_THREADS_PLAN ? QN_THREADS : QN_SERIAL;
     o->specialize = id == WAY_DYNAMIC_V4 || id == WAY_DYNAMIC_V3 || id == WAY_PLAN_DYNAMIC ||
-                            id == WAY_THREADS_PLAN || id == WAY_CLAMP_PLAN || id == WAY_PTX_PLAN
+                            id == WAY_THREADS_PLAN || id == WAY_CLAMP_PLAN || id == WAY_PTX_PLAN ||
+                            id == WAY_CUDA_PLAN
                         ? QN_SPECIALIZE_DYNAMIC
                         : QN_SPECIALIZE_EXACT;
     if (id == WAY_EXACT_V4 || id == WAY_DYNAMIC_V4)
@@ -76,6 +82,10 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
         o->isa = QN_ISA_V3;
     if (id == WAY_PTX_EXACT || id == WAY_PTX_PLAN) {
         o->isa = QN_ISA_SM80;
+        o->engine = QN_ENGINE_AUTO;
+    }
+    if (is_cuda(id)) {
+        o->executor = QN_CUDA;
         o->engine = QN_ENGINE_AUTO;
     }
     if (id == WAY_CLAMP || id == WAY_CLAMP_PLAN)
@@ -89,7 +99,7 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
         o->constant_scalars = 1;
     }
     if (id == WAY_PLAN_EXACT || id == WAY_PLAN_DYNAMIC || id == WAY_THREADS_PLAN ||
-        id == WAY_UNCHECKED || id == WAY_CLAMP_PLAN || id == WAY_PTX_PLAN)
+        id == WAY_UNCHECKED || id == WAY_CLAMP_PLAN || id == WAY_PTX_PLAN || id == WAY_CUDA_PLAN)
         random_plan(t, r, &o->plan);
 }
 
@@ -97,6 +107,10 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
 static bool is_applicable(const runner *r, const test_case *t, int id, qn_status reference)
 {
     if (r->no_x86 && id != WAY_INTERPRETER)
+        return false;
+    if (is_cuda(id))
+        return r->gpu.context != NULL;
+    if (r->is_cuda_only && id != WAY_INTERPRETER)
         return false;
     if (t->has_varied && (id == WAY_EXACT_V3 || id == WAY_PLAN_EXACT || id == WAY_THREADS_EXACT ||
                           id == WAY_UNCHECKED || id == WAY_ORC))
@@ -145,6 +159,17 @@ static qn_status run_ptx(const runner *r, const test_case *t, const qn_kernel *k
     return status;
 }
 
+/** On copies of the memory on the GPU. */
+static qn_status run_cuda(const runner *r, const test_case *t, const qn_kernel *k, const way *w, qn_error *err)
+{
+    device_memory memory[MAX_VIEWS];
+    int n = 0;
+    for (int i = 0; i < t->n_views; i++)
+        if (t->view[i].memory)
+            memory[n++] = (device_memory){t->view[i].memory, t->view[i].bytes};
+    return device_launch(&r->gpu, k, t->n_args, t->args, n, memory, &w->options, err);
+}
+
 static outcome run_once(const runner *r, const test_case *t, const qn_kernel *k, const way *w)
 {
     outcome out = {0};
@@ -152,6 +177,10 @@ static outcome run_once(const runner *r, const test_case *t, const qn_kernel *k,
     restore(t);
     if (w->options.isa >= QN_ISA_SM70) {
         out.status = run_ptx(r, t, k, w, &out.error);
+        return out;
+    }
+    if (w->options.executor == QN_CUDA) {
+        out.status = run_cuda(r, t, k, w, &out.error);
         return out;
     }
     if (!w->is_prepared) {
@@ -332,6 +361,10 @@ static bool run_ways(runner *r, test_case *t, const qn_kernel *parsed, int check
         outcome found = run_once(r, t, id == WAY_INTERPRETER && parsed ? parsed : t->kernel, &w);
         if (found.status == QN_ERR_TARGET && w.options.isa)
             continue;
+        if (is_cuda(id) && device_is_limit(found.status, &found.error)) {
+            r->n_limits++;
+            continue;
+        }
         char what[3 * QN_MESSAGE_BYTES];
         r->n_runs[id]++;
         if (is_agreed(t, reference, &found, what, sizeof what))
@@ -437,5 +470,6 @@ bool open_runner(runner *r, qn_error *err)
 
 void close_runner(runner *r)
 {
+    device_close(&r->gpu);
     qn_context_release(r->context);
 }

@@ -2,9 +2,10 @@
 /*
  * test_ops.c: every op of the table and every cast, over awkward values of every dtype, against the independent
  * meanings of tests/unit/meaning.c. First the evaluator alone, then small kernels of each op over arrays, on the
- * interpreter and on x86.
+ * interpreter, on x86 and on a GPU.
  */
 #include "ir/ir.h"
+#include "tests/device.h"
 #include "tests/tap.h"
 #include "tests/unit/meaning.h"
 
@@ -158,6 +159,7 @@ static void test_reductions(void)
 
 static qn_context *context;
 static const char *no_x86; /* why x86 cannot be tested, or NULL */
+static device gpu;         /* has a context if there is one */
 
 /** Storage for up to three operands and a result of n elements each. */
 typedef struct arrays {
@@ -235,7 +237,24 @@ static int count_failures(const arrays *a, int op, const uint64_t *expected)
     return failures;
 }
 
-/** Runs an op over filled arrays on both engines. */
+/** The same on copies of the arrays on the GPU. */
+static void run_gpu(arrays *a, const qn_kernel *k, int op, int arity, const qn_arg *args, const uint64_t *expected, const char *what)
+{
+    const qn_options o = {.bytes = sizeof o};
+    device_memory memory[4];
+    qn_error err = {0};
+    int n = 0;
+    memset(a->data[3], 0x55, (size_t)(a->n * qn_dtype_bytes(a->type[3])));
+    for (int i = 0; i < 4; i++)
+        if (a->data[i])
+            memory[n++] = (device_memory){a->data[i], (size_t)a->n * 8};
+    qn_status status = device_launch(&gpu, k, arity + 1, args, n, memory, &o, &err);
+    tap_ok(status == QN_OK && count_failures(a, op, expected) == 0, "%s on cuda", what);
+    if (status != QN_OK)
+        tap_note("%s", err.message);
+}
+
+/** Runs an op over filled arrays on all engines. */
 static void run_engines(arrays *a, int op, int arity, const uint64_t *expected, const char *what)
 {
     qn_error err = {0};
@@ -259,6 +278,8 @@ static void run_engines(arrays *a, int op, int arity, const uint64_t *expected, 
         if (status != QN_OK)
             tap_note("%s", err.message);
     }
+    if (gpu.context)
+        run_gpu(a, k, op, arity, args, expected, what);
     qn_kernel_release(k);
 }
 
@@ -336,6 +357,8 @@ static void test_engines(void)
     if (!tap_ok(qn_context_new(NULL, &context, &err) == QN_OK, "context"))
         return;
     look_for_x86();
+    if (!no_x86 && !device_open(&gpu, false))
+        tap_skip(gpu.no_gpu);
     for (int op = 1; op < QN_N_TABLE_OPS; op++)
         for (int type = 1; type <= QN_BF16; type++)
             if (takes(op, type))
@@ -344,6 +367,7 @@ static void test_engines(void)
         for (int to = 1; to <= QN_BF16; to++)
             if (to != from && !(to == QN_BOOL && meaning_is_float(from)))
                 test_cast_kernels(from, to);
+    device_close(&gpu);
     qn_context_release(context);
 }
 

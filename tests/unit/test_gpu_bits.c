@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_gpu_bits.c: kernels of all kinds of elements, and reductions in every order and direction, on a GPU: the bits of
+ * the interpreter. On the stub driver, with smaller sizes, where there is no GPU.
+ */
+#include "tests/device.h"
+#include "tests/unit/launch.h"
+
+static device d;
+static bool is_real;
+
+/* ---------------------------------------------------------------- the same bits */
+
+enum { MOST_ARGS = 4 };
+
+/** Arguments of a kernel: views of memory of their own, then scalars. */
+typedef struct job {
+    int n, n_views, dtype[MOST_ARGS];
+    device_memory memory[MOST_ARGS], initial[MOST_ARGS], expected[MOST_ARGS];
+    qn_view view[MOST_ARGS];
+    qn_arg arg[MOST_ARGS];
+} job;
+
+static bool is_float(int dtype)
+{
+    return dtype == QN_F16 || dtype == QN_BF16 || dtype == QN_F32 || dtype == QN_F64;
+}
+
+/** Numbers of both signs that are no integers where they can be, and never 0. */
+static void put_numbers(int dtype, void *at, int64_t n, int64_t seed)
+{
+    int part = dtype == QN_C64 ? QN_F32 : dtype == QN_C128 ? QN_F64 : dtype;
+    int64_t bytes = qn_dtype_bytes(part);
+    n *= qn_dtype_bytes(dtype) / bytes;
+    for (int64_t i = 0; i < n; i++) {
+        double x = (double)((i * 7919 + seed * 31) % 2001 - 1000) / 7 + 0.05;
+        uint64_t bits;
+        memcpy(&bits, &x, sizeof bits);
+        bits = qn_convert_value(part, is_float(part) ? QN_F64 : QN_I64, is_float(part) ? bits : (uint64_t)(int64_t)(x * 3) | 1);
+        memcpy((char *)at + i * bytes, &bits, (size_t)bytes);
+    }
+}
+
+static void add_view(job *j, int dtype, int rank, const int64_t *extents)
+{
+    int at = j->n_views++;
+    qn_layout l;
+    qn_layout_right(rank, extents, &l, NULL);
+    size_t bytes = (size_t)(qn_layout_size(&l) * qn_dtype_bytes(dtype));
+    device_memory *all[] = {&j->memory[at], &j->initial[at], &j->expected[at]};
+    for (int i = 0; i < 3; i++)
+        *all[i] = (device_memory){calloc(1, bytes), bytes};
+    put_numbers(dtype, j->initial[at].at, qn_layout_size(&l), at);
+    qn_view_wrap("v", j->memory[at].at, dtype, &l, 0, &j->view[at], NULL);
+    j->dtype[at] = dtype;
+    j->arg[j->n++] = qn_arg_view(&j->view[at]);
+}
+
+static void free_job(job *j)
+{
+    for (int i = 0; i < j->n_views; i++) {
+        free(j->memory[i].at);
+        free(j->initial[i].at);
+        free(j->expected[i].at);
+    }
+}
+
+static void copy_all(const job *j, const device_memory *to, const device_memory *from)
+{
+    for (int i = 0; i < j->n_views; i++)
+        memcpy(to[i].at, from[i].at, from[i].bytes);
+}
+
+static bool is_expected(const job *j)
+{
+    for (int i = 0; i < j->n_views; i++) {
+        const unsigned char *found = j->memory[i].at, *expected = j->expected[i].at;
+        size_t size = (size_t)qn_dtype_bytes(j->dtype[i]);
+        for (size_t at = 0; at < j->memory[i].bytes; at += size)
+            if (memcmp(found + at, expected + at, size) != 0) {
+                uint64_t a[2] = {0}, b[2] = {0};
+                memcpy(a, found + at, size);
+                memcpy(b, expected + at, size);
+                tap_note("view %d, element %zu: %#" PRIx64 " %#" PRIx64 ", expected %#" PRIx64 " %#" PRIx64, i, at / size,
+                         a[0], a[1], b[0], b[1]);
+                return false;
+            }
+    }
+    return true;
+}
+
+/** The interpreter, then the GPU, exact and dynamic. */
+static void compare(job *j, const char *text, const char *what)
+{
+    static const char *const name[] = {"auto", "exact", "dynamic"};
+    qn_error err = {0};
+    qn_kernel *k = kernel_of(text);
+    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_INTERP};
+    copy_all(j, j->memory, j->initial);
+    qn_status status = k ? qn_launch(d.context, k, j->n, j->arg, &o, &err) : QN_ERR_PARSE;
+    if (status)
+        tap_ok(false, "%s: interpreter: %s", what, err.message);
+    copy_all(j, j->expected, j->memory);
+    for (int way = QN_SPECIALIZE_EXACT; status == QN_OK && way <= QN_SPECIALIZE_DYNAMIC; way++) {
+        o = (qn_options){.bytes = sizeof o, .specialize = way};
+        copy_all(j, j->memory, j->initial);
+        qn_status found = device_launch(&d, k, j->n, j->arg, j->n_views, j->memory, &o, &err);
+        if (!tap_ok(found == QN_OK && is_expected(j), "%s, %s", what, name[way]))
+            tap_note("%s %s", qn_status_name((int)found), found ? err.message : "");
+    }
+    qn_kernel_release(k);
+}
+
+/** A text with the dtype for @ and other words for $. */
+static const char *text_of(const char *form, const char *dtype, const char *words)
+{
+    static char text[2048];
+    size_t n = 0;
+    for (; *form && n + 64 < sizeof text; form++) {
+        const char *put = *form == '@' ? dtype : *form == '$' ? words : NULL;
+        if (put)
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s", put);
+        else
+            text[n++] = *form;
+    }
+    text[n] = 0;
+    return text;
+}
+
+/* ---------------------------------------------------------------- elements */
+
+static const char axpy[] = "kernel \"axpy\" $ {\n view x: @[1]; view y: @[1]; scalar s: @;\n"
+                           " %n: i64 = extent y, 0; %z: i64 = const 0; %i: i64 = parallel %z, %n; %s: @ = param s;\n"
+                           " %x: @ = load x[%i]; %y: @ = load y[%i]; %p: @ = mul %s, %x; %q: @ = add %p, %y; store y[%i], %q;\n}\n";
+static const char quotient[] = "kernel \"quotient\" {\n view x: @[1]; view y: @[1];\n"
+                               " %n: i64 = extent y, 0; %z: i64 = const 0; %i: i64 = parallel %z, %n;\n"
+                               " %x: @ = load x[%i]; %y: @ = load y[%i]; %p: @ = div %x, %y; %q: @ = sub %p, %x; store y[%i], %q;\n}\n";
+static const char transpose[] = "kernel \"transpose\" {\n view x: @[2]; view y: @[2];\n"
+                                " %n: i64 = extent y, 0; %m: i64 = extent y, 1; %z: i64 = const 0;\n"
+                                " %i: i64 = parallel %z, %n; %j: i64 = parallel %z, %m;\n"
+                                " %x: @ = load x[%j, %i]; store y[%i, %j], %x;\n}\n";
+
+static void test_elements(void)
+{
+    static const int dtypes[] = {QN_F16, QN_BF16, QN_C64, QN_C128, QN_F32, QN_F64, QN_I8, QN_U16, QN_I32, QN_I64};
+    int64_t n = is_real ? 100003 : 203, wide[] = {is_real ? 515 : 33, is_real ? 1030 : 70}, high[] = {wide[1], wide[0]};
+    for (size_t t = 0; t < sizeof dtypes / sizeof dtypes[0]; t++) {
+        const char *name = qn_dtype_name(dtypes[t]);
+        char what[64];
+        job j = {0};
+        add_view(&j, dtypes[t], 1, &n);
+        add_view(&j, dtypes[t], 1, &n);
+        j.arg[j.n++] = qn_arg_int(dtypes[t], 3);
+        snprintf(what, sizeof what, "a x + y of %s", name);
+        compare(&j, text_of(axpy, name, ""), what);
+        snprintf(what, sizeof what, "contracted a x + y of %s", name);
+        compare(&j, text_of(axpy, name, "contract"), what);
+        j.n--;
+        snprintf(what, sizeof what, "x / y - x of %s", name);
+        compare(&j, text_of(quotient, name, ""), what);
+        free_job(&j);
+        j = (job){0};
+        add_view(&j, dtypes[t], 2, wide);
+        add_view(&j, dtypes[t], 2, high);
+        snprintf(what, sizeof what, "transpose of %s", name);
+        compare(&j, text_of(transpose, name, ""), what);
+        free_job(&j);
+    }
+}
+
+/* ---------------------------------------------------------------- reductions */
+
+static const char total[] = "kernel \"total\" {\n view x: @[1]; view y: @[0];\n"
+                            " %n: i64 = extent x, 0; %z: i64 = const 0; %k: i64 = reduction %z, %n;\n"
+                            " %r: @ = reduce $ over %k { %x: @ = load x[%k]; yield %x; };\n store y[], %r;\n}\n";
+static const char rows[] = "kernel \"rows\" {\n view x: @[2]; view y: @[1];\n"
+                           " %n: i64 = extent x, 0; %m: i64 = extent x, 1; %z: i64 = const 0; %i: i64 = parallel %z, %n;\n"
+                           " %k: i64 = reduction %z, %m;\n"
+                           " %r: @ = reduce $ over %k { %x: @ = load x[%i, %k]; yield %x; };\n store y[%i], %r;\n}\n";
+static const char columns[] = "kernel \"columns\" {\n view x: @[2]; view y: @[1];\n"
+                              " %n: i64 = extent x, 0; %m: i64 = extent x, 1; %z: i64 = const 0; %i: i64 = parallel %z, %m;\n"
+                              " %k: i64 = reduction %z, %n;\n"
+                              " %r: @ = reduce $ over %k { %x: @ = load x[%k, %i]; yield %x; };\n store y[%i], %r;\n}\n";
+
+static void reduce_one(int dtype, const char *how, int64_t n, int64_t m)
+{
+    const char *name = qn_dtype_name(dtype);
+    const int64_t all = n * m, both[] = {n, m};
+    char what[96];
+    job j = {0};
+    add_view(&j, dtype, 1, &all);
+    add_view(&j, dtype, 0, NULL);
+    snprintf(what, sizeof what, "%s of %" PRId64 " %s", how, all, name);
+    compare(&j, text_of(total, name, how), what);
+    free_job(&j);
+    for (int way = 0; way < 2; way++) {
+        j = (job){0};
+        add_view(&j, dtype, 2, both);
+        add_view(&j, dtype, 1, &both[way]);
+        snprintf(what, sizeof what, "%s of %s of %" PRId64 " x %" PRId64 " %s", how, way ? "columns" : "rows", n, m, name);
+        compare(&j, text_of(way ? columns : rows, name, how), what);
+        free_job(&j);
+    }
+}
+
+static void test_reductions(void)
+{
+    static const char *const hows[] = {"sum striped", "sum indexed", "sum ordered", "min striped", "max indexed"};
+    static const int dtypes[] = {QN_F32, QN_F64, QN_F16, QN_I64};
+    for (int t = 0; t < (is_real ? 4 : 1); t++)
+        for (int h = 0; h < 5; h++) {
+            reduce_one(dtypes[t], hows[h], is_real ? 257 : 5, is_real ? 4099 : 901);
+            if (is_real)
+                reduce_one(dtypes[t], hows[h], 9001, 33);
+        }
+}
+
+int main(void)
+{
+    char reason[256];
+    bool is_open = device_open(&d, true);
+    if (!is_open || !has_x86(reason, sizeof reason)) {
+        tap_skip(is_open ? reason : d.no_gpu);
+        device_close(&d);
+        return tap_done();
+    }
+    is_real = !d.stub;
+    if (!is_real)
+        tap_skip(d.no_gpu[0] ? d.no_gpu : "the stub driver was asked for: smaller sizes");
+    test_elements();
+    test_reductions();
+    device_close(&d);
+    return tap_done();
+}
