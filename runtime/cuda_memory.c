@@ -15,7 +15,7 @@
 typedef struct qn_cuda_memory {
     qn_context *context; /* with a reference */
     qn_gpu *gpu;
-    qn_stream *home; /* with a reference; of device memory */
+    qn_stream *home; /* held; of device memory */
     int space;
     qn_cu_ptr start; /* what was allocated */
     void *event;     /* happens when it is ready; NULL: it is */
@@ -80,7 +80,8 @@ static void free_memory(qn_cuda_memory *m)
         qn__gpu_leave(m->gpu, is_pushed);
     }
     qn_context *c = m->context;
-    qn_stream_release(m->home);
+    if (m->home)
+        qn__stream_unhold(m->home);
     qn__free(m);
     qn__context_drop(c);
 }
@@ -164,7 +165,7 @@ static qn_status make_memory(const char *who, qn_context *c, int space, qn_strea
     *m = (qn_cuda_memory){.context = c, .gpu = home->gpu, .space = space};
     atomic_init(&m->is_ready, true);
     if (space == QN_SPACE_CUDA)
-        m->home = qn_stream_retain(home);
+        m->home = qn__stream_hold(home);
     status = qn__gpu_enter(m->gpu, who, &is_pushed, err);
     if (status == QN_OK) {
         status = take_memory(m, who, bytes, is_zeroed, err);

@@ -306,6 +306,7 @@ qn_status qn__stream_make(qn_gpu *g, const char *who, void *handle, bool is_wrap
         return status;
     }
     atomic_init(&s->references, 1);
+    atomic_init(&s->holds, 1);
     s->gpu = g;
     s->handle = handle;
     s->is_own = !is_wrapped;
@@ -324,7 +325,17 @@ static void orphan_batches(qn_stream *s)
         last = &(*last)->next;
     *last = s->first;
     s->first = NULL;
+    s->last = &s->first;
+    s->n_closed = 0;
     pthread_mutex_unlock(&g->lock);
+}
+
+/** Gives up what finished work held, and leaves the rest to the GPU. No more work will be given. */
+static void end_work(qn_stream *s)
+{
+    close_batch(s, "", NULL);
+    retire(s->gpu, take_done_of(s, atomic_load(&s->gpu->owner->is_released)));
+    orphan_batches(s);
 }
 
 static void free_stream(qn_stream *s)
@@ -336,12 +347,9 @@ static void free_stream(qn_stream *s)
         return;
     }
     qn__gpu_enter(g, "", &is_pushed, NULL);
-    close_batch(s, "", NULL);
-    bool wait = atomic_load(&g->owner->is_released);
-    retire(g, take_done_of(s, wait));
+    end_work(s);
     if (s->open)
         retire(g, s->open); /* nothing is in it */
-    orphan_batches(s);
     if (s->is_own && qn__gpu_is_usable(g))
         g->cuda->api.stream_destroy(s->handle);
     qn__gpu_leave(g, is_pushed);
@@ -473,10 +481,30 @@ void qn_stream_release(qn_stream *s)
 {
     if (!s)
         return;
-    qn_context *c = s->gpu->owner;
-    if (atomic_fetch_sub_explicit(&s->references, 1, memory_order_acq_rel) == 1)
-        free_stream(s);
+    qn_gpu *g = s->gpu;
+    qn_context *c = g->owner;
+    bool is_pushed = false;
+    if (atomic_fetch_sub_explicit(&s->references, 1, memory_order_acq_rel) == 1) {
+        if (!atomic_load(&g->cuda->is_forked)) {
+            qn__gpu_enter(g, "", &is_pushed, NULL);
+            end_work(s);
+            qn__gpu_leave(g, is_pushed);
+        }
+        qn__stream_unhold(s);
+    }
     qn__context_drop(c);
+}
+
+qn_stream *qn__stream_hold(qn_stream *s)
+{
+    atomic_fetch_add_explicit(&s->holds, 1, memory_order_relaxed);
+    return s;
+}
+
+void qn__stream_unhold(qn_stream *s)
+{
+    if (atomic_fetch_sub_explicit(&s->holds, 1, memory_order_acq_rel) == 1)
+        free_stream(s);
 }
 
 void *qn_stream_handle(const qn_stream *s)

@@ -39,6 +39,7 @@ typedef struct qn_batch {
 
 struct qn_stream {
     _Atomic int64_t references;
+    _Atomic int64_t holds; /* of memory in its order, and one of all references */
     qn_gpu *gpu;
     void *handle;
     bool is_own;          /* made and destroyed by us */
@@ -53,6 +54,10 @@ struct qn_stream {
  *  GPU's context is current. */
 qn_status qn__stream_make(qn_gpu *g, const char *who, void *handle, bool is_wrapped, qn_stream **out,
                           qn_error *err);
+/** Keeps the driver's stream until qn__stream_unhold, not what its work uses: what is held may be in a batch of it. The
+ *  caller keeps the context. */
+qn_stream *qn__stream_hold(qn_stream *s);
+void qn__stream_unhold(qn_stream *s);
 /** The stream that is meant: `s`, or the context's own. Borrowed. QN_ERR_ARGUMENT for streams of other contexts. */
 qn_status qn__stream_of(qn_context *c, const char *who, qn_stream *s, qn_stream **out,
                         qn_error *err);
