@@ -53,8 +53,8 @@ static const char *const texts[N_KINDS] = {
             " %k: i64 = reduction %z, %n; %s: i64 = param s;\n"
             " %t: i64 = reduce sum over %k { %x: i64 = load t[%k]; yield %x; };\n"
             " %a: i64 = load acc[%z]; %p: i64 = mul %t, %s; %q: i64 = add %p, %a; store acc[%z], %q;\n}\n",
-    [FAULT] = "kernel \"fault\" {\n view acc: i64[1]; view t: i64[1]; scalar s: i64;\n %z: i64 = const 0; %n: i64 = extent t, 0;\n"
-              " %i: i64 = parallel %z, %n; %k: i64 = load t[%i]; %w: i64 = mul %k, %n; %v: i64 = load t[%w]; store t[%i], %v;\n}\n",
+    [FAULT] = ("kernel \"fault\" {\n view acc: i64[1]; view t: i64[1]; scalar s: i64;\n %z: i64 = const 0; %n: i64 = extent t, 0;\n"
+               " %i: i64 = parallel %z, %n; %k: i64 = load t[%i]; %w: i64 = mul %k, %n; %v: i64 = load t[%w]; store t[%i], %v;\n}\n"),
 };
 
 /* ---------------------------------------------------------------- one launch */
