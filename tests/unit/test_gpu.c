@@ -343,7 +343,7 @@ static void test_copies(void)
     for (int t = 0; t < n_dtypes; t++)
         for (int a = 0; a < N_LAYOUTS; a++)
             for (int b = 0; b < N_LAYOUTS; b++)
-                if (is_real || (a + b) % 4 == 0) {
+                if ((is_real && t == 0) || (a + b) % 4 == 0) {
                     bool has_morton = a == MORTON || b == MORTON;
                     copy_around(dtypes[t], a, b, has_morton ? 64 : is_real ? 236 : 24, has_morton ? 32 : is_real ? 318 : 36);
                 }
