@@ -106,6 +106,59 @@ static bool may_be_empty(const lower *g, int d)
 
 /* ---------------------------------------------------------------- folds */
 
+/** Whether a thread of a GPU should have the loads of several points under way: a small region without others inside. */
+static bool is_worth_unrolling(const lower *g, const reduction *r)
+{
+    enum { SMALL_REGION = 24 };
+    const qn_inst *x = &g->k->inst[r->inst];
+    if (!g->p->is_gpu || x->region[2] - x->region[0] > SMALL_REGION)
+        return false;
+    for (uint32_t i = x->region[0]; i < x->region[2]; i++)
+        if (g->k->inst[i].region[2] != i + 1)
+            return false;
+    return true;
+}
+
+/** Points [low, high) of dimension d, `step` emitted at once; high - low is a multiple of step. */
+static void fold_steps(lower *g, const reduction *r, int d, LLVMValueRef low, LLVMValueRef high, int step, bool guarded,
+                       LLVMValueRef *acc)
+{
+    LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], inner[MOST_PARTS];
+    int64_t from, to;
+    loop l, once;
+    if (qn__is_const(low, &from) && qn__is_const(high, &to) && from == to)
+        return;
+    memcpy(init, acc, sizeof init);
+    qn__loop_open(g, &l, low, high, step, guarded, false, r->n, init, phi);
+    set_index(g, d, l.index);
+    memcpy(inner, phi, sizeof inner);
+    for (int n = 0; n < step && step > 1; n++) {
+        qn__loop_open(g, &once, qn__const_i64(g, 0), qn__const_i64(g, 1), 1, false, false, 0, NULL, NULL);
+        qn__set_ahead(g, d, n, g->depth);
+        qn__fold_point(g, r, inner);
+        qn__set_ahead(g, d, 0, 0);
+        qn__loop_close(g, &once, NULL, NULL);
+    }
+    if (step == 1)
+        qn__fold_point(g, r, inner);
+    qn__loop_close(g, &l, inner, acc);
+}
+
+/** Points [low, high) of dimension d, in order. */
+static void fold_run(lower *g, const reduction *r, int d, LLVMValueRef low, LLVMValueRef high, bool guarded,
+                     LLVMValueRef *acc)
+{
+    enum { TOGETHER = 8 };
+    if (!is_worth_unrolling(g, r)) {
+        fold_steps(g, r, d, low, high, 1, guarded, acc);
+        return;
+    }
+    LLVMValueRef n = LLVMBuildSub(g->b, high, low, "");
+    LLVMValueRef middle = LLVMBuildAdd(g->b, low, LLVMBuildAnd(g->b, n, qn__const_i64(g, -TOGETHER), ""), "");
+    fold_steps(g, r, d, low, middle, TOGETHER, true, acc);
+    fold_steps(g, r, d, middle, high, 1, true, acc);
+}
+
 /** Strict order over dimensions from `at` on. */
 static void fold(lower *g, const reduction *r, int at, LLVMValueRef *acc)
 {
@@ -114,6 +167,10 @@ static void fold(lower *g, const reduction *r, int at, LLVMValueRef *acc)
         return;
     }
     int d = r->dim[at];
+    if (at + 1 == r->n_dims) {
+        fold_run(g, r, d, g->begin[d], g->end[d], may_be_empty(g, d), acc);
+        return;
+    }
     loop l;
     LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], inner[MOST_PARTS];
     memcpy(init, acc, sizeof init);
@@ -135,25 +192,23 @@ static void fold_blocks(lower *g, const reduction *r, int depth, LLVMValueRef lo
 {
     LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], inner[MOST_PARTS];
     loop l;
-    set_identity(g, r, init);
+    int64_t size = 1;
     if (depth == 0) {
-        qn__loop_open(g, &l, low, high, 1, true, false, r->n, init, phi);
-        set_index(g, r->dim[0], l.index);
-        memcpy(inner, phi, sizeof inner);
-        qn__fold_point(g, r, inner);
-    } else {
-        int64_t size = 1;
-        for (int n = 0; n < depth; n++)
-            size *= BLOCK;
-        LLVMValueRef by = qn__const_i64(g, size), n = LLVMBuildSub(g->b, high, low, "");
-        LLVMValueRef blocks = LLVMBuildUDiv(g->b, LLVMBuildAdd(g->b, n, qn__const_i64(g, size - 1), ""), by, "");
-        qn__loop_open(g, &l, qn__const_i64(g, 0), blocks, 1, true, false, r->n, init, phi);
-        LLVMValueRef from = LLVMBuildAdd(g->b, low, LLVMBuildMul(g->b, l.index, by, ""), "");
-        LLVMValueRef part = qn__umin(g, LLVMBuildSub(g->b, high, from, ""), by);
-        fold_blocks(g, r, depth - 1, from, LLVMBuildAdd(g->b, from, part, ""), inner);
-        for (int m = 0; m < r->n; m++)
-            inner[m] = qn__combine(g, r, phi[m], inner[m]);
+        set_identity(g, r, acc);
+        fold_run(g, r, r->dim[0], low, high, true, acc);
+        return;
     }
+    set_identity(g, r, init);
+    for (int n = 0; n < depth; n++)
+        size *= BLOCK;
+    LLVMValueRef by = qn__const_i64(g, size), n = LLVMBuildSub(g->b, high, low, "");
+    LLVMValueRef blocks = LLVMBuildUDiv(g->b, LLVMBuildAdd(g->b, n, qn__const_i64(g, size - 1), ""), by, "");
+    qn__loop_open(g, &l, qn__const_i64(g, 0), blocks, 1, true, false, r->n, init, phi);
+    LLVMValueRef from = LLVMBuildAdd(g->b, low, LLVMBuildMul(g->b, l.index, by, ""), "");
+    LLVMValueRef part = qn__umin(g, LLVMBuildSub(g->b, high, from, ""), by);
+    fold_blocks(g, r, depth - 1, from, LLVMBuildAdd(g->b, from, part, ""), inner);
+    for (int m = 0; m < r->n; m++)
+        inner[m] = qn__combine(g, r, phi[m], inner[m]);
     qn__loop_close(g, &l, inner, acc);
 }
 
