@@ -264,7 +264,8 @@ QN_API qn_val qn_lower(qn_builder *b, qn_param p, int d);
  * Adds a dimension to the domain and returns its index, i64, in [begin, end). Bounds may use constants, scalar
  * parameters, extents and lower bounds, and ops on these. begin > end is an error of the launch; begin == end is empty.
  * Iteration order: dimensions as declared, first slowest. Dimensions come before loads, stores and regions.
- * Parallel: no iteration may read or write an element that another iteration writes, except through atomics.
+ * Parallel: no iteration may read or write an element (of several parts: a part) that another iteration writes, except
+ * through atomics.
  * Reduction: usable only inside a qn_reduce that names it. Sequential: in order, before all parallel dimensions.
  */
 QN_API qn_val qn_parallel(qn_builder *b, qn_val begin, qn_val end);

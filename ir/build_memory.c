@@ -236,7 +236,7 @@ static bool check_combine(qn_builder *b, const char *who, int combine,
         combine == QN_COMBINE_AND || combine == QN_COMBINE_OR || combine == QN_COMBINE_XOR;
     bool is_exchange =
         combine == QN_COMBINE_EXCHANGE || combine == QN_COMBINE_COMPARE_EXCHANGE;
-    bool is_taken = cls != QN_CLASS_B && qn__n_parts(view->dtype, view->record) == 1 && !(is_bitwise && cls == QN_CLASS_F);
+    bool is_taken = cls != QN_CLASS_B && !qn__has_parts(view->dtype) && !(is_bitwise && cls == QN_CLASS_F);
     if (is_taken && (is_exchange || !qn__is_half(view->dtype)))
         return true;
     qn__builder_fail(b, QN_ERR_TYPE, "%s: view \"%.100s\": this combination does not take %s", who,

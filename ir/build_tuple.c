@@ -419,7 +419,7 @@ static bool use_part(qn_builder *b, const char *who, qn_param p, int part, int n
     if (!view || !qn__use_indices(b, who, view, n, index, out))
         return false;
     int n_parts = qn__n_parts(view->dtype, view->record);
-    if (part < n_parts && n_parts > 1)
+    if (part < n_parts && qn__has_parts(view->dtype))
         return true;
     qn__builder_fail(b, QN_ERR_TYPE, "%s: view \"%.100s\": an element has no part %d", who, view->name, part);
     return false;
@@ -469,7 +469,11 @@ qn_val qn_field_of(qn_builder *b, qn_val v, int field)
     const char *who = "qn_field_of";
     uint32_t i = use_record(b, who, v);
     const qn_record_entry *f = i ? find_field(b, who, record_of(b, i), field) : NULL;
-    return f ? (qn_val){append_value(b, who, f->dtype, 0, qn__builder_args(b, i) + f->first_part)} : (qn_val){0};
+    uint32_t parts[MOST_PARTS];
+    if (!f)
+        return (qn_val){0};
+    copy_parts(b, i, parts);
+    return (qn_val){append_value(b, who, f->dtype, 0, parts + f->first_part)};
 }
 
 /** Puts the parts of value x into those of a record, if it is of the field's dtype. */

@@ -255,7 +255,7 @@ static uint32_t add_param(qn_builder *b, const char *who, const char *name, int 
     }
     if (!record && !qn__known_dtype(b, who, dtype))
         return 0;
-    if (traits & QN_ATOMIC && qn__n_parts(dtype, record) > 1) {
+    if (traits & QN_ATOMIC && qn__has_parts(dtype)) {
         qn__builder_fail(b, QN_ERR_UNSUPPORTED, "%s: \"%.100s\": elements of %s are not atomic, only their parts can be",
                          who, name, qn_dtype_name(dtype));
         return 0;

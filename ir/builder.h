@@ -129,6 +129,10 @@ qn_val qn__complex_const(qn_builder *b, const char *who, int dtype, uint64_t re,
 qn_val qn__load_element_of(qn_builder *b, const char *who, qn_param p, const uint32_t *index);
 void qn__store_element_of(qn_builder *b, const char *who, qn_param p, const uint32_t *index,
                           uint32_t value);
+/** A part of a tuple, and of an element; for what is made of finished kernels, which have no tuples. */
+qn_val qn__value_part(qn_builder *b, qn_val v, int part);
+qn_val qn__load_part(qn_builder *b, qn_param p, int part, int n, const qn_val *index);
+void qn__store_part(qn_builder *b, qn_param p, int part, int n, const qn_val *index, qn_val value);
 /** Whether a value is of the type of a view's elements. */
 bool qn__is_element_of(const qn_builder *b, const qn_kernel_parameter *view, uint32_t value);
 

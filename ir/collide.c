@@ -306,6 +306,7 @@ static qn_status check_store(analysis *a, uint32_t store, qn_error *err)
         uint32_t other = k->access[n].inst;
         const qn_inst *x = &k->inst[other];
         if (x->imm != k->inst[store].imm || x->op == QN_I_ATOMIC || other == store ||
+            x->sub != k->inst[store].sub || /* parts share no byte */
             !is_unconditional(k, other))
             continue;
         a->n_pairs++;

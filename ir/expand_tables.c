@@ -10,7 +10,7 @@
  * The kernel is built again, instruction by instruction, with the functions of the builder; so it
  * is folded and numbered as if it had been written like this.
  */
-#include "ir/ir.h"
+#include "ir/builder.h"
 
 #include <stdio.h>
 
@@ -38,15 +38,16 @@ static void take(const expander *x, uint32_t i, uint32_t first, uint32_t n, qn_v
 static void declare(expander *x)
 {
     const qn_kernel *k = x->k;
-    uint32_t scalar[QN_MAX_PARAMS];
+    qn_val scalar[QN_MAX_PARAMS];
     for (int p = 0; p < k->n_params; p++) {
         const qn_kernel_parameter *param = &k->param[p];
+        int rank = param->rank + __builtin_popcount(x->tables[p]);
         if (param->rank < 0)
-            scalar[p] = qn_scalar_param(x->b, param->name, param->dtype).id;
+            scalar[p] = qn_scalar_param(x->b, param->name, param->dtype);
+        else if (param->record)
+            x->param[p] = qn_record_param(x->b, param->name, param->record, rank, param->traits);
         else
-            x->param[p] = qn_view_param(x->b, param->name, param->dtype,
-                                        param->rank + __builtin_popcount(x->tables[p]),
-                                        param->traits);
+            x->param[p] = qn_view_param(x->b, param->name, param->dtype, rank, param->traits);
     }
     for (int p = 0, n = k->n_params; p < k->n_params; p++) {
         for (int d = 0, first = 1; d < k->param[p].rank; d++) {
@@ -64,8 +65,11 @@ static void declare(expander *x)
         }
     }
     for (uint32_t i = 1; i < k->n_insts; i++)
-        if (k->inst[i].op == QN_I_PARAM)
-            x->value[i].id = scalar[k->inst[i].imm];
+        if (k->inst[i].op == QN_I_PARAM) {
+            qn_val whole = scalar[k->inst[i].imm];
+            bool has_parts = qn__has_parts(k->param[k->inst[i].imm].dtype);
+            x->value[i] = has_parts ? qn__value_part(x->b, whole, k->inst[i].sub) : whole;
+        }
 }
 
 /** Extent or lower bound: of the dimension of positions where there is a table. */
@@ -106,8 +110,12 @@ static void expand_access(expander *x, uint32_t i)
     int n = expand_indices(x, i, index);
     uint32_t rank = (uint32_t)x->k->param[inst->imm].rank;
     take(x, i, rank, inst->n_args - rank, more);
+    const qn_kernel_parameter *param = &x->k->param[inst->imm];
+    bool has_parts = qn__has_parts(param->dtype);
     if (inst->op == QN_I_LOAD)
-        x->value[i] = qn_load(x->b, p, n, index);
+        x->value[i] = has_parts ? qn__load_part(x->b, p, inst->sub, n, index) : qn_load(x->b, p, n, index);
+    else if (inst->op == QN_I_STORE && has_parts)
+        qn__store_part(x->b, p, inst->sub, n, index, more[0]);
     else if (inst->op == QN_I_STORE)
         qn_store(x->b, p, n, index, more[0]);
     else

@@ -104,6 +104,11 @@ struct qn_record {
 
 /** The parts of elements of a dtype (and record, if it is one); the only part of a scalar is itself. */
 int qn__n_parts(int dtype, const qn_record *record);
+/** Whether an element is made of parts, maybe of one: complex numbers and records. */
+static inline bool qn__has_parts(int dtype)
+{
+    return dtype == QN_RECORD || qn__dtype_class(dtype) == QN_CLASS_C;
+}
 int qn__part_dtype(int dtype, const qn_record *record, int part);
 int64_t qn__part_offset(int dtype, const qn_record *record, int part);
 /** What the address of an element must be a multiple of. */

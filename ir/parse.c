@@ -241,6 +241,8 @@ static bool parse_record(parser *p, qn_record **out)
             return FAIL(p, &p->token, "more than %d fields", QN_MAX_FIELDS);
         if (!qn__parse_dtype(p, &field[n].dtype) || !qn__parse_integer(p, QN_I32, &field[n].offset))
             return false;
+        if (field[n].offset < 0)
+            return FAIL(p, &p->statement, "offset %d of field %d is negative", (int)field[n].offset, n);
         n++;
     } while (qn__parse_accept_symbol(p, ','));
     if (!qn__parse_expect_symbol(p, '}'))

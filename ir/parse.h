@@ -92,12 +92,6 @@ bool qn__parse_integer(parser *p, int dtype, int64_t *value);
 /** The name of a declared parameter of the wanted kind. */
 bool qn__parse_reference(parser *p, bool is_view, const parameter **out);
 
-/* ----------------------------------------------------------- parts of elements (build_tuple.c) */
-
-qn_val qn__value_part(qn_builder *b, qn_val v, int part);
-qn_val qn__load_part(qn_builder *b, qn_param p, int part, int n, const qn_val *index);
-void qn__store_part(qn_builder *b, qn_param p, int part, int n, const qn_val *index, qn_val value);
-
 /* ----------------------------------------------------------------------- values (parse_value.c) */
 
 /** Gives a value its name, from here to the end of the block; checks the builder and the type. */

@@ -4,6 +4,7 @@
  * keywords. Blocks recurse to QN_MAX_NESTING at most. What is allowed where is the builder's to
  * say.
  */
+#include "ir/builder.h"
 #include "ir/parse.h"
 
 #include <string.h>
@@ -35,8 +36,12 @@ static bool parse_const(parser *p, const definitions *d)
 static bool parse_part(parser *p, int *part)
 {
     int64_t value = -1;
-    if (qn__parse_accept_word(p, "part") && !qn__parse_integer(p, QN_I32, &value))
+    qn_token at = p->token;
+    bool is_there = qn__parse_accept_word(p, "part");
+    if (is_there && !qn__parse_integer(p, QN_I32, &value))
         return false;
+    if (is_there && value < 0)
+        return FAIL(p, &at, "part %d is negative", (int)value);
     *part = (int)value;
     return true;
 }

@@ -275,7 +275,7 @@ static void add_access(printer *p, uint32_t i)
     qn__text_add(p->out, "[");
     add_values(p, args, n);
     qn__text_add(p->out, "]");
-    if (qn__n_parts(p->k->param[x->imm].dtype, p->k->param[x->imm].record) > 1)
+    if (qn__has_parts(p->k->param[x->imm].dtype))
         qn__text_add(p->out, " part %d", x->sub);
     if (x->n_args > n)
         qn__text_add(p->out, ", ");
@@ -297,7 +297,7 @@ static void add_expression(printer *p, uint32_t i)
     case QN_I_PARAM:
         qn__text_add(p->out, "param ");
         add_param_name(p, x->imm);
-        if (qn__n_parts(p->k->param[x->imm].dtype, NULL) > 1)
+        if (qn__has_parts(p->k->param[x->imm].dtype))
             qn__text_add(p->out, " part %d", x->sub);
         return;
     case QN_I_EXTENT:

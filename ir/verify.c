@@ -269,7 +269,7 @@ static bool check_access(verifier *v, uint32_t i)
     if (x->n_args != rank + n_values || !all_i64(v, i, 0, rank))
         return wrong(v, i, "wrong indices");
     int n_parts = qn__n_parts(p->dtype, p->record);
-    if (x->op == QN_I_ATOMIC ? n_parts > 1 : x->sub >= n_parts)
+    if (x->op == QN_I_ATOMIC ? qn__has_parts(p->dtype) : x->sub >= n_parts)
         return wrong(v, i, "no such part of an element");
     int dtype = qn__part_dtype(p->dtype, p->record, x->op == QN_I_ATOMIC ? 0 : x->sub);
     for (uint32_t a = rank; a < x->n_args; a++)

@@ -91,7 +91,7 @@ static inline bool qn__is_checked(const qn_facts *f, const qn_kernel *k, uint32_
 static inline bool qn__is_plain_access(const qn_kernel *k, const qn_facts *f, uint32_t i)
 {
     uint64_t p = k->inst[i].imm;
-    return f->param[p].unit == 0 && qn__n_parts(k->param[p].dtype, k->param[p].record) == 1;
+    return f->param[p].unit == 0 && !qn__has_parts(k->param[p].dtype);
 }
 
 /** How much of the arguments becomes constant. Bit d of a mask: dimension d of that parameter is dynamic. */

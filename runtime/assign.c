@@ -79,6 +79,10 @@ qn_status qn_view_assign_data(qn_view *v, void *data, qn_error *err)
     if (qn__layout_members(&v->layout) >= 0)
         return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: view \"%s\": is a MultiView: make another", who,
                         label_of(v));
+    if (v->owner && v->owner->record)
+        return qn__fail(err, QN_ERR_UNSUPPORTED,
+                        "%s: view \"%s\": its storage holds the record type: wrap the data", who,
+                        label_of(v));
     qn_view made = *v;
     made.data = data;
     qn_status status = qn__view_check(&made, who, err);

@@ -384,12 +384,12 @@ int64_t qn_view_use_count(const qn_view *v)
 /** Fills the head of *out, a view of a part of v whose storage is that of `owner`; its layout, with a reference to its
  * table, is set. */
 static void derive_head(const qn_view *v, void *data, qn_buffer *owner, const char *label,
-                        qn_view *out)
+                        const qn_record *record, qn_view *out)
 {
     /* The claim on alignment was made for the parent's first element. */
     uint32_t unit = v->unit;
     int space = v->space;
-    set_head(out, data, owner, label, v->dtype, v->record, v->traits & ~(uint32_t)QN_ALIGNED);
+    set_head(out, data, owner, label, v->dtype, record, v->traits & ~(uint32_t)QN_ALIGNED);
     out->unit = unit;
     out->space = space;
     out->layout.origin = 0;
@@ -405,8 +405,9 @@ qn_status qn_subview(const qn_view *v, int n, const qn_slice *slices, qn_view *o
     qn_error inner;
     qn_buffer *owner = v->owner, *replaced = out == v ? v->owner : NULL;
     const char *label = v->label;
+    const qn_record *record = v->record;
     if (qn__layout_tables(&v->layout) && n == v->layout.rank && slices)
-        qn__member_owner(v, slices, &owner, &label);
+        qn__member_owner(v, slices, &owner, &label, &record);
     qn__buffer_retain(owner); /* before the layout lets go of a MultiView's members */
     status = qn__layout_cut(&v->layout, n, slices, &out->layout, err ? &inner : NULL);
     if (status) {
@@ -417,7 +418,7 @@ qn_status qn_subview(const qn_view *v, int n, const qn_slice *slices, qn_view *o
     char *data = v->data;
     if (out->layout.origin)
         data += out->layout.origin * qn__unit_bytes(v);
-    derive_head(v, data, owner, label, out);
+    derive_head(v, data, owner, label, record, out);
     qn__buffer_release(replaced);
     return QN_OK;
 }
@@ -476,7 +477,7 @@ qn_status qn_view_with_layout(const qn_view *v, const qn_layout *l, qn_view *out
     set_layout(&out->layout, &made.layout);
     retain_digits(&made.layout);
     qn__buffer_retain(v->owner);
-    derive_head(v, made.data, v->owner, v->label, out);
+    derive_head(v, made.data, v->owner, v->label, v->record, out);
     qn_view_release(&replaced);
     return QN_OK;
 }

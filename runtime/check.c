@@ -135,7 +135,7 @@ static qn_status check_traits(const qn_launch_state *l, int i, const char *who, 
         return qn__fail(err, QN_ERR_READ_ONLY,
                         "%s: view \"%.60s\" is read-only and the kernel writes it", who, label);
     bool is_atomic = param->has_atomics || traits & QN_ATOMIC;
-    if (is_atomic && qn__n_parts(v->dtype, v->record) > 1)
+    if (is_atomic && qn__has_parts(v->dtype))
         return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: view \"%.60s\" of %s is atomic: only its parts can be",
                         who, label, qn_dtype_name(v->dtype));
     if (is_atomic && qn__view_align(v) < qn_dtype_bytes(v->dtype))

@@ -285,10 +285,6 @@ static qn_status copy_checked(qn_copier *p, const qn_view *dst, const qn_view *s
     if (relation != QN_DISJOINT)
         return qn__fail(err, QN_ERR_OVERLAP, "%s: dst \"%s\" and src \"%s\" share elements", p->who,
                         label_of(dst), label_of(src));
-    if (dst->dtype != src->dtype && (dst->dtype == QN_RECORD || src->dtype == QN_RECORD))
-        return qn__fail(err, QN_ERR_DTYPE, "%s: dst \"%s\" is of %s, src \"%s\" is of %s", p->who,
-                        label_of(dst), qn_dtype_name(dst->dtype), label_of(src),
-                        qn_dtype_name(src->dtype));
     return qn_view_size(dst) == 0 ? QN_OK : move_where(p, &to, &from, err);
 }
 
@@ -300,7 +296,8 @@ static qn_status copy_on(qn_copier *p, bool may_convert, const qn_view *dst, con
     qn_status status = QN_OK;
     if (p->executor != QN_CUDA)
         status = qn__executor(p->who, p->context, p->executor, &p->executor, err);
-    if (status == QN_OK && !may_convert)
+    bool has_record = dst && src && (dst->dtype == QN_RECORD || src->dtype == QN_RECORD);
+    if (status == QN_OK && (!may_convert || has_record)) /* records are not converted */
         status = check_dtypes(p->who, dst, src, err);
     if (status == QN_OK)
         status = check_pair(p->who, dst, src, err);
@@ -423,14 +420,32 @@ static qn_status fill_on(qn_copier *p, const qn_view *v, uint64_t bits, qn_error
     return qn__cuda_hand_back(p, status, err);
 }
 
-qn_status qn__fill(const char *who, qn_context *c, const qn_view *v, uint64_t bits, qn_error *err)
-{
-    return fill_on(&(qn_copier){who, c, QN_EXECUTOR_DEFAULT, NULL}, v, bits, err);
-}
-
 qn_status qn_fill(qn_context *c, const qn_view *v, uint64_t bits, qn_error *err)
 {
-    return qn__fill("qn_fill", c, v, bits, err);
+    return fill_on(&(qn_copier){"qn_fill", c, QN_EXECUTOR_DEFAULT, NULL}, v, bits, err);
+}
+
+qn_status qn__fill_zero(const char *who, qn_context *c, const qn_view *v, qn_error *err)
+{
+    qn_copier p = {who, c, QN_EXECUTOR_DEFAULT, NULL};
+    qn_status status = check_fill(&p, v, err);
+    if (status || qn_view_size(v) == 0)
+        return status;
+    if (qn__space_is_host(v->space) && qn_layout_is_contiguous(&v->layout) && !v->unit) {
+        const unsigned char zero = 0;
+        int64_t begin, end;
+        qn__view_bytes(v, &begin, &end);
+        qn__fill_bytes(c, p.executor, (char *)v->data + begin, &zero, 1, end - begin);
+        return QN_OK;
+    }
+    if (is_word(v->dtype))
+        return fill_on(&p, v, 0, err);
+    void *element = qn__zalloc(1, (size_t)qn__element_bytes(v));
+    if (!element)
+        return qn__fail(err, QN_ERR_MEMORY, "%s: view \"%s\": no memory for an element", who, label_of(v));
+    status = fill_value(&p, v, element, err);
+    qn__free(element);
+    return status;
 }
 
 /** A copier for work of a stream. */

@@ -26,8 +26,8 @@ void qn__copy_kernels_release(qn_context *c);
 /** qn_deep_copy on behalf of `who`; executor 0 is the context's. */
 qn_status qn__copy(const char *who, qn_context *c, int executor, const qn_view *dst,
                    const qn_view *src, qn_error *err);
-/** qn_fill on behalf of `who`. */
-qn_status qn__fill(const char *who, qn_context *c, const qn_view *v, uint64_t bits, qn_error *err);
+/** Sets all elements, of any dtype, to zero bytes, on behalf of `who`. */
+qn_status qn__fill_zero(const char *who, qn_context *c, const qn_view *v, qn_error *err);
 
 /** Two arrays of one shape, dimension by dimension, the slowest of dst first (copy_shape.c). */
 typedef struct qn_copy_shape {

@@ -56,6 +56,7 @@ static void bind_arguments(qn_call *call, const qn_launch_state *l)
         if (!l->args[i].view)
             continue;
         call->view[i] = call->held ? *l->args[i].view : qn_view_copy(l->args[i].view);
+        call->view[i].record = call->kernel->param[i].record; /* equal, and the kernel stays */
         call->args[i].view = &call->view[i];
     }
     for (int i = 0; call->held && i < qn__n_given(l->kernel); i++)

@@ -309,7 +309,7 @@ qn_status qn_view_resize_layout(qn_context *c, qn_view *v, const qn_layout *l,
     qn_status status = check_replaced(who, c, v, 0, NULL, o, &properties, err);
     if (status == QN_OK)
         status = qn__layout_check(l, who, err);
-    if (status || (v->data && qn__layout_equal(&v->layout, l)))
+    if (status || (v->data && !v->unit && qn__layout_equal(&v->layout, l)))
         return status;
     if (!qn_layout_is_unique(l))
         return qn__fail(err, QN_ERR_NOT_INJECTIVE,
@@ -328,7 +328,7 @@ qn_status qn_view_realloc(qn_context *c, qn_view *v, int n, const int64_t *exten
     if (status)
         return status;
     if (has_extents(v, n, extents))
-        return properties.uninitialised ? QN_OK : qn__fill(who, c, v, 0, err);
+        return properties.uninitialised ? QN_OK : qn__fill_zero(who, c, v, err);
     status = like(who, v, properties.padding, n, extents, &l, err);
     if (status)
         return status;

@@ -20,6 +20,7 @@ typedef struct qn_holder {
     struct {
         qn_buffer *owner;  /* with a reference; NULL: unmanaged */
         const char *label; /* as in the member */
+        const qn_record *record;
     } *member;
     void *room;
     int64_t *offset; /* [n], in `room`, aligned so that code for one MultiView is that of others */
@@ -79,6 +80,10 @@ static qn_status check_list(const char *who, const qn_layout *l, int d, const qn
     if (list->dtype != QN_I64)
         return qn__fail(err, QN_ERR_DTYPE, "%s: list \"%.80s\": dtype %s, expected i64", who,
                         label_of(list->label), qn_dtype_name(list->dtype));
+    if (qn__unit_bytes(list) != (int64_t)sizeof(int64_t))
+        return qn__fail(err, QN_ERR_UNSUPPORTED,
+                        "%s: list \"%.80s\": strides count units of %u bytes: copy the list", who,
+                        label_of(list->label), (unsigned)list->unit);
     if (list->space != QN_SPACE_HOST)
         return qn__fail(err, QN_ERR_SPACE, "%s: list \"%.80s\": is in space %s, expected host", who,
                         label_of(list->label), qn_space_name(list->space));
@@ -225,6 +230,7 @@ static bool hold_members(qn_holder *h, const char *label, int n, const qn_view *
         qn__buffer_retain(views[i].owner);
         h->member[i].owner = views[i].owner;
         h->member[i].label = views[i].label;
+        h->member[i].record = views[i].record;
     }
     return true;
 }
@@ -288,7 +294,9 @@ static qn_status make_multi(const char *who, int n, const qn_view *views, int po
                     .label = t->label,
                     .dtype = views[0].dtype,
                     .space = views[0].space,
-                    .traits = join_traits(n, views)};
+                    .traits = join_traits(n, views),
+                    .unit = views[0].unit,
+                    .record = views[0].record};
     qn_layout wide; /* a dimension for the members, whose digits the table gives */
     status = qn_layout_expand(l, position, &wide, err);
     if (status)
@@ -371,7 +379,7 @@ static const qn_table *whole_of(const qn_view *v)
 }
 
 void qn__member_owner(const qn_view *v, const qn_slice *slices, qn_buffer **owner,
-                      const char **label)
+                      const char **label, const qn_record **record)
 {
     int m = qn__layout_members(&v->layout);
     if (m < 0 || slices[m].kind != QN_AT)
@@ -384,6 +392,8 @@ void qn__member_owner(const qn_view *v, const qn_slice *slices, qn_buffer **owne
     int64_t i = &t->value[at * t->stride] - whole->value;
     *owner = whole->holder->member[i].owner;
     *label = whole->holder->member[i].label;
+    if (v->dtype == QN_RECORD) /* else it may be the view of a field */
+        *record = whole->holder->member[i].record;
 }
 
 qn_status qn__check_members(const char *who, const qn_view *v, const qn_view *made, qn_error *err)

@@ -141,7 +141,8 @@ QN_API qn_status qn_view_with_traits(const qn_view *v, uint32_t traits, qn_view 
 /** A view of the same data without owner or label, which must not outlive it. Release it only for its digit table. */
 QN_API qn_status qn_view_unmanaged(const qn_view *v, qn_view *out, qn_error *err);
 /** Drops the reference and points the view at memory of the caller; dtype, traits and layout stay, the label goes.
- *  `data` is the element at the lower bounds. Errors leave the view as it was. */
+ *  `data` is the element at the lower bounds. Errors leave the view as it was; QN_ERR_UNSUPPORTED for MultiViews and
+ *  for records whose storage holds their type. */
 QN_API qn_status qn_view_assign_data(qn_view *v, void *data, qn_error *err);
 /** Whether two views have the same dtype, space, rank, data pointer, extents and digits (strides). Contents, labels,
  *  traits and lower bounds are not compared. */
