@@ -67,7 +67,7 @@ static void note_arguments(const test_case *t)
         for (int d = 0; d < v->rank; d++)
             n += (size_t)snprintf(lower + n, sizeof lower - n, "%s%" PRId64, d ? ", " : "",
                                   v->lower[d]);
-        tap_note("  %s: %s %s lower (%s)%s%s", v->name, qn_dtype_name(v->dtype), layout, lower,
+        tap_note("  %s: %s unit %u %s lower (%s)%s%s", v->name, qn_dtype_name(v->dtype), (unsigned)v->unit, layout, lower,
                  v->shares == i ? "" : " in the memory of ",
                  v->shares == i ? "" : t->view[v->shares].name);
     }
@@ -79,8 +79,8 @@ static void note_arguments(const test_case *t)
 static void note_plan(const way *w)
 {
     const qn_plan_options *p = &w->options.plan;
-    tap_note("  way: %s; plan lane_dim %d width %d unroll %d jam_dim %d jam %d streams %d pack %d order %d %d %d %d",
-             way_name(w->id), p->lane_dim, p->width, p->unroll, p->jam_dim, p->jam, p->streams, p->pack,
+    tap_note("  way: %s; plan lane_dim %d width %d unroll %d jam_dim %d jam %d streams %d order %d %d %d %d",
+             way_name(w->id), p->lane_dim, p->width, p->unroll, p->jam_dim, p->jam, p->streams,
              p->order[0], p->order[1], p->order[2], p->order[3]);
 }
 

@@ -7,6 +7,7 @@
  * differential.c         the program: arguments, time bound, summary
  * differential_args.c    random numbers, layouts, views and their memory
  * differential_kernel.c  parameters, domain, the frame of a kernel
+ * differential_parts.c   elements of several parts, and other units
  * differential_value.c   random values: constants, indices, loads, ops
  * differential_block.c   random statements: stores, atomics, regions
  * differential_run.c     the ways to run, and the comparison
@@ -73,6 +74,14 @@ typedef struct test_view {
     size_t bytes; /* of the memory, guards on both ends included; 0 if shared */
     unsigned char *memory, *initial, *expected;
     int64_t *list; /* of the layout, or NULL */
+    uint32_t unit; /* bytes that strides count; 0: elements */
+    qn_record *record;
+    int64_t first; /* bytes from the start of the memory to the lowest element */
+    int n_parts; /* of an element; the only part of a number is itself */
+    struct {
+        int dtype;
+        int64_t offset;
+    } part[10];
     randoms layout_choices;
     qn_layout layout;
     qn_view view;
@@ -104,6 +113,16 @@ bool vary_arguments(test_case *t, qn_error *err);
 /** A layout of the given extents, with random lower bounds in `lower`; `is_unique`: for stores. */
 qn_status random_layout(randoms *r, int rank, const int64_t *extents, bool is_unique,
                         int64_t *lower, qn_layout *out, qn_error *err);
+
+/** Whether a view has complex numbers, records or a unit, and of which kind. */
+void choose_elements(test_case *t, test_view *v);
+bool has_plain_elements(const test_view *v);
+int64_t element_bytes(const test_view *v);
+int64_t unit_bytes(const test_view *v);
+/** Whether two elements have the same bits in all parts, where two NaN are the same. */
+bool is_same_value(const test_view *v, const unsigned char *a, const unsigned char *b);
+/** Steps indices, last dimension fastest; false after the last. */
+bool next_element(const qn_layout *l, int64_t *index);
 
 /** A layout with an index list for one dimension of a view of rank > 0, whose memory is the view's; `escapes`: some
  * indices are out of bounds. */
@@ -160,6 +179,9 @@ void gen_pool(generator *g, qn_val v, int dtype);
 /** Some statements. */
 void gen_block(generator *g, int n);
 void gen_store(generator *g, int view);
+/** A number from an element of several parts, and its dtype; a store to one, whole or of a field. */
+qn_val gen_load_part(generator *g, int view, const qn_val *index, int *dtype);
+void gen_store_part(generator *g, int view, const qn_val *index);
 qn_val gen_reduce(generator *g, int dtype);
 /** An `if` whose results are a value of this dtype. */
 qn_val gen_choice(generator *g, int dtype);

@@ -269,20 +269,25 @@ static void store_bits(void *p, int dtype, uint64_t bits)
 /* Values in the whole memory; a byte of a bool is any. */
 static void fill(randoms *r, test_view *v)
 {
-    size_t size = (size_t)qn_dtype_bytes(v->dtype);
-    for (size_t at = 0; at + size <= v->bytes; at += size) {
-        uint64_t bits = random_value(r, v->dtype);
-        if (v->dtype == QN_BOOL && random_percent(r, 20))
-            bits = random_bits(r) & 0xff;
-        store_bits(v->initial + at, v->dtype, bits);
-    }
+    size_t size = (size_t)unit_bytes(v);
+    for (size_t at = 0; at < v->bytes; at++)
+        v->initial[at] = (unsigned char)(at * 37 + at / 256);
+    for (size_t at = (size_t)v->first % size; at + size <= v->bytes && at + (size_t)element_bytes(v) <= v->bytes; at += size)
+        for (int p = 0; p < v->n_parts; p++) {
+            int dtype = v->part[p].dtype;
+            uint64_t bits = random_value(r, dtype);
+            if (dtype == QN_BOOL && random_percent(r, 20))
+                bits = random_bits(r) & 0xff;
+            store_bits(v->initial + at + v->part[p].offset, dtype, bits);
+        }
     memcpy(v->memory, v->initial, v->bytes);
 }
 
 static bool make_memory(test_case *t, test_view *v, int64_t low, int64_t high)
 {
-    size_t size = (size_t)qn_dtype_bytes(v->dtype);
-    v->bytes = 2 * GUARD_BYTES + (size_t)(high - low + 1) * size;
+    int64_t size = element_bytes(v);
+    v->first = GUARD_BYTES - size * random_below(&t->random, (int)(GUARD_BYTES / size < 8 ? GUARD_BYTES / size : 8) + 1);
+    v->bytes = 2 * GUARD_BYTES + (size_t)(high < low ? 0 : (high - low) * unit_bytes(v) + size);
     v->bytes = (v->bytes + 63) / 64 * 64;
     v->memory = aligned_alloc(64, v->bytes);
     v->initial = malloc(v->bytes);
@@ -323,11 +328,18 @@ static bool make_view(test_case *t, int i, qn_error *err)
             return false;
         memory = v->memory;
     }
-    int64_t size = qn_dtype_bytes(v->dtype);
-    unsigned char *first = memory + GUARD_BYTES - size * random_below(&t->random, 9);
+    int64_t size = element_bytes(v);
+    unsigned char *first = v->shares == i ? memory + v->first
+                                          : memory + GUARD_BYTES - size * random_below(&t->random, 9);
     void *zero = first - low * size;
     uint32_t traits = v->role == ROLE_INPUT && random_percent(&t->random, 30) ? QN_READ_ONLY : 0;
-    return qn_view_wrap(v->name, zero, v->dtype, &v->layout, traits, &v->view, err) == QN_OK;
+    qn_status status = v->record ? qn_view_wrap_record(v->name, zero, v->record, &v->layout, traits, &v->view, err)
+                                 : qn_view_wrap(v->name, zero, v->dtype, &v->layout, traits, &v->view, err);
+    if (v->unit && low <= high) { /* as qn_view_field makes them, for any layout */
+        v->view.unit = v->unit;
+        v->view.data = first + (v->layout.origin - low) * unit_bytes(v);
+    }
+    return status == QN_OK;
 }
 
 bool make_views(test_case *t, qn_error *err)

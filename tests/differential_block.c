@@ -233,7 +233,10 @@ void gen_store(generator *g, int view)
     const test_view *v = &g->t->view[view];
     qn_val index[VIEW_RANK] = {{0}};
     gen_indices(g, view, true, index);
-    qn_store(g->b, g->param[view], v->rank, index, gen_stored(g, v->dtype));
+    if (v->n_parts > 1 || v->dtype == QN_RECORD)
+        gen_store_part(g, view, index);
+    else
+        qn_store(g->b, g->param[view], v->rank, index, gen_stored(g, v->dtype));
 }
 
 /* One operation for all iterations, whose old value depends on the order and is not used. */
@@ -277,7 +280,7 @@ static void gen_effect(generator *g)
     g->budget--;
     if (v->role == ROLE_ATOMIC)
         gen_shared_atomic(g, view);
-    else if (is_own(v) && v->dtype != QN_BOOL && random_percent(g->r, 20))
+    else if (is_own(v) && has_plain_elements(v) && v->dtype != QN_BOOL && random_percent(g->r, 20))
         gen_own_atomic(g, view);
     else
         gen_store(g, view);

@@ -149,7 +149,7 @@ static void choose_traits(test_case *t, test_view *v, bool is_alone)
         v->traits |= QN_READ_ONLY;
     if (v->role == ROLE_INPUT && is_alone && random_percent(r, 10))
         v->traits |= QN_RANDOM_ACCESS | QN_READ_ONLY;
-    if (v->role == ROLE_OUTPUT && random_percent(r, 5))
+    if (v->role == ROLE_OUTPUT && has_plain_elements(v) && random_percent(r, 5))
         v->traits |= QN_ATOMIC;
     if (is_alone && random_percent(r, 8))
         v->traits |= QN_RESTRICT;
@@ -173,9 +173,11 @@ static void choose_view(test_case *t, int i, int role)
         choose_output(t, v);
     /* An input may lie in the memory of an earlier written view: then iterations run in order. */
     if (role == ROLE_INPUT && i > 0 && random_percent(&t->random, 5)) {
-        v->shares = random_below(&t->random, i);
+        int other = random_below(&t->random, i);
+        v->shares = has_plain_elements(&t->view[other]) ? other : i;
         v->dtype = t->view[v->shares].dtype;
     }
+    choose_elements(t, v);
 }
 
 static void choose_views(test_case *t)
@@ -254,7 +256,8 @@ static void build_params(generator *g, qn_val *end_scalar)
     test_case *t = g->t;
     for (int i = 0; i < t->n_views; i++) {
         const test_view *v = &t->view[i];
-        g->param[i] = qn_view_param(g->b, v->name, v->dtype, v->rank, v->traits);
+        g->param[i] = v->record ? qn_record_param(g->b, v->name, v->record, v->rank, v->traits)
+                                : qn_view_param(g->b, v->name, v->dtype, v->rank, v->traits);
         t->args[t->n_args++] = qn_arg_view(&v->view);
     }
     for (int i = 0; i < t->n_scalars; i++) {
@@ -345,4 +348,6 @@ void release_case(test_case *t)
     qn_kernel_release(t->kernel);
     free(t->text);
     release_views(t);
+    for (int i = 0; i < t->n_views; i++)
+        qn_record_release(t->view[i].record);
 }

@@ -59,21 +59,11 @@ qn_status random_list(randoms *r, test_view *v, bool is_unique, bool escapes, qn
 
 /* ---------------------------------------------------------------- dense copies */
 
-static bool next_index(const qn_layout *l, int64_t *index)
-{
-    for (int d = l->rank - 1; d >= 0; d--) {
-        if (++index[d] < l->dim[d].lower + l->dim[d].extent)
-            return true;
-        index[d] = l->dim[d].lower;
-    }
-    return false;
-}
-
 /* Visits all elements: copies them to the dense view, or compares those expected with it. */
 static bool visit(const test_view *v, const qn_view *dense, bool compares)
 {
     int64_t index[QN_MAX_RANK];
-    size_t size = (size_t)qn_dtype_bytes(v->dtype);
+    size_t size = (size_t)element_bytes(v);
     for (int d = 0; d < v->rank; d++)
         index[d] = v->layout.dim[d].lower;
     if (qn_layout_size(&v->layout) == 0)
@@ -86,9 +76,9 @@ static bool visit(const test_view *v, const qn_view *dense, bool compares)
         const unsigned char *expected = v->expected + ((unsigned char *)at - v->memory);
         if (!compares)
             memcpy(mine, at, size);
-        else if (!is_same_element(v->dtype, mine, expected))
+        else if (!is_same_value(v, mine, expected))
             return false;
-    } while (next_index(&v->layout, index));
+    } while (next_element(&v->layout, index));
     return true;
 }
 
@@ -97,7 +87,8 @@ static bool make_dense(const test_view *v, qn_view *out)
     qn_layout l;
     return qn_layout_right(v->rank, v->extent, &l, NULL) == QN_OK &&
            qn_layout_offset(&l, v->lower, &l, NULL) == QN_OK &&
-           qn_view_alloc(NULL, v->name, v->dtype, &l, 0, out, NULL) == QN_OK;
+           (v->record ? qn_view_alloc_record(NULL, v->name, v->record, &l, 0, out, NULL)
+                      : qn_view_alloc(NULL, v->name, v->dtype, &l, 0, out, NULL)) == QN_OK;
 }
 
 bool has_lists(const test_case *t)

@@ -229,10 +229,12 @@ qn_val gen_load(generator *g, int dtype, int depth)
     g->budget--;
     gen_indices(g, view, false, index);
     const test_view *v = &g->t->view[view];
-    qn_val loaded = qn_load(g->b, g->param[view], v->rank, index);
+    int found = v->dtype;
+    qn_val loaded = has_plain_elements(v) ? qn_load(g->b, g->param[view], v->rank, index)
+                                          : gen_load_part(g, view, index, &found);
     if (random_percent(g->r, 50))
-        gen_pool(g, loaded, v->dtype);
-    return gen_convert(g, loaded, v->dtype, dtype);
+        gen_pool(g, loaded, found);
+    return gen_convert(g, loaded, found, dtype);
 }
 
 /* ---------------------------------------------------------------- ops */

@@ -74,6 +74,7 @@ typedef struct guard_case {
     bool is_hostile, at_start;
     int lay[MOST_VIEWS];
     int64_t stride[MOST_VIEWS];
+    int64_t gap[MOST_VIEWS]; /* bytes between elements next to each other, as in views of fields; 0: none */
     qn_options options;
 } guard_case;
 
@@ -130,6 +131,8 @@ static guard_case make_case(int kernel, int at)
         bool is_written = c.kernel->view[v].is_written;
         c.lay[v] = is_plain ? LAY_RIGHT : (int)below(&seed, is_written ? LAY_BROADCAST : N_LAYS);
         c.stride[v] = strides[below(&seed, 8)];
+        bool is_field = below(&seed, 4) == 0 && !is_plain && !strstr(c.kernel->text, "atomic");
+        c.gap[v] = is_field ? 1 + below(&seed, 13) : 0;
     }
     c.options = (qn_options){.bytes = sizeof c.options, .engine = QN_ENGINE_X86, .executor = QN_SERIAL};
     c.options.isa = at / (2 * N_EXTENTS) % 2 ? QN_ISA_V3 : QN_ISA_V4;
@@ -168,8 +171,8 @@ static void describe(const guard_case *c, int kernel, int at, char *out, size_t 
                      p->jam, p->streams, p->pack);
     static const char *const lays[] = {"right", "left", "strided", "strided-first", "tiled", "broadcast"};
     for (int v = 0; v < MOST_VIEWS && c->kernel->view[v].label && n < (int)bytes; v++)
-        n += snprintf(out + n, bytes - (size_t)n, " %s %s %d", c->kernel->view[v].label, lays[c->lay[v]],
-                      (int)c->stride[v]);
+        n += snprintf(out + n, bytes - (size_t)n, " %s %s %d gap %d", c->kernel->view[v].label, lays[c->lay[v]],
+                      (int)c->stride[v], (int)c->gap[v]);
 }
 
 /* ---------------------------------------------------------------- kernels */
@@ -303,9 +306,9 @@ static int64_t index_value(const guard_case *c, const guard_view *v, int64_t i, 
 static void write_value(void *p, int dtype, int64_t value)
 {
     if (dtype == QN_F32)
-        *(float *)p = (float)value;
+        memcpy(p, &(float){(float)value}, sizeof(float));
     else if (dtype == QN_F64)
-        *(double *)p = (double)value;
+        memcpy(p, &(double){(double)value}, sizeof(double));
     else
         memcpy(p, &value, (size_t)qn_dtype_bytes(dtype)); /* little-endian */
 }
@@ -329,16 +332,32 @@ static bool fill_elements(const guard_case *c, placed *p, uint64_t *seed)
     return true;
 }
 
+/** The view of memory whose lowest element is at `first`. */
+static bool wrap(const guard_case *c, int v, unsigned char *first, int dtype, const qn_layout *l, int64_t low,
+                 uint32_t traits, qn_view *out, qn_error *err)
+{
+    int64_t size = qn_dtype_bytes(dtype), unit = size + c->gap[v];
+    static _Alignas(16) char any[16]; /* until the address is known to be right for the unit */
+    char *data = c->gap[v] ? any - low * size : (char *)first - low * size;
+    if (qn_view_wrap(c->kernel->view[v].label, data, dtype, l, traits, out, err) != QN_OK)
+        return false;
+    if (c->gap[v]) { /* as qn_view_field makes them, for any layout */
+        out->unit = (uint32_t)unit;
+        out->data = first + (l->origin - low) * unit;
+    }
+    return true;
+}
+
 static bool place(const guard_case *c, const arena *a, int v, placed *p, uint64_t *seed, qn_error *err)
 {
     qn_layout l = {0};
     int64_t low, high;
     p->what = &c->kernel->view[v];
     int dtype = type_of(p->what->type, c);
-    int64_t size = qn_dtype_bytes(dtype);
+    int64_t size = qn_dtype_bytes(dtype), unit = size + c->gap[v];
     if (make_layout(c, v, &l, err) != QN_OK || qn_layout_range(&l, &low, &high, err) != QN_OK)
         return false;
-    p->bytes = (high - low + 1) * size;
+    p->bytes = high < low ? 0 : (high - low) * unit + size;
     if (p->bytes > ROOM - MARGIN)
         return false;
     p->at = c->at_start ? a->room[v] : a->room[v] + ROOM - p->bytes;
@@ -350,9 +369,8 @@ static bool place(const guard_case *c, const arena *a, int v, placed *p, uint64_
     if (!p->copy || !p->before || !p->is_element)
         return false;
     uint32_t traits = p->what->is_written ? 0 : QN_READ_ONLY;
-    bool is_fine = qn_view_wrap(p->what->label, p->at - low * size, dtype, &l, traits, &p->view, err) == QN_OK &&
-                   qn_view_wrap(p->what->label, p->copy - low * size, dtype, &l, traits, &p->twin, err) == QN_OK &&
-                   fill_elements(c, p, seed);
+    bool is_fine = wrap(c, v, p->at, dtype, &l, low, traits, &p->view, err) &&
+                   wrap(c, v, p->copy, dtype, &l, low, traits, &p->twin, err) && fill_elements(c, p, seed);
     qn_layout_release(&l);
     memcpy(p->before, low_margin(c, p->at), all);
     memcpy(p->copy, p->at, (size_t)p->bytes);
