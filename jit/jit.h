@@ -238,6 +238,7 @@ typedef struct qn_blob_info {
     uint32_t split_merged; /* bit d: dimension d runs within it; the range is the product of all */
     int32_t n_sequential; /* dimensions */
     int64_t scratch_bytes; /* memory of each chunk, see qn_entry; 0: none */
+    int64_t chunk;        /* iterations that are worth a chunk */
     int64_t granule;
     uint32_t entry;       /* offset of the entry in the code */
     uint32_t align;       /* of the code, a power of two <= 4096 */

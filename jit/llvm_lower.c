@@ -10,6 +10,7 @@
  *   lanes:  whole steps of width x unroll, then what is left: one smaller step, vectors under a mask, or one by one
  */
 #include "jit/llvm_team.h"
+#include "jit/plan.h"
 
 #include <string.h>
 
@@ -573,5 +574,6 @@ qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_fact
     info->split_merged = plan.split_dim >= 0 ? plan.merged[plan.split_dim] : 0;
     info->n_sequential = count_sequential(k);
     info->scratch_bytes = plan.scratch_bytes;
+    info->chunk = qn__plan_chunk(k, &plan);
     return QN_OK;
 }

@@ -26,6 +26,9 @@ bool qn__may_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, i
  *  arguments are the same array, and they combine nothing. */
 bool qn__may_repeat(const qn_kernel *k);
 
+/** Iterations, those of reductions included, that are worth a chunk of their own (jit/plan_threads.c). */
+int64_t qn__plan_chunk(const qn_kernel *k, const qn_plan *p);
+
 /** Sets p->streams if non-temporal stores pay; the rest of the plan is made (jit/plan_streams.c). */
 void qn__plan_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);
 /** Whether access `site` is a store that may be non-temporal under the plan: whole vectors to consecutive elements. */

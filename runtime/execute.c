@@ -11,8 +11,8 @@
 
 #include <string.h>
 
-/** Element iterations that are worth a chunk; chunks per thread, to even out their times. */
-enum { CHUNK_ITERATIONS = 32768, CHUNKS_PER_THREAD = 4 };
+/** To even out the times of chunks. */
+enum { CHUNKS_PER_THREAD = 4 };
 enum { SCRATCH_ALIGN = 64 };
 
 void qn__range_fill(const qn_kernel *k, const qn_blob_info *info, const qn_domain *domain,
@@ -142,7 +142,7 @@ static int64_t count_chunks(const qn_task *t, const int64_t *range, int64_t n_gr
         int64_t n_steps = range[3 + 2 * i] - range[2 + 2 * i];
         n_iterations /= n_steps > 0 ? n_steps : 1;
     }
-    int64_t n = n_iterations / CHUNK_ITERATIONS, most = (int64_t)n_threads * CHUNKS_PER_THREAD;
+    int64_t n = n_iterations / t->function->info.chunk, most = (int64_t)n_threads * CHUNKS_PER_THREAD;
     n = n < most ? n : most;
     n = n < n_granules ? n : n_granules;
     return n_threads <= 1 || n < 2 ? 1 : n;
@@ -153,7 +153,7 @@ static bool run_threads(const qn_task *t, const int64_t *slots, const int64_t *r
                         qn_fault *first)
 {
     const qn_blob_info *info = &t->function->info;
-    if (info->split_dim < 0 || info->granule < 1 || range[0] >= range[1])
+    if (info->split_dim < 0 || info->granule < 1 || info->chunk < 1 || range[0] >= range[1])
         return false;
     chunks s = {.entry = t->function->entry, .slots = slots, .granule = info->granule};
     int64_t extent = range[1] - range[0];
