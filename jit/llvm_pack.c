@@ -146,7 +146,8 @@ static bool copy_transposed(lower *g, int d)
     int lanes = g->p->lane_dim, lane_level = g->iv_level[lanes];
     rows r = {0};
     (void)(qn__is_const(g->begin[d], &begin) && qn__is_const(g->end[d], &end));
-    bool is_row = qn__access_stride(g->k, g->f, &g->a, g->p->pack, d, &along) && along == 1 &&
+    bool is_row = qn__is_plain_access(g->k, g->f, g->p->pack) &&
+                  qn__access_stride(g->k, g->f, &g->a, g->p->pack, d, &along) && along == 1 &&
                   qn__access_stride(g->k, g->f, &g->a, g->p->pack, lanes, &r.across);
     if (!is_row || r.across == 1 || r.across == 0 || r.across == -1 || g->width > MOST_TRANSPOSED ||
         (g->f->isa < QN_ISA_V4 && bytes_of(g) < 4))

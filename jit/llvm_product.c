@@ -62,7 +62,7 @@ int32_t qn__product_bytes(const qn_kernel *k, const qn_plan *p)
 {
     int64_t sum = 0;
     for (uint32_t s = 0; s < k->n_accesses && s < 64; s++) {
-        operand o = {.bytes = qn_dtype_bytes(k->param[k->inst[k->access[s].inst].imm].dtype)};
+        operand o = {.bytes = qn_dtype_bytes(qn__access_dtype(k, k->access[s].inst))};
         if (p->staged >> s & 1)
             sum += array_bytes(&o);
     }
@@ -79,7 +79,7 @@ static void find_operands(lower *g, product *m)
         o->inst = g->k->access[s].inst;
         o->d = g->a.value[o->inst].deps >> m->x & 1 ? m->x : m->y;
         o->is_along_k = qn__access_stride(g->k, g->f, &g->a, o->inst, m->k, &stride) && stride == 1;
-        o->bytes = qn_dtype_bytes(g->k->param[g->k->inst[o->inst].imm].dtype);
+        o->bytes = qn_dtype_bytes(qn__access_dtype(g->k, o->inst));
         o->first = first;
         first += array_bytes(o);
         widest = o->bytes > widest ? o->bytes : widest;

@@ -43,7 +43,7 @@ bool qn__is_shared(const lower *g, uint32_t i)
 
 static int64_t element_bytes(const lower *g, uint32_t i)
 {
-    return qn_dtype_bytes(g->k->param[g->k->inst[i].imm].dtype);
+    return qn_dtype_bytes(qn__access_dtype(g->k, i));
 }
 
 /** Elements from row to row of a tile. */
@@ -56,7 +56,7 @@ int32_t qn__stage_bytes(const qn_kernel *k, const qn_plan *p)
 {
     int64_t sum = 0;
     for (uint32_t n = 0; n < k->n_accesses && n < 64; n++) {
-        int64_t bytes = qn_dtype_bytes(k->param[k->inst[k->access[n].inst].imm].dtype);
+        int64_t bytes = qn_dtype_bytes(qn__access_dtype(k, k->access[n].inst));
         if (p->staged >> n & 1)
             sum += (SIDE * row_elements(bytes) * bytes + 15) / 16 * 16;
     }

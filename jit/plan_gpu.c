@@ -322,8 +322,9 @@ static uint64_t staged_loads(const planner *s, int x, int y)
     int64_t stride, bytes = 0;
     for (uint32_t site = 0; site < s->k->n_accesses; site++) {
         uint32_t i = s->k->access[site].inst;
-        int64_t size = qn_dtype_bytes(s->k->param[s->k->inst[i].imm].dtype);
-        bool is_along = qn__access_stride(s->k, s->f, &s->a, i, y, &stride) && stride == 1;
+        int64_t size = qn_dtype_bytes(qn__access_dtype(s->k, i));
+        bool is_along = qn__is_plain_access(s->k, s->f, i) &&
+                        qn__access_stride(s->k, s->f, &s->a, i, y, &stride) && stride == 1;
         if (!is_along || access_cost(s, i, x) < COST_APART / 2 || !may_be_staged(s, site))
             continue;
         bytes += QN_STAGE_SIDE * (QN_STAGE_SIDE * size + 4) + 16;
@@ -392,11 +393,12 @@ static uint64_t product_loads(const planner *s, uint32_t reduce, int x, int y, i
     for (uint32_t site = 0; site < s->k->n_accesses; site++) {
         uint32_t i = s->k->access[site].inst, deps = s->a.value[i].deps;
         int param = (int)s->k->inst[i].imm;
-        int64_t size = qn_dtype_bytes(s->k->param[param].dtype);
+        int64_t size = qn_dtype_bytes(qn__access_dtype(s->k, i));
         bool has_x = deps >> x & 1, has_y = deps >> y & 1;
         if (s->k->inst[i].parent != reduce)
             continue;
-        if (s->k->inst[i].op != QN_I_LOAD || site >= 64 || has_x == has_y || !(deps >> k & 1) || (size != 4 && size != 8))
+        if (s->k->inst[i].op != QN_I_LOAD || site >= 64 || has_x == has_y || !(deps >> k & 1) || (size != 4 && size != 8) ||
+            !qn__is_plain_access(s->k, s->f, i))
             return 0;
         if (!s->f->param[param].is_constant_memory || (s->k->param[param].traits & QN_ATOMIC) ||
             (!s->f->proved[site] && s->f->checks != QN_CHECKS_NONE))
