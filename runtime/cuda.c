@@ -284,7 +284,10 @@ static qn_status find_device(qn_cuda *cuda, const char *who, void *context, int 
         return qn__cuda_fail(api, who, -1, QN_CU_CALL_context_device, result, err);
     for (int i = 0; i < cuda->n_devices; i++) {
         int other = -1;
-        if (api->device_get(&other, i) == QN_CU_OK && other == handle) {
+        result = api->device_get(&other, i);
+        if (result)
+            return qn__cuda_fail(api, who, i, QN_CU_CALL_device_get, result, err);
+        if (other == handle) {
             *device = i;
             return QN_OK;
         }

@@ -9,6 +9,7 @@
  * cuda_module.c   PTX to code on a GPU
  * cuda_launch.c   running kernels in streams
  * cuda_copy.c     copies and fills that a GPU takes part in
+ * cuda_graph.c    graphs of prepared calls
  *
  * Every function that calls the driver does so between qn__gpu_enter and qn__gpu_leave. After a fatal
  * result of the driver, and in a forked child, enter refuses, and what is released frees host memory only.
@@ -46,9 +47,11 @@ typedef struct qn_gpu {
     size_t max_pitch;
     void *pool; /* NULL: the device has none */
     _Atomic int lost; /* the fatal result, or 0 */
-    pthread_mutex_t lock; /* of the batches below */
+    pthread_mutex_t lock; /* of the lists below */
     struct qn_batch *free_batches; /* for use */
     struct qn_batch *orphans;      /* of released streams, with work under way */
+    qn_stream *streams;            /* all of them; a stream may be held by its own work */
+    uint64_t n_sweeps;
     qn_stream *own;                /* the stream that is meant where none is given */
 } qn_gpu;
 
@@ -63,7 +66,7 @@ qn_status qn__gpu_of_context(qn_context *c, const char *who, void *context, qn_g
                              qn_error *err);
 /** Frees everything; the context has no other references. */
 void qn__cuda_release(qn_context *c);
-/** Waits for all work but that of streams the host still has, before the context goes (cuda_stream.c). */
+/** Waits for all work, before the context goes (cuda_stream.c). */
 void qn__cuda_drain(qn_context *c);
 /** After fork, in the child. */
 void qn__cuda_forked(qn_context *c);

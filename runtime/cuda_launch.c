@@ -207,18 +207,24 @@ static qn_status give(work *w, qn_error *err)
     return status;
 }
 
+qn_status qn__cuda_scratch(const qn_task *t, int64_t *bytes, qn_error *err)
+{
+    const qn_gpu_info *info = &t->function->info.gpu;
+    int64_t units = qn__gpu_units(&info->step[0], t->kernel, t->domain);
+    *bytes = 0;
+    if (units > 0 && __builtin_mul_overflow(units, info->scratch_per_unit, bytes))
+        return qn__fail(err, QN_ERR_OVERFLOW, "%s: kernel \"%.60s\": scratch memory of %lld units", who,
+                        t->kernel->name, (long long)units);
+    return QN_OK;
+}
+
 /** Memory on the GPU that only this work uses. */
 static qn_status take_memory(work *w, qn_error *err)
 {
-    const qn_task *t = w->task;
-    int64_t units = qn__gpu_units(&w->info->step[0], t->kernel, t->domain), bytes;
-    qn_status status = QN_OK;
-    if (w->info->scratch_per_unit > 0 && units > 0) {
-        if (__builtin_mul_overflow(units, w->info->scratch_per_unit, &bytes))
-            return qn__fail(err, QN_ERR_OVERFLOW, "%s: kernel \"%.60s\": scratch memory of %lld units",
-                            who, t->kernel->name, (long long)units);
+    int64_t bytes = 0;
+    qn_status status = qn__cuda_scratch(w->task, &bytes, err);
+    if (status == QN_OK && bytes > 0)
         status = qn__gpu_alloc(w->stream, who, (size_t)bytes, &w->scratch, err);
-    }
     if (status == QN_OK && w->info->words_in_memory)
         status = qn__gpu_alloc(w->stream, who, (size_t)w->info->n_words * sizeof *w->words,
                                &w->words_on_gpu, err);
@@ -250,6 +256,21 @@ static qn_status run_entered(work *w, const int64_t *slots, qn_error *err)
     if (w->words != small)
         qn__free(w->words);
     return status;
+}
+
+qn_status qn__cuda_capture(const qn_task *t, const int64_t *slots, qn_stream *s, uint64_t scratch,
+                           qn_error *err)
+{
+    int64_t words[SMALL_WORDS];
+    work w = {.task = t, .stream = s, .info = &t->function->info.gpu, .words = words};
+    qn_status status =
+        qn__gpu_code_of(s->gpu, who, (qn_function *)(uintptr_t)t->function, &w.code, err);
+    if (status)
+        return status;
+    memcpy(words, slots, (size_t)t->function->facts.n_slots * sizeof *slots);
+    words[w.info->n_words - 2] = 0; /* nothing to report */
+    words[w.info->n_words - 1] = (int64_t)scratch;
+    return launch_sequence(&w, 0, 0, err);
 }
 
 qn_status qn__cuda_run(const qn_task *t, const int64_t *slots, qn_error *err)

@@ -258,9 +258,10 @@ qn_status qn__stream_wait(qn_stream *s, const char *who, qn_error *err)
 {
     qn_gpu *g = s->gpu;
     pthread_mutex_lock(&s->lock);
-    qn_status status = close_batch(s, who, err), waited;
+    qn_status status = close_batch(s, who, err), waited = QN_OK;
     pthread_mutex_unlock(&s->lock);
-    waited = QN_CU(g, who, stream_sync, (s->handle), status ? NULL : err);
+    if (qn__gpu_is_usable(g))
+        waited = QN_CU(g, who, stream_sync, (s->handle), status ? NULL : err);
     pthread_mutex_lock(&s->lock);
     qn_batch *done = take_done_of(s, false);
     pthread_mutex_unlock(&s->lock);
@@ -268,17 +269,51 @@ qn_status qn__stream_wait(qn_stream *s, const char *who, qn_error *err)
     return status ? status : waited;
 }
 
+/** Adds a reference to a stream that may be about to go; false if it is. */
+static bool retain_alive(qn_stream *s)
+{
+    int64_t n = atomic_load_explicit(&s->references, memory_order_relaxed);
+    while (n > 0)
+        if (atomic_compare_exchange_weak(&s->references, &n, n + 1)) {
+            qn__context_retain(s->gpu->owner);
+            return true;
+        }
+    return false;
+}
+
+/** The next stream of a sweep, with a reference, or NULL. */
+static qn_stream *next_stream(qn_gpu *g, uint64_t pass)
+{
+    pthread_mutex_lock(&g->lock);
+    qn_stream *s = g->streams;
+    while (s && (s->pass == pass || atomic_load(&s->is_captured) || !retain_alive(s)))
+        s = s->next;
+    if (s)
+        s->pass = pass;
+    pthread_mutex_unlock(&g->lock);
+    return s;
+}
+
+static void sweep_stream(qn_stream *s)
+{
+    pthread_mutex_lock(&s->lock);
+    close_batch(s, "", NULL);
+    qn_batch *done = take_done_of(s, false);
+    pthread_mutex_unlock(&s->lock);
+    retire(s->gpu, done);
+}
+
 void qn__gpu_sweep(qn_gpu *g, bool wait)
 {
-    qn_stream *s = g->own;
-    if (s && wait) {
-        qn__stream_wait(s, "", NULL);
-    } else if (s) {
-        pthread_mutex_lock(&s->lock);
-        close_batch(s, "", NULL);
-        qn_batch *done = take_done_of(s, false);
-        pthread_mutex_unlock(&s->lock);
-        retire(g, done);
+    pthread_mutex_lock(&g->lock);
+    uint64_t pass = ++g->n_sweeps;
+    pthread_mutex_unlock(&g->lock);
+    for (qn_stream *s = next_stream(g, pass); s; s = next_stream(g, pass)) {
+        if (wait)
+            qn__stream_wait(s, "", NULL);
+        else
+            sweep_stream(s);
+        qn_stream_release(s);
     }
     pthread_mutex_lock(&g->lock);
     qn_batch *done = take_done(g, &g->orphans, wait, NULL);
@@ -311,6 +346,13 @@ qn_status qn__stream_make(qn_gpu *g, const char *who, void *handle, bool is_wrap
     s->handle = handle;
     s->is_own = !is_wrapped;
     s->last = &s->first;
+    pthread_mutex_lock(&g->lock);
+    s->next = g->streams;
+    s->link = &g->streams;
+    if (s->next)
+        s->next->link = &s->next;
+    g->streams = s;
+    pthread_mutex_unlock(&g->lock);
     *out = s;
     return QN_OK;
 }
@@ -346,6 +388,11 @@ static void free_stream(qn_stream *s)
         qn__free(s);
         return;
     }
+    pthread_mutex_lock(&g->lock);
+    *s->link = s->next;
+    if (s->next)
+        s->next->link = s->link;
+    pthread_mutex_unlock(&g->lock);
     qn__gpu_enter(g, "", &is_pushed, NULL);
     end_work(s);
     if (s->open)

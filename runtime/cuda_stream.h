@@ -40,6 +40,9 @@ typedef struct qn_batch {
 struct qn_stream {
     _Atomic int64_t references;
     _Atomic int64_t holds; /* of memory in its order, and one of all references */
+    qn_stream *next, **link; /* list of the GPU */
+    uint64_t pass;           /* the last sweep that met it, under the lock of the GPU */
+    atomic_bool is_captured; /* into a graph: nobody else may touch it */
     qn_gpu *gpu;
     void *handle;
     bool is_own;          /* made and destroyed by us */
@@ -63,8 +66,8 @@ qn_status qn__stream_of(qn_context *c, const char *who, qn_stream *s, qn_stream 
                         qn_error *err);
 /** Frees the own stream, orphans and free batches of a GPU. Nobody else uses it. */
 void qn__gpu_streams_release(qn_gpu *g);
-/** Gives up what finished work of a GPU held: of its own stream, and of streams that were released. With `wait`, waits
- *  for that work. The GPU's context is current. */
+/** Gives up what finished work of a GPU held. With `wait`, waits for all of it. The GPU's context is current, and no
+ *  stream locked. */
 void qn__gpu_sweep(qn_gpu *g, bool wait);
 
 /**

@@ -135,9 +135,16 @@ qn_status qn__cuda_check_views(qn_stream *s, const char *who, int n, const qn_ar
                                qn_error *err);
 /** Loads code on the GPU of a stream (cuda_module.c). */
 qn_status qn__cuda_load(qn_stream *s, const char *who, qn_function *f, qn_error *err);
+/** Bytes of scratch memory on the GPU that a task needs (cuda_launch.c). */
+qn_status qn__cuda_scratch(const qn_task *t, int64_t *bytes, qn_error *err);
+/** Gives a task's kernels, and nothing else, to a stream that is captured (cuda_launch.c). */
+qn_status qn__cuda_capture(const qn_task *t, const int64_t *slots, qn_stream *s, uint64_t scratch,
+                           qn_error *err);
 /** References of a prepared call (prepare.c). */
 void qn__call_retain(qn_call *call);
 void qn__call_drop(void *call);
+/** What a prepared call runs, and its argument block; `function` is NULL if that is nothing. */
+const qn_task *qn__call_task(const qn_call *call, const int64_t **slots);
 /** Reports a fault and counts it. */
 qn_status qn__task_fault(const qn_task *t, const qn_fault *fault, qn_error *err);
 

@@ -273,6 +273,12 @@ void qn_call_release(qn_call *call)
     qn__call_drop(call);
 }
 
+const qn_task *qn__call_task(const qn_call *call, const int64_t **slots)
+{
+    *slots = call->slots;
+    return &call->task;
+}
+
 void qn__call_retain(qn_call *call)
 {
     atomic_fetch_add_explicit(&call->references, 1, memory_order_relaxed);

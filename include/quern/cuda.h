@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * quern/cuda.h: NVIDIA GPUs: devices, streams, marks in them, memory of other libraries, copies in streams.
+ * quern/cuda.h: NVIDIA GPUs: devices, streams, marks in them, memory of other libraries, copies in streams, graphs.
  *
  * The driver, libcuda.so.1, is opened when it is first needed; where it or a GPU is missing, functions return
  * QN_ERR_NOT_AVAILABLE with the reason. The primary context of a device is used, and the caller's current context is
@@ -87,6 +87,17 @@ QN_API qn_status qn_stream_copy(qn_stream *s, const qn_view *dst, const qn_view 
 QN_API qn_status qn_stream_convert(qn_stream *s, const qn_view *dst, const qn_view *src,
                                    qn_error *err);
 QN_API qn_status qn_stream_fill(qn_stream *s, const qn_view *v, uint64_t bits, qn_error *err);
+
+/** A sequence of prepared calls that the driver runs at one go. Single-owner. */
+typedef struct qn_graph qn_graph;
+/** Makes a graph of n calls, prepared for streams of one device, in order. They stay alive with it; later changes of
+ *  their scalars do not reach it. */
+QN_API qn_status qn_graph_new(qn_context *c, int n, qn_call *const *calls, qn_graph **out,
+                              qn_error *err);
+/** Runs it on a stream of its device. */
+QN_API qn_status qn_graph_run(qn_graph *g, qn_stream *s, qn_error *err);
+/** Frees a graph; work under way goes on. NULL is ignored. */
+QN_API void qn_graph_release(qn_graph *g);
 
 #ifdef __cplusplus
 }

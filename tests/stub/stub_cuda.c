@@ -397,6 +397,7 @@ CALL(cuCtxCreate_v2, (void **out, unsigned flags, int device), {
 API int cuCtxPopCurrent_v2(void **out);
 API int cuCtxPopCurrent_v2(void **out)
 {
+    count_call("cuCtxPopCurrent_v2");
     *out = current(); /* works in a lost context, too */
     n_stack -= n_stack > 0;
     return 0;
@@ -895,6 +896,14 @@ static int64_t control_live(int kind)
 {
     return g.live[kind];
 }
+static void control_forget(int kind)
+{
+    g.live[kind] = 0;
+    for (int i = 0; kind == STUB_CONTEXTS && i < N_DEVICES; i++)
+        g.primary[i].retained = 0;
+    for (int i = 0; kind == STUB_BLOCKS && i < g.n_blocks; i++)
+        g.block[i].is_free = true;
+}
 static const char *control_misuse(void)
 {
     return g.misuse[0] ? g.misuse : NULL;
@@ -955,6 +964,7 @@ API const stub_control stub_control_table = {
     .fail = control_fail,
     .calls = control_calls,
     .live = control_live,
+    .forget = control_forget,
     .misuse = control_misuse,
     .reset = control_reset,
     .defer = control_defer,

@@ -39,6 +39,8 @@ typedef struct stub_control {
     int64_t (*calls)(const char *function);
     /** Objects that are there. */
     int64_t (*live)(int kind);
+    /** Takes what is there as not there: after a failure that leaves something. */
+    void (*forget)(int kind);
     /** The first misuse, or NULL: memory used after it was freed, handles of nothing, another context's stream. */
     const char *(*misuse)(void);
     /** Forgets calls, failures, misuse and lost contexts; frees memory that was kept to catch its use. */
