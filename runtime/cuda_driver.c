@@ -105,7 +105,7 @@ qn_status qn__cuda_fail(const qn_cuda_api *api, const char *who, int device, int
     if (api->error_name(result, &name) != QN_CU_OK || !name)
         name = "unknown error";
     if (api->error_text(result, &text) != QN_CU_OK || !text)
-        text = qn_status_text(status);
+        text = qn_status_text((int)status);
     char place[32] = "";
     if (device >= 0)
         snprintf(place, sizeof place, "device %d: ", device);

@@ -237,7 +237,7 @@ static void print_times(qn_context *c)
     qn_stream_mark(s, 1, &end, &err);
     qn_stream_fence(s, &err);
     qn_mark_milliseconds(begin, end, &ms, &err);
-    tap_note("saxpy f32, 2 x 512 MiB: %.0f GB/s", 12.0 * LARGE * REPEATS / ms * 1e-6);
+    tap_note("saxpy f32, 2 x 512 MiB: %.0f GB/s", 12.0 * (double)LARGE * (double)REPEATS / ms * 1e-6);
     qn_mark_release(begin);
     qn_mark_release(end);
     qn_stream_mark(s, 1, &begin, &err);
@@ -246,7 +246,7 @@ static void print_times(qn_context *c)
     qn_stream_mark(s, 1, &end, &err);
     qn_stream_fence(s, &err);
     qn_mark_milliseconds(begin, end, &ms, &err);
-    tap_note("device to device copy: %.0f GB/s", 8.0 * LARGE * REPEATS / ms * 1e-6);
+    tap_note("device to device copy: %.0f GB/s", 8.0 * (double)LARGE * (double)REPEATS / ms * 1e-6);
     qn_view_release(&x);
     qn_view_release(&y);
     x = vector_in(c, QN_SPACE_CUDA, s, "x", QN_F32, 1000);
