@@ -108,6 +108,21 @@ static struct {
 static _Thread_local context *stack[64];
 static _Thread_local int n_stack;
 
+/** Handles are never freed, so that a test may leave some after a failure. */
+typedef struct object {
+    struct object *next;
+    long long aligned[];
+} object;
+static object *objects;
+
+static void *new_object(size_t bytes)
+{
+    object *o = calloc(1, sizeof *o + bytes);
+    o->next = objects;
+    objects = o;
+    return o->aligned;
+}
+
 static context *current(void)
 {
     return n_stack ? stack[n_stack - 1] : NULL;
@@ -450,7 +465,7 @@ CALL(cuStreamGetCtx, (void *handle, void **out), {
 CALL(cuEventCreate, (void **out, unsigned flags), {
     NEED_CONTEXT
     {
-        event *e = calloc(1, sizeof *e);
+        event *e = new_object(sizeof *e);
         e->c = current();
         e->is_timed = !(flags & 2);
         g.live[STUB_EVENTS]++;
@@ -458,7 +473,7 @@ CALL(cuEventCreate, (void **out, unsigned flags), {
     }
 })
 CALL(cuEventDestroy_v2, (void *e), {
-    free(e);
+    (void)e;
     g.live[STUB_EVENTS]--;
 })
 CALL(cuEventRecord, (void *e, void *handle), {
@@ -507,11 +522,11 @@ CALL(cuMemAllocManaged, (ptr * out, size_t bytes, unsigned flags), {
 })
 CALL(cuMemPoolCreate, (void **out, const void *properties), {
     (void)properties;
-    *out = malloc(1);
+    *out = new_object(1);
     g.live[STUB_POOLS]++;
 })
 CALL(cuMemPoolDestroy, (void *pool), {
-    free(pool);
+    (void)pool;
     g.live[STUB_POOLS]--;
 })
 CALL(cuMemPoolSetAttribute, (void *pool, int attribute, void *value), {
@@ -649,7 +664,7 @@ static const char cubin_mark[] = "// cubin\n";
 CALL(cuLinkCreate_v2, (unsigned n, int *options, void **values, void **out), {
     NEED_CONTEXT
     {
-        link_state *l = calloc(1, sizeof *l);
+        link_state *l = new_object(sizeof *l);
         for (unsigned i = 0; i < n; i++) {
             if (options[i] == 5)
                 l->log = values[i];
@@ -689,7 +704,7 @@ API int cuLinkDestroy(void *state)
     int result = count_call("cuLinkDestroy");
     link_state *l = state;
     free(l->text);
-    free(l);
+    l->text = NULL;
     g.live[STUB_LINKS]--;
     pthread_mutex_unlock(&g.lock);
     return result;
@@ -698,7 +713,7 @@ CALL(cuModuleLoadData, (void **out, const void *image), {
     NEED_CONTEXT if (strncmp(image, cubin_mark, sizeof cubin_mark - 1) != 0) result = BAD_IMAGE;
     else
     {
-        module *m = calloc(1, sizeof *m);
+        module *m = new_object(sizeof *m);
         m->text = strdup(image);
         g.live[STUB_MODULES]++;
         *out = m;
@@ -717,7 +732,7 @@ CALL(cuModuleGetFunction, (void **out, void *handle, const char *name), {
     if (!strstr(m->text, entry)) {
         result = 500;
     } else {
-        function *f = calloc(1, sizeof *f);
+        function *f = new_object(sizeof *f);
         f->m = m;
         snprintf(f->name, sizeof f->name, "%s", name);
         *out = f;
@@ -773,12 +788,17 @@ API int cuStreamEndCapture(void *handle, void **out)
     stream *s = stream_of(handle, "cuStreamEndCapture");
     s->is_capturing = false;
     if (!result) {
-        graph *made = calloc(1, sizeof *made);
+        graph *made = new_object(sizeof *made);
         made->first = s->captured;
         g.live[STUB_GRAPHS]++;
         *out = made;
+        s->captured = NULL;
     }
-    s->captured = NULL;
+    while (s->captured) {
+        op *o = s->captured;
+        s->captured = o->next;
+        free_op(o);
+    }
     pthread_mutex_unlock(&g.lock);
     return result;
 }
@@ -808,11 +828,10 @@ static void free_graph(graph *made)
         made->first = o->next;
         free_op(o);
     }
-    free(made);
     g.live[STUB_GRAPHS]--;
 }
 CALL(cuGraphInstantiateWithFlags, (void **out, void *from, unsigned long long flags), {
-    graph *made = calloc(1, sizeof *made);
+    graph *made = new_object(sizeof *made);
     (void)flags;
     made->first = copy_ops(((graph *)from)->first);
     g.live[STUB_GRAPHS]++;
