@@ -6,7 +6,7 @@
  */
 #include "jit/plan.h"
 
-/* In bytes: 50 us out of cache, 10 us in cache, measured with x = a + s b of f64, 32768 iterations. An operation of a vector lane takes as long as
+/* In bytes: about 50 us out of cache, 10 us in cache; an estimate, from x = a + s b of f64 with 32768 iterations. An operation of a vector lane takes as long as
  * 4 bytes; scalar code is four times as slow. */
 enum { CHUNK_WORK = 1 << 20, OPERATION_BYTES = 4, SCALAR_FACTOR = 4, LOOP_FACTOR = 8, LEAST_CHUNK = 1024 };
 
