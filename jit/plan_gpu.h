@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan_gpu.h: what the files of the plan for NVPTX show one another: plan_gpu.c makes it, plan_gpu_team.c says who runs
+ * an iteration, plan_gpu_stage.c what goes through shared memory, plan_gpu_product.c which sums are register tiles.
+ */
+#ifndef QN_JIT_PLAN_GPU_H
+#define QN_JIT_PLAN_GPU_H
+
+#include "jit/plan.h"
+
+/* Cost of one element through one access, in sectors of 32 bytes that a warp touches, relative to unit stride. */
+#define GPU_COST_SAME 0.25
+#define GPU_COST_APART 8.0
+
+/* Shared memory of a block, and how deep an index may be made of other values. */
+enum { MOST_SHARED_BYTES = 48 << 10, MOST_INDEX_DEPTH = 8 };
+
+typedef struct gpu_planner {
+    const qn_kernel *k;
+    const qn_facts *f;
+    qn_analysis a;
+    qn_plan *p;
+} gpu_planner;
+
+bool qn__gpu_is_parallel(const gpu_planner *s, int d);
+/** Iterations of a dimension, or -1 if not known. */
+int64_t qn__gpu_trips(const qn_facts *f, int d);
+double qn__gpu_access_cost(const gpu_planner *s, uint32_t i, int d);
+
+/** QN_TEAM_...; `lanes` is the dimension of neighbouring threads, or -1 (plan_gpu_team.c). */
+int qn__gpu_choose_team(const gpu_planner *s, int lanes);
+/** Loads through shared memory, once the threads are chosen (plan_gpu_stage.c). */
+void qn__gpu_choose_staging(const gpu_planner *s);
+/** Register tiles for what is like a matrix product, if it is long enough in all three dimensions (plan_gpu_product.c). */
+bool qn__gpu_choose_product(const gpu_planner *s, int x);
+
+#endif

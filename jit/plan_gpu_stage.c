@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan_gpu_stage.c: which loads of a GPU go through shared memory, because their neighbouring elements lie along another
+ * dimension than the threads.
+ */
+#include "jit/plan_gpu.h"
+
+enum { LONG_ENOUGH = QN_STAGE_SIDE / 2 };
+
+/** Whether a value is made of indices, scalars and arithmetic only. */
+static bool is_made_of_indices(const qn_kernel *k, uint32_t i, int depth)
+{
+    const qn_inst *x = &k->inst[i];
+    if (x->op == QN_I_DIM)
+        return k->inst[i].sub == QN_DIM_PARALLEL;
+    if (depth == 0 || !qn__is_pure(x))
+        return false;
+    for (int n = 0; n < x->n_args; n++)
+        if (!is_made_of_indices(k, qn__args(k, i)[n], depth - 1))
+            return false;
+    return true;
+}
+
+/** May a load go through shared memory? It is performed for whole tiles ahead of the body, so it must not fail, nor see
+ *  what the launch writes. */
+static bool may_be_staged(const gpu_planner *s, uint32_t site)
+{
+    const qn_kernel *k = s->k;
+    uint32_t i = k->access[site].inst;
+    const qn_inst *x = &k->inst[i];
+    if (x->op != QN_I_LOAD || x->parent || site >= 64 || (k->param[x->imm].traits & QN_ATOMIC))
+        return false;
+    if (!s->f->param[x->imm].is_constant_memory || (!s->f->proved[site] && s->f->checks != QN_CHECKS_NONE))
+        return false;
+    for (int r = 0; r < qn__n_indices(k, i); r++)
+        if (!is_made_of_indices(k, qn__args(k, i)[r], MOST_INDEX_DEPTH))
+            return false;
+    return true;
+}
+
+/** Loads worth staging in tiles of the dimensions x and y, as bits, within the shared memory there is. */
+static uint64_t staged_loads(const gpu_planner *s, int x, int y)
+{
+    uint64_t found = 0;
+    int64_t stride, bytes = 0;
+    for (uint32_t site = 0; site < s->k->n_accesses; site++) {
+        uint32_t i = s->k->access[site].inst;
+        int64_t size = qn_dtype_bytes(qn__access_dtype(s->k, i));
+        bool is_along = qn__is_plain_access(s->k, s->f, i) &&
+                        qn__access_stride(s->k, s->f, &s->a, i, y, &stride) && stride == 1;
+        if (!is_along || qn__gpu_access_cost(s, i, x) < GPU_COST_APART / 2 || !may_be_staged(s, site))
+            continue;
+        bytes += QN_STAGE_SIDE * (QN_STAGE_SIDE * size + 4) + 16;
+        if (bytes <= MOST_SHARED_BYTES)
+            found |= UINT64_C(1) << site;
+    }
+    return found;
+}
+
+static int count_bits(uint64_t bits)
+{
+    return __builtin_popcountll(bits);
+}
+
+void qn__gpu_choose_staging(const gpu_planner *s)
+{
+    qn_plan *p = s->p;
+    int x = p->axis[0];
+    if (p->team != QN_TEAM_THREAD || x < 0 || (qn__gpu_trips(s->f, x) >= 0 && qn__gpu_trips(s->f, x) < LONG_ENOUGH))
+        return;
+    for (int y = 0; y < s->k->n_dims; y++) {
+        if (!qn__gpu_is_parallel(s, y) || y == x || (qn__gpu_trips(s->f, y) >= 0 && qn__gpu_trips(s->f, y) < LONG_ENOUGH))
+            continue;
+        uint64_t found = staged_loads(s, x, y);
+        if (count_bits(found) > count_bits(p->staged)) {
+            p->staged = found;
+            p->stage_dim = y;
+        }
+    }
+    if (!p->staged)
+        return;
+    for (int n = 0; n < p->n_loops; n++) {
+        int d = p->order[n];
+        if (!qn__gpu_is_parallel(s, d))
+            continue;
+        p->threads[d] = d == x ? QN_STAGE_THREADS : 1;
+        p->tile[d] = d == x || d == p->stage_dim ? QN_STAGE_SIDE : 1;
+    }
+    p->axis[1] = p->axis[2] = -1;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan_gpu_team.c: who runs one iteration on a GPU: a thread, or several that share the points of its reduces.
+ */
+#include "jit/plan_gpu.h"
+
+#include <string.h>
+
+bool qn__may_share_points(const qn_kernel *k, uint32_t i)
+{
+    const qn_inst *x = &k->inst[i];
+    bool is_float = qn__dtype_class(x->type) == QN_CLASS_F;
+    return x->op == QN_I_REDUCE && (!is_float || x->imm == QN_STRIPED);
+}
+
+/** Points of a reduce, -1 if not known. */
+static int64_t points_of(const gpu_planner *s, uint32_t i)
+{
+    int64_t n = 1;
+    for (int m = 0; m < s->k->inst[i].n_args; m++) {
+        int64_t t = qn__gpu_trips(s->f, (int)s->k->inst[qn__args(s->k, i)[m]].imm);
+        if (t < 0 || __builtin_mul_overflow(n, t, &n))
+            return -1;
+    }
+    return n;
+}
+
+/** Whether all reduces that stand in no other may be shared; n of them, `points` those of the longest. */
+static bool are_shared(const gpu_planner *s, int *n, int64_t *points)
+{
+    *n = 0;
+    *points = 0;
+    for (uint32_t i = s->k->body; i < s->k->n_insts; i++) {
+        if (s->k->inst[i].op != QN_I_REDUCE || qn__enclosing_reduce(s->k, i))
+            continue;
+        if (!qn__may_share_points(s->k, i))
+            return false;
+        int64_t here = points_of(s, i);
+        *points = here < 0 ? INT64_MAX : here > *points ? here : *points;
+        ++*n;
+    }
+    return *n > 0;
+}
+
+/** The reduce at the top in which an instruction stands, 0 if none. */
+static uint32_t outermost_reduce(const qn_kernel *k, uint32_t i)
+{
+    uint32_t found = 0;
+    for (; i; i = k->inst[i].parent)
+        if (k->inst[i].op == QN_I_REDUCE)
+            found = i;
+    return found;
+}
+
+/** Cost of what is read in reduces if neighbouring threads take neighbouring points, or neighbouring iterations. */
+static void compare_costs(const gpu_planner *s, int lanes, double *points, double *iterations)
+{
+    *points = *iterations = 0;
+    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
+        uint32_t i = s->k->access[n].inst, r = outermost_reduce(s->k, i);
+        if (!r)
+            continue;
+        uint32_t last = qn__args(s->k, r)[s->k->inst[r].n_args - 1];
+        *points += qn__gpu_access_cost(s, i, (int)s->k->inst[last].imm);
+        *iterations += lanes < 0 ? GPU_COST_APART : qn__gpu_access_cost(s, i, lanes);
+    }
+}
+
+/** Whether the points of all reduces can be shared by all blocks: the reduces stand at the top, over the same dimensions,
+ *  need nothing of one another, and nothing is written before the last of them. */
+static bool is_for_grid(const gpu_planner *s, int n_reduces)
+{
+    const qn_kernel *k = s->k;
+    uint32_t first = 0;
+    int seen = 0;
+    uint8_t *tainted = qn__zalloc(k->n_insts, 1); /* by the value of a reduce */
+    bool ok = tainted && n_reduces <= MOST_SHARED_REDUCES;
+    for (uint32_t i = k->body; i < k->n_insts && ok && seen < n_reduces; i++) {
+        const qn_inst *x = &k->inst[i];
+        bool at_top = x->parent == 0;
+        for (int n = 0; n < x->n_args; n++)
+            tainted[i] |= tainted[qn__args(k, i)[n]];
+        if (x->op == QN_I_REDUCE && at_top) {
+            first = first ? first : i;
+            ok = x->n_args == k->inst[first].n_args &&
+                 memcmp(qn__args(k, i), qn__args(k, first), x->n_args * sizeof(uint32_t)) == 0;
+        } else if (at_top) {
+            ok = qn__is_pure(x) || (x->op == QN_I_LOAD && !k->param[x->imm].is_written && !tainted[i]);
+        } else {
+            ok = !tainted[i];
+        }
+        if (x->op == QN_I_REDUCE && at_top) { /* after its region */
+            for (uint32_t j = i + 1; j < x->region[2] && ok; j++)
+                for (int n = 0; n < k->inst[j].n_args && ok; n++)
+                    ok = !tainted[qn__args(k, j)[n]];
+            tainted[i] = 1;
+            seen++;
+            i = x->region[2] - 1;
+        }
+    }
+    qn__free(tainted);
+    return ok && seen == n_reduces;
+}
+
+enum { FEW_ITERATIONS = 1 << 14, FEW_POINTS = 64 };
+
+int qn__gpu_choose_team(const gpu_planner *s, int lanes)
+{
+    int n_reduces;
+    int64_t points, iterations = 1;
+    double by_points, by_iterations;
+    if (!are_shared(s, &n_reduces, &points) || points < FEW_POINTS)
+        return QN_TEAM_THREAD;
+    for (int d = 0; d < s->k->n_dims; d++)
+        if (qn__gpu_is_parallel(s, d) && iterations < FEW_ITERATIONS)
+            iterations = qn__gpu_trips(s->f, d) < 0 ? FEW_ITERATIONS : iterations * qn__gpu_trips(s->f, d);
+    if (lanes < 0)
+        return is_for_grid(s, n_reduces) ? QN_TEAM_GRID : QN_TEAM_WARP;
+    compare_costs(s, lanes, &by_points, &by_iterations);
+    return by_points < by_iterations * (iterations < FEW_ITERATIONS ? 4 : 1) ? QN_TEAM_WARP : QN_TEAM_THREAD;
+}
