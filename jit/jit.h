@@ -130,9 +130,10 @@ enum {
     QN_REMAINDER_OVERLAP = 4
 };
 
-/** Who runs an iteration on a GPU: a thread; a warp, whose lanes share the points of reduces; or, in kernels without
- *  parallel dimensions, all blocks share the points of the reduces, and a second kernel does the rest. */
-enum { QN_TEAM_THREAD = 0, QN_TEAM_WARP = 1, QN_TEAM_GRID = 2 };
+/** Who runs an iteration on a GPU: a thread; a warp, whose lanes share the points of reduces; in kernels without parallel
+ *  dimensions, all blocks share the points of the reduces, and a second kernel does the rest; or the threads of a block
+ *  evaluate the points of a tile of iterations, and one for each iteration adds them and does the rest. */
+enum { QN_TEAM_THREAD = 0, QN_TEAM_WARP = 1, QN_TEAM_GRID = 2, QN_TEAM_BLOCK = 3 };
 
 /** How the domain is walked. A plan is data: printed, overridable field by field, kept with the code. */
 typedef struct qn_plan {
@@ -160,6 +161,8 @@ typedef struct qn_plan {
     int32_t threads[QN_MAX_RANK]; /* of a block along each dimension */
     int32_t stage_dim;            /* with axis[0], the dimension of a tile that staged loads go through, if there are any */
     uint64_t staged;              /* bit s: the load at access s goes through shared memory */
+    int32_t chunk;                /* QN_TEAM_BLOCK: points of an iteration that are evaluated together */
+    int32_t is_along_points;      /* the same: neighbouring threads take neighbouring points, not iterations */
     int32_t is_product;           /* the staged loads are those of a reduce over one more dimension: register tiles */
 } qn_plan;
 

@@ -127,6 +127,7 @@ static void code_plan(codec *c, qn_plan_options *plan)
     code_i32(c, &plan->streams, -1, 1, "streams");
     code_i32(c, &plan->transpose, -1, 0, "transpose");
     code_i32(c, &plan->pack, -1, 1, "pack");
+    code_i32(c, &plan->team, 0, 4, "team");
     if (plan->width & (plan->width - 1))
         refuse(c, "width");
 }
@@ -361,7 +362,8 @@ static void print_plan(qn_text *out, const qn_plan_options *plan)
                  {"jam", plan->jam},
                  {"streams", plan->streams},
                  {"transpose", plan->transpose},
-                 {"pack", plan->pack}};
+                 {"pack", plan->pack},
+                 {"team", plan->team}};
     for (size_t i = 0; i < sizeof field / sizeof field[0]; i++)
         if (field[i].value)
             qn__text_add(out, "plan %s: %" PRId32 "\n", field[i].name, field[i].value);

@@ -108,11 +108,17 @@ static LLVMValueRef at_lane(lower *g, uint32_t value, int p, LLVMValueRef lane)
     return LLVMBuildAdd(g->b, v, LLVMBuildMul(g->b, lane, qn__const_i64(g, step), ""), "");
 }
 
+/** Whether failures of one iteration come in another order than that of the program. */
+static bool is_out_of_time(const lower *g)
+{
+    return g->p->is_gpu && (g->p->team == QN_TEAM_GRID || g->p->team == QN_TEAM_BLOCK);
+}
+
 static LLVMValueRef is_earlier(lower *g, LLVMValueRef iteration, LLVMValueRef point, uint32_t r)
 {
     LLVMValueRef old = get_field(g, offsetof(qn_fault, iteration));
     LLVMValueRef earlier = LLVMBuildICmp(g->b, LLVMIntULT, iteration, old, "");
-    if (r && g->p->team == QN_TEAM_GRID) {
+    if (r && is_out_of_time(g)) {
         LLVMValueRef same = LLVMBuildICmp(g->b, LLVMIntEQ, iteration, old, "");
         LLVMValueRef before = LLVMBuildICmp(g->b, LLVMIntULT, point, get_field(g, offsetof(qn_fault, point)), "");
         return LLVMBuildOr(g->b, earlier, LLVMBuildAnd(g->b, same, before, ""), "");
@@ -153,11 +159,11 @@ static void mark_unlikely(lower *g, LLVMValueRef branch_inst)
     LLVMSetMetadata(branch_inst, kind, LLVMMetadataAsValue(g->context, LLVMMDNodeInContext2(g->context, m, 3)));
 }
 
-/** The reduce whose points threads share. If blocks share them, no order in time is left: then the instruction at the top
+/** The reduce whose points threads share. If those of a block do, no order in time is left: then the instruction at the top
  *  stands for what is outside. */
 static uint32_t place_on_gpu(const lower *g, uint32_t i)
 {
-    if (g->team_reduce || g->p->team != QN_TEAM_GRID)
+    if (g->team_reduce || !is_out_of_time(g))
         return g->team_reduce;
     while (g->k->inst[i].parent)
         i = g->k->inst[i].parent;

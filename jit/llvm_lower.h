@@ -210,6 +210,8 @@ typedef struct branch {
 branch qn__begin_branch(lower *g, LLVMValueRef condition);
 /** Ends it; the result is `value` if it was taken, else zero. `value` may be NULL. */
 LLVMValueRef qn__end_branch(lower *g, const branch *x, LLVMValueRef value);
+/** Ends it; each of n values stays what it is if it was taken, else becomes the other one, which stood before. */
+void qn__choose_branch(lower *g, const branch *x, LLVMValueRef *values, const LLVMValueRef *others, int n);
 /** What the indices of one access need. */
 typedef struct check {
     bool is_needed;
@@ -325,6 +327,11 @@ typedef struct addend {
 LLVMValueRef qn__add_point(lower *g, const reduction *r, LLVMValueRef accumulated, const addend *a, int n);
 /** Emits the region once, for the indices that stand in g->iv, and adds the point to each accumulator. */
 void qn__fold_point(lower *g, const reduction *r, LLVMValueRef *acc);
+/** The same, without adding: what the point adds to each accumulator. */
+void qn__evaluate_point(lower *g, const reduction *r, addend *a);
+/** Blocks in index order: state[level * r->n + n] holds accumulators of points, of blocks of 4096, ... With `count` points
+ *  in them a level that is full goes into the one above. */
+void qn__fold_up(lower *g, const reduction *r, LLVMValueRef *state, LLVMValueRef count);
 reduction qn__describe_reduction(const lower *g, uint32_t i);
 /** The result for v, the fold from the identity on: that of an empty range is specified to be another for some. */
 LLVMValueRef qn__or_empty(lower *g, const reduction *r, LLVMValueRef v);

@@ -216,6 +216,19 @@ LLVMValueRef qn__end_branch(lower *g, const branch *x, LLVMValueRef value)
     return phi;
 }
 
+void qn__choose_branch(lower *g, const branch *x, LLVMValueRef *values, const LLVMValueRef *others, int n)
+{
+    LLVMBasicBlockRef blocks[2] = {LLVMGetInsertBlock(g->b), x->from};
+    qn__end_branch(g, x, NULL);
+    for (int m = 0; m < n; m++) {
+        LLVMValueRef both[2] = {values[m], others[m]};
+        if (both[0] == both[1])
+            continue;
+        values[m] = LLVMBuildPhi(g->b, LLVMTypeOf(both[0]), "");
+        LLVMAddIncoming(values[m], both, blocks, 2);
+    }
+}
+
 /** Level to which a load of this view may be hoisted: across loops that run, when nothing writes the view. */
 static int load_level(const lower *g, uint32_t i, int wanted)
 {

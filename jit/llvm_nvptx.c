@@ -51,7 +51,7 @@ static void block_of(const qn_plan *p, int step, int32_t *threads)
 {
     for (int a = 0; a < 3; a++)
         threads[a] = p->axis[a] >= 0 ? p->threads[p->axis[a]] : 1;
-    if (p->team != QN_TEAM_THREAD)
+    if (p->team == QN_TEAM_WARP || p->team == QN_TEAM_GRID)
         threads[0] = WARP_LANES;
     if (p->team == QN_TEAM_GRID)
         threads[1] = step ? SECOND_WARPS : FIRST_WARPS;
@@ -79,7 +79,7 @@ void qn__nvptx_open(lower *g, const char *symbol, int step)
     g->range = g->slots;
     g->first_range = g->f->n_slots - 2; /* the sequential dimensions come right after the slots */
     g->fault = word(g, g->slots, n_words - 2, g->ptr);
-    if (g->p->team != QN_TEAM_THREAD)
+    if (g->p->team == QN_TEAM_WARP || g->p->team == QN_TEAM_GRID)
         g->lane = qn__nvptx_register(g, "tid.x", g->i64);
 }
 
@@ -117,7 +117,9 @@ void qn__nvptx_info(const qn_kernel *k, const qn_facts *f, const qn_plan *p, qn_
     }
     block_of(p, 0, info->step[0].threads);
     info->step[0].units = known_units(f, p);
-    info->step[0].shared_bytes = p->is_product ? qn__product_bytes(k, p) : qn__stage_bytes(k, p);
+    info->step[0].shared_bytes = p->is_product              ? qn__product_bytes(k, p)
+                                 : p->team == QN_TEAM_BLOCK ? qn__block_bytes(k, p)
+                                                            : qn__stage_bytes(k, p);
     for (int n = 0; n < p->n_loops; n++)
         info->step[0].tile[p->order[n]] = p->tile[p->order[n]];
 }
@@ -196,11 +198,12 @@ static LLVMValueRef thread_index(lower *g, const walk *w, int n, LLVMValueRef ti
 {
     static const char *const thread[3] = {"tid.x", "tid.y", "tid.z"};
     int d = w->dim[n];
+    bool is_block = g->p->team == QN_TEAM_BLOCK;
     int64_t tile = g->p->tile[d], low, high;
     LLVMValueRef ahead = w->type == g->i64 ? tile_number : LLVMBuildZExt(g->b, tile_number, g->i64, "");
     if (tile != 1)
         ahead = LLVMBuildMul(g->b, ahead, qn__const_i64(g, tile), "");
-    bool is_corner = g->p->staged && (d == g->p->axis[0] || d == g->p->stage_dim);
+    bool is_corner = (g->p->staged && !is_block && d == g->p->stage_dim) || ((g->p->staged || is_block) && d == g->p->axis[0]);
     for (int a = 0; a < 3 && !is_corner; a++)
         if (g->p->axis[a] == d)
             ahead = LLVMBuildAdd(g->b, ahead, qn__nvptx_register(g, thread[a], g->i64), "");
@@ -247,6 +250,10 @@ static void run_unit(lower *g, LLVMValueRef unit, void *arg)
     LLVMValueRef ok = set_indices(g, body->w);
     if (g->p->is_product) {
         qn__product_tile(g, g->iv[g->p->axis[0]], g->iv[g->p->stage_dim], body->run, body->arg);
+        return;
+    }
+    if (g->p->team == QN_TEAM_BLOCK) {
+        qn__block_tile(g, g->iv[g->p->axis[0]], body->run, body->arg);
         return;
     }
     if (g->p->staged) {

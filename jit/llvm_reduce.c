@@ -85,6 +85,11 @@ static void emit_point(lower *g, const reduction *r, addend *a, LLVMValueRef *ac
     g->loads_on_demand = false;
 }
 
+void qn__evaluate_point(lower *g, const reduction *r, addend *a)
+{
+    emit_point(g, r, a, NULL);
+}
+
 void qn__fold_point(lower *g, const reduction *r, LLVMValueRef *acc)
 {
     addend a;
@@ -212,6 +217,23 @@ static void fold_blocks(lower *g, const reduction *r, int depth, LLVMValueRef lo
     qn__loop_close(g, &l, inner, acc);
 }
 
+void qn__fold_up(lower *g, const reduction *r, LLVMValueRef *state, LLVMValueRef count)
+{
+    int64_t size = 1;
+    for (int v = 1; v <= r->n_levels; v++) {
+        size *= BLOCK;
+        LLVMValueRef rest = LLVMBuildAnd(g->b, count, qn__const_i64(g, size - 1), "");
+        LLVMValueRef is_full = LLVMBuildICmp(g->b, LLVMIntEQ, rest, qn__const_i64(g, 0), "");
+        for (int n = 0; n < r->n; n++) {
+            LLVMValueRef *below = &state[(v - 1) * r->n + n], *above = &state[v * r->n + n];
+            LLVMValueRef sum = qn__combine(g, r, *above, *below);
+            LLVMValueRef fresh = qn__constant_like(LLVMTypeOf(*below), r->identity);
+            *above = LLVMBuildSelect(g->b, is_full, sum, *above, "");
+            *below = LLVMBuildSelect(g->b, is_full, fresh, *below, "");
+        }
+    }
+}
+
 /** Several dimensions in blocks: accumulators of all levels and a counter are carried through the nest. */
 static void fold_counted(lower *g, const reduction *r, int at, LLVMValueRef *state)
 {
@@ -232,19 +254,7 @@ static void fold_counted(lower *g, const reduction *r, int at, LLVMValueRef *sta
     }
     qn__fold_point(g, r, state);
     *count = LLVMBuildAdd(g->b, *count, qn__const_i64(g, 1), "");
-    int64_t size = 1;
-    for (int v = 1; v <= r->n_levels; v++) {
-        size *= BLOCK;
-        LLVMValueRef rest = LLVMBuildAnd(g->b, *count, qn__const_i64(g, size - 1), "");
-        LLVMValueRef is_full = LLVMBuildICmp(g->b, LLVMIntEQ, rest, qn__const_i64(g, 0), "");
-        for (int n = 0; n < r->n; n++) {
-            LLVMValueRef *below = &state[(v - 1) * r->n + n], *above = &state[v * r->n + n];
-            LLVMValueRef sum = qn__combine(g, r, *above, *below);
-            LLVMValueRef fresh = qn__constant_like(LLVMTypeOf(*below), r->identity);
-            *above = LLVMBuildSelect(g->b, is_full, sum, *above, "");
-            *below = LLVMBuildSelect(g->b, is_full, fresh, *below, "");
-        }
-    }
+    qn__fold_up(g, r, state, *count);
 }
 
 static void fold_indexed(lower *g, const reduction *r, LLVMValueRef *acc)

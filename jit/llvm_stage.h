@@ -21,4 +21,9 @@ void qn__stage_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y, void (*bod
 int32_t qn__product_bytes(const qn_kernel *k, const qn_plan *p);
 void qn__product_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y, void (*body)(lower *g, void *arg), void *arg);
 
+/** Reduces by all threads of a block, then the body for each iteration, for the tile of axis[0] that begins at `low`
+ *  (llvm_block.c). */
+int32_t qn__block_bytes(const qn_kernel *k, const qn_plan *p);
+void qn__block_tile(lower *g, LLVMValueRef low, void (*body)(lower *g, void *arg), void *arg);
+
 #endif

@@ -160,12 +160,9 @@ static LLVMValueRef add_if(lower *g, const source *s, LLVMValueRef condition, LL
                            LLVMValueRef acc)
 {
     branch then = qn__begin_branch(g, condition);
-    LLVMValueRef values[2] = {add(g, s, q, n, acc), acc};
-    LLVMBasicBlockRef blocks[2] = {LLVMGetInsertBlock(g->b), then.from};
-    qn__end_branch(g, &then, NULL);
-    LLVMValueRef phi = LLVMBuildPhi(g->b, LLVMTypeOf(acc), "");
-    LLVMAddIncoming(phi, values, blocks, 2);
-    return phi;
+    LLVMValueRef sum = add(g, s, q, n, acc);
+    qn__choose_branch(g, &then, &sum, &acc, 1);
+    return sum;
 }
 
 /* ---------------------------------------------------------------- blocks */

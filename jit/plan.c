@@ -497,18 +497,23 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
 
 static void print_threads(const qn_plan *p, qn_text *out)
 {
-    static const char *const teams[] = {"threads", "warps", "all blocks"};
-    qn__text_add(out, "\nteam %s\nthreads%s", teams[p->team], p->team == QN_TEAM_THREAD ? "" : " 32 of a team");
+    static const char *const teams[] = {"threads", "warps", "all blocks", "blocks"};
+    bool is_warp = p->team == QN_TEAM_WARP || p->team == QN_TEAM_GRID;
+    qn__text_add(out, "\nteam %s\nthreads%s", teams[p->team], is_warp ? " 32 of a team" : "");
     for (int a = 0; a < 3; a++)
         if (p->axis[a] >= 0)
             qn__text_add(out, " %d of dimension %d", p->threads[p->axis[a]], p->axis[a]);
     for (int s = 0; s < 64; s++)
-        if (p->staged >> s & 1)
+        if ((p->staged >> s & 1) && p->team == QN_TEAM_BLOCK)
+            qn__text_add(out, "\nearly access %d", s);
+        else if (p->staged >> s & 1)
             qn__text_add(out, "\nstaged access %d, %s %d", s, p->is_product ? "product with dimension" : "along dimension",
                          p->stage_dim);
     qn__text_add(out, "\ntile");
     for (int n = 0; n < p->n_loops; n++)
         qn__text_add(out, " %lld", (long long)p->tile[p->order[n]]);
+    if (p->team == QN_TEAM_BLOCK)
+        qn__text_add(out, "\nchunk %d points, along %s", p->chunk, p->is_along_points ? "points" : "iterations");
     qn__text_add(out, "\n");
 }
 

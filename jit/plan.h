@@ -46,6 +46,7 @@ int qn__transposed_across(const qn_kernel *k, const qn_facts *f, const qn_analys
 bool qn__is_staged(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t site);
 
 enum { MOST_SHARED_REDUCES = 16 }; /* of a kernel run by all blocks */
+enum { MOST_BLOCK_REDUCES = 16 };  /* of one whose reduces are shared by the threads of a block */
 /** Whether the lanes of a warp may share the points of a reduce: its order is the striped one, or any does. */
 bool qn__may_share_points(const qn_kernel *k, uint32_t i);
 

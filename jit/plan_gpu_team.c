@@ -109,13 +109,17 @@ int qn__gpu_choose_team(const gpu_planner *s, int lanes)
     int n_reduces;
     int64_t points, iterations = 1;
     double by_points, by_iterations;
-    if (!are_shared(s, &n_reduces, &points) || points < FEW_POINTS)
+    int wanted = s->f->plan.team - 1;
+    bool is_wanted = wanted == QN_TEAM_WARP || wanted == QN_TEAM_GRID;
+    if (!are_shared(s, &n_reduces, &points) || (points < FEW_POINTS && !is_wanted) || (wanted >= 0 && !is_wanted))
         return QN_TEAM_THREAD;
     for (int d = 0; d < s->k->n_dims; d++)
         if (qn__gpu_is_parallel(s, d) && iterations < FEW_ITERATIONS)
             iterations = qn__gpu_trips(s->f, d) < 0 ? FEW_ITERATIONS : iterations * qn__gpu_trips(s->f, d);
     if (lanes < 0)
         return is_for_grid(s, n_reduces) ? QN_TEAM_GRID : QN_TEAM_WARP;
+    if (wanted == QN_TEAM_WARP)
+        return wanted;
     compare_costs(s, lanes, &by_points, &by_iterations);
     return by_points < by_iterations * (iterations < FEW_ITERATIONS ? 4 : 1) ? QN_TEAM_WARP : QN_TEAM_THREAD;
 }

@@ -31,7 +31,7 @@ static inline uint64_t address_class(const void *data)
 static inline bool is_plan_free(const qn_plan_options *p)
 {
     int32_t any = p->lane_dim | p->width | p->unroll | p->jam_dim | p->jam | p->streams |
-                  p->transpose | p->pack;
+                  p->transpose | p->pack | p->team;
     for (int d = 0; d < QN_MAX_RANK; d++)
         any |= p->order[d];
     return any == 0;

@@ -45,6 +45,8 @@ static void random_plan(const test_case *t, randoms *r, qn_plan_options *p)
         p->transpose = -1;
     if (random_percent(r, 70))
         p->pack = 1;
+    if (random_percent(r, 40))
+        p->team = random_percent(r, 60) ? 4 : 1 + random_below(r, 3);
     if (n < 2 || random_percent(r, 40))
         return;
     for (int i = n - 1; i > 0; i--) {
