@@ -128,6 +128,7 @@ typedef struct qn_table {
     void (*release)(struct qn_table *);    /* drops what the whole table owns; the runtime's */
     bool is_members;                       /* values are offsets of members, trusted; else indices of a list */
     bool is_disjoint;                      /* members share no byte */
+    int32_t space;                         /* of the values */
     const int64_t *value;                  /* of the first position */
     int64_t stride, n;                     /* of the positions */
     int64_t lower, extent;                 /* range of the values: the dimension underneath */
@@ -165,7 +166,8 @@ int qn__layout_members(const qn_layout *l);
 /** The layout with a table for dimension d; takes over the reference on success. */
 qn_status qn__layout_with_table(const qn_layout *l, int d, qn_table *table, qn_layout *out,
                                 const char *who, qn_error *err);
-/** Replaces positions, which are in range, by values; fails with dimension, position and value if a list is wrong. */
+/** Replaces positions, which are in range, by values; fails with dimension, position and value if a list is wrong, and
+ *  with its space if the host does not reach it. */
 qn_status qn__layout_look_up(const qn_layout *l, const int64_t *index, int64_t *values,
                              const char *who, qn_error *err);
 /**
@@ -173,6 +175,13 @@ qn_status qn__layout_look_up(const qn_layout *l, const int64_t *index, int64_t *
  * of stride 0 follows that has its positions. A borrow. False if there are more than QN_MAX_RANK.
  */
 bool qn__layout_expand(const qn_layout *l, qn_layout *out);
+/** Whether the host may read the values. */
+static inline bool qn__table_is_readable(const qn_table *t)
+{
+    return qn_exec_can_access(QN_EXEC_SERIAL, t->space);
+}
+/** QN_ERR_SPACE if it may not. */
+qn_status qn__table_check_readable(const qn_table *t, int d, const char *who, qn_error *err);
 static inline int64_t qn__table_value(const qn_table *t, int64_t position)
 {
     return t->value[position * t->stride];
@@ -180,7 +189,7 @@ static inline int64_t qn__table_value(const qn_table *t, int64_t position)
 /** Whether iterations may store through it without checks: different values have different offsets, and so have members
  *  (what positions of a list share is the caller's promise). */
 bool qn__layout_is_storable(const qn_layout *l);
-/** Fails if two positions of a list are equal, or one is out of range. */
+/** Fails if two positions of a list are equal, or one is out of range. Lists that the host does not reach pass. */
 qn_status qn__layout_check_lists(const qn_layout *l, const char *who, qn_error *err);
 /** The layout of the member at position p (from 0) of dimension d, relative to the same data: a borrow of `l`, whose
  *  digits stand in *digits. */

@@ -16,6 +16,9 @@ qn_status qn__offset_in_dim(const qn_layout *l, int d, int64_t at, const char *w
     const qn_table *t = qn__layout_table(l, d);
     uint64_t rest = (uint64_t)at - (uint64_t)l->dim[d].lower, offset = 0;
     if (t) {
+        qn_status status = qn__table_check_readable(t, d, who, err);
+        if (status)
+            return status;
         int64_t value = qn__table_value(t, (int64_t)rest);
         rest = (uint64_t)value - (uint64_t)t->lower;
         if (rest >= (uint64_t)t->extent)

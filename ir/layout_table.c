@@ -51,6 +51,14 @@ bool qn__table_equal(const qn_table *a, const qn_table *b)
            a->stride == b->stride && a->lower == b->lower && a->extent == b->extent;
 }
 
+qn_status qn__table_check_readable(const qn_table *t, int d, const char *who, qn_error *err)
+{
+    if (qn__table_is_readable(t))
+        return QN_OK;
+    return qn__fail(err, QN_ERR_SPACE, "%s: dimension %d: list \"%.80s\" is in space %s, which the host does not reach",
+                    who, d, t->label ? t->label : "(no label)", qn_space_name(t->space));
+}
+
 /* ---------------------------------------------------------------- layouts with tables */
 
 int qn__layout_members(const qn_layout *l)
@@ -122,6 +130,9 @@ qn_status qn__layout_look_up(const qn_layout *l, const int64_t *index, int64_t *
         values[d] = index[d];
         if (!t)
             continue;
+        qn_status status = qn__table_check_readable(t, d, who, err);
+        if (status)
+            return status;
         values[d] = qn__table_value(t, index[d] - l->dim[d].lower);
         if ((uint64_t)values[d] - (uint64_t)t->lower >= (uint64_t)t->extent)
             return qn__fail_value(t, d, index[d], values[d], who, err);
@@ -153,7 +164,7 @@ qn_status qn__layout_check_lists(const qn_layout *l, const char *who, qn_error *
 {
     for (int d = 0; d < l->rank; d++) {
         const qn_table *t = qn__layout_table(l, d);
-        if (!t || t->is_members || qn__layout_is_empty(l))
+        if (!t || t->is_members || !qn__table_is_readable(t) || qn__layout_is_empty(l))
             continue;
         uint8_t *seen = qn__zalloc((size_t)t->extent / 8 + 1, 1);
         qn_status status = seen ? QN_OK

@@ -307,7 +307,7 @@ static qn_status copy_on(qn_copier *p, bool may_convert, const qn_view *dst, con
 qn_status qn__copy(const char *who, qn_context *c, int executor, const qn_view *dst,
                    const qn_view *src, qn_error *err)
 {
-    return copy_on(&(qn_copier){who, c, executor, NULL}, false, dst, src, err);
+    return copy_on(&(qn_copier){who, c, executor, NULL, false}, false, dst, src, err);
 }
 
 qn_status qn_deep_copy(qn_context *c, const qn_view *dst, const qn_view *src, qn_error *err)
@@ -331,7 +331,7 @@ qn_status qn_convert_copy(qn_context *c, int executor, const qn_view *dst, const
     if (executor == QN_CUDA)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: executor cuda: give a stream, qn_stream_convert",
                         who);
-    return copy_on(&(qn_copier){who, c, executor, NULL}, true, dst, src, err);
+    return copy_on(&(qn_copier){who, c, executor, NULL, false}, true, dst, src, err);
 }
 
 /** Fills a checked view of scalars that is not empty. */
@@ -399,7 +399,7 @@ qn_status qn_fill_value(qn_context *c, const qn_view *v, const void *value, qn_e
     const char *who = "qn_fill_value";
     if (!value)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: value is NULL", who);
-    return fill_value(&(qn_copier){who, c, QN_EXECUTOR_DEFAULT, NULL}, v, value, err);
+    return fill_value(&(qn_copier){who, c, QN_EXECUTOR_DEFAULT, NULL, false}, v, value, err);
 }
 
 static qn_status fill_on(qn_copier *p, const qn_view *v, uint64_t bits, qn_error *err)
@@ -422,12 +422,12 @@ static qn_status fill_on(qn_copier *p, const qn_view *v, uint64_t bits, qn_error
 
 qn_status qn_fill(qn_context *c, const qn_view *v, uint64_t bits, qn_error *err)
 {
-    return fill_on(&(qn_copier){"qn_fill", c, QN_EXECUTOR_DEFAULT, NULL}, v, bits, err);
+    return fill_on(&(qn_copier){"qn_fill", c, QN_EXECUTOR_DEFAULT, NULL, false}, v, bits, err);
 }
 
 qn_status qn__fill_zero(const char *who, qn_context *c, const qn_view *v, qn_error *err)
 {
-    qn_copier p = {who, c, QN_EXECUTOR_DEFAULT, NULL};
+    qn_copier p = {who, c, QN_EXECUTOR_DEFAULT, NULL, false};
     qn_status status = check_fill(&p, v, err);
     if (status || qn_view_size(v) == 0)
         return status;
@@ -453,7 +453,7 @@ static qn_status on_stream(const char *who, qn_stream *s, qn_copier *out, qn_err
 {
     if (!s)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: stream is NULL", who);
-    *out = (qn_copier){who, s->gpu->owner, QN_CUDA, s};
+    *out = (qn_copier){who, s->gpu->owner, QN_CUDA, s, false};
     return QN_OK;
 }
 

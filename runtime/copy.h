@@ -51,6 +51,7 @@ typedef struct qn_copier {
     qn_context *context;
     int executor;
     qn_stream *stream; /* executor QN_CUDA; borrowed */
+    bool takes_faults; /* a fault of this stream, which had none, is of the copy */
 } qn_copier;
 /** Runs the kernel that copies or converts `src`, or fills with `bits` if src is NULL. */
 qn_status qn__copy_launch(const qn_copier *p, const qn_view *dst, const qn_view *src, uint64_t bits,

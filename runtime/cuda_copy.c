@@ -28,6 +28,8 @@ static qn_status wait_for_gpu(qn_gpu *g, const char *who, qn_error *err)
     if (status)
         return status;
     status = QN_CU(g, who, context_sync, (), err);
+    if (status == QN_OK) /* faults until now are not of the copy */
+        status = qn__stream_wait(g->own, who, err);
     qn__gpu_leave(g, is_pushed);
     return status;
 }
@@ -51,6 +53,7 @@ qn_status qn__cuda_take_over(qn_copier *p, const qn_view *dst, const qn_view *sr
         return status;
     p->executor = QN_CUDA;
     p->stream = g->own;
+    p->takes_faults = !qn__stream_has_fault(g->own);
     return QN_OK;
 }
 
@@ -64,6 +67,8 @@ qn_status qn__cuda_hand_back(const qn_copier *p, qn_status status, qn_error *err
     if (waited == QN_OK)
         waited = qn__stream_wait(p->stream, p->who, status ? NULL : err);
     qn__gpu_leave(g, is_pushed);
+    if (status == QN_OK && waited == QN_OK && p->takes_faults)
+        status = qn__stream_take_fault(p->stream, p->who, err);
     return status ? status : waited;
 }
 

@@ -57,6 +57,11 @@ static qn_status check_call(const char *who, qn_context *c, int i, const qn_call
     if (g && own != g)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: call %d is for device %d, call 0 for device %d", who,
                         i, own->device, g->device);
+    const char *list = qn__call_copied_list(call);
+    if (list)
+        return qn__fail(err, QN_ERR_UNSUPPORTED,
+                        "%s: call %d, kernel \"%.60s\": list \"%.80s\" is in host memory, and a graph does not copy it", who,
+                        i, t->kernel->name, list);
     if (t->function && (t->function->may_fault || t->function->info.gpu.words_in_memory))
         return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: call %d, kernel \"%.60s\": %s", who, i, t->kernel->name,
                         t->function->may_fault ? "its accesses are not proved, and a graph reports nothing"
@@ -97,7 +102,7 @@ static qn_status order_call(const qn_call *call, qn_stream *s, const char *who, 
 {
     const int64_t *slots;
     const qn_task *t = qn__call_task(call, &slots);
-    qn_status status = QN_OK;
+    qn_status status = qn__call_renew(call, who, s, err);
     bool keep;
     for (int i = 0; i < t->n && status == QN_OK; i++)
         if (t->args[i].view && t->args[i].view->owner)

@@ -132,7 +132,9 @@ static qn_status settle_memory(qn_cuda_memory *m, const char *who, bool wait, qn
     qn_stream *s = m->home ? m->home : g->own;
     if (wait)
         return QN_CU(g, who, stream_sync, (s->handle), err);
-    qn_status status = QN_CU(g, who, event_create, (&m->event, QN_CU_EVENT_NO_TIMING), err);
+    qn_status status = QN_OK;
+    if (!m->event)
+        status = QN_CU(g, who, event_create, (&m->event, QN_CU_EVENT_NO_TIMING), err);
     if (status == QN_OK)
         status = QN_CU(g, who, event_record, (m->event, s->handle), err);
     atomic_store(&m->is_ready, false);
@@ -215,6 +217,33 @@ qn_status qn__cuda_allocate(const char *who, qn_context *c, const char *label, i
     }
     qn__view_on(owner, first_byte, label != NULL, dtype, record, o->space, l, out);
     return QN_OK;
+}
+
+qn_status qn__cuda_upload(const char *who, qn_stream *s, const char *label, int64_t n, const int64_t *values,
+                          qn_view *out, qn_error *err)
+{
+    qn_layout l;
+    qn_view made;
+    bool is_pushed = false;
+    const qn_alloc_options o = {.bytes = sizeof o, .uninitialised = 1, .space = QN_SPACE_CUDA, .stream = s};
+    qn_status status = qn_layout_right(1, &n, &l, err);
+    if (status == QN_OK)
+        status = qn__cuda_allocate(who, s->gpu->owner, label, QN_I64, NULL, &l, &o, &made, err);
+    if (status)
+        return status;
+    qn_cuda_memory *m = memory_of(made.owner);
+    status = qn__gpu_enter(m->gpu, who, &is_pushed, err);
+    if (status == QN_OK)
+        status = QN_CU(m->gpu, who, copy,
+                       (m->start, (qn_cu_ptr)(uintptr_t)values, (size_t)n * sizeof *values, m->home->handle), err);
+    if (status == QN_OK)
+        status = settle_memory(m, who, false, err);
+    qn__gpu_leave(m->gpu, is_pushed);
+    if (status)
+        qn_view_release(&made);
+    else
+        *out = made;
+    return status;
 }
 
 /* ---------------------------------------------------------------- pointers of others */

@@ -29,6 +29,9 @@ qn_status qn__cuda_allocate(const char *who, qn_context *c, const char *label, i
                             const qn_record *record, const qn_layout *l,
                             const qn_alloc_options *o, qn_view *out,
                             qn_error *err);
+/** A view of device memory with n indices, dense, whose home is a stream's; `values` is read before this returns. */
+qn_status qn__cuda_upload(const char *who, qn_stream *s, const char *label, int64_t n, const int64_t *values,
+                          qn_view *out, qn_error *err);
 /** Device memory in the order of a stream, for use in it only; the GPU's context is current. */
 qn_status qn__gpu_alloc(qn_stream *s, const char *who, size_t bytes, qn_cu_ptr *out, qn_error *err);
 void qn__gpu_free(qn_stream *s, qn_cu_ptr p);

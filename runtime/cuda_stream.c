@@ -566,6 +566,25 @@ int qn_stream_device(const qn_stream *s)
 
 /* ---------------------------------------------------------------- waiting */
 
+bool qn__stream_has_fault(qn_stream *s)
+{
+    pthread_mutex_lock(&s->lock);
+    bool has_fault = s->fault.status != QN_OK;
+    pthread_mutex_unlock(&s->lock);
+    return has_fault;
+}
+
+qn_status qn__stream_take_fault(qn_stream *s, const char *who, qn_error *err)
+{
+    pthread_mutex_lock(&s->lock);
+    qn_error fault = s->fault;
+    s->fault.status = QN_OK;
+    pthread_mutex_unlock(&s->lock);
+    if (fault.status == QN_OK)
+        return QN_OK;
+    return qn__fail(err, (qn_status)fault.status, "%s%s%s", who ? who : "", who ? ": " : "", fault.message);
+}
+
 qn_status qn_stream_fence(qn_stream *s, qn_error *err)
 {
     const char *who = "qn_stream_fence";
@@ -579,11 +598,7 @@ qn_status qn_stream_fence(qn_stream *s, qn_error *err)
     qn__gpu_leave(s->gpu, is_pushed);
     if (status)
         return status;
-    pthread_mutex_lock(&s->lock);
-    qn_error fault = s->fault;
-    s->fault.status = QN_OK;
-    pthread_mutex_unlock(&s->lock);
-    return fault.status ? qn__fail(err, (qn_status)fault.status, "%s", fault.message) : QN_OK;
+    return qn__stream_take_fault(s, NULL, err);
 }
 
 qn_status qn_stream_is_done(qn_stream *s, bool *out, qn_error *err)

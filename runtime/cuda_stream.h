@@ -83,5 +83,9 @@ void qn__stream_keep(qn_stream *s, void (*release)(void *what), void *what);
 void qn__stream_end(qn_stream *s);
 /** Waits for everything given so far, and gives up what it held. Faults stay for the next fence. */
 qn_status qn__stream_wait(qn_stream *s, const char *who, qn_error *err);
+/** Whether a launch whose batch was seen to be done had a fault, since the last fence. */
+bool qn__stream_has_fault(qn_stream *s);
+/** Returns the first such fault and forgets it; `who`, if not NULL, starts the message. */
+qn_status qn__stream_take_fault(qn_stream *s, const char *who, qn_error *err);
 
 #endif

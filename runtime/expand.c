@@ -5,7 +5,9 @@
  * made by ir/expand_tables.c once for each combination of tables, and kept in a list of the
  * context, the latest first.
  */
-#include "runtime/launch.h"
+#include "runtime/cuda_stream.h"
+#include "runtime/cuda_table.h"
+#include "runtime/table.h"
 
 #include <string.h>
 
@@ -117,7 +119,9 @@ static void table_view(const qn_view *v, int d, qn_view *out)
     *out = (qn_view){.data = (void *)(uintptr_t)t->value,
                      .label = t->label,
                      .dtype = QN_I64,
-                     .space = QN_SPACE_HOST};
+                     .space = t->space};
+    if (!t->is_members)
+        out->owner = qn__table_whole(t)->holder->list.owner;
     out->layout.rank = v->layout.rank;
     out->layout.projected = ((UINT32_C(1) << v->layout.rank) - 1) & ~(UINT32_C(1) << d);
     out->layout.dim[d] = (qn_dim){v->layout.dim[d].lower, t->n, t->stride};
@@ -159,8 +163,19 @@ static qn_status expand_view(const char *who, const qn_kernel *k, int i, const q
     return QN_OK;
 }
 
+/** The stream of a launch; NULL on the host, and where the options are wrong: the checks of the launch say so. */
+static qn_stream *stream_of(qn_context *c, const qn_options *o)
+{
+    qn_options options = {0};
+    qn_stream *s = NULL;
+    if (!o || qn__copy_options("", o, o->bytes, &options, sizeof options, NULL) || options.executor != QN_CUDA ||
+        qn__stream_of(c, "", options.stream, &s, NULL))
+        return NULL;
+    return s;
+}
+
 qn_status qn__expand(qn_context *c, const char *who, const qn_kernel *k, int n, const qn_arg *args,
-                     qn_expanded *out, qn_error *err)
+                     const qn_options *o, qn_expanded *out, qn_error *err)
 {
     uint32_t tables[QN_MAX_PARAMS];
     for (int i = 0; i < n; i++)
@@ -171,10 +186,27 @@ qn_status qn__expand(qn_context *c, const char *who, const qn_kernel *k, int n, 
     memcpy(out->arg, args, (size_t)n * sizeof *args);
     out->n = n;
     out->n_views = 0;
+    out->owned = 0;
+    out->stream = NULL;
     for (int i = 0; i < n && status == QN_OK; i++)
         if (tables[i])
             status = expand_view(who, k, i, args[i].view, out, err);
+    qn_stream *s = status ? NULL : stream_of(c, o);
+    if (s)
+        status = qn__cuda_tables_place(who, s, args, out, err);
     if (status)
-        qn_kernel_release(out->kernel);
+        qn__expanded_release(who, args, out);
+    else
+        out->stream = s;
     return status;
+}
+
+void qn__expanded_release(const char *who, const qn_arg *args, qn_expanded *e)
+{
+    if (e->stream)
+        qn__cuda_tables_keep(who, e->stream, args, e);
+    for (int i = 0; i < e->n; i++)
+        if (e->owned >> i & 1)
+            qn__buffer_release(e->arg[i].view->owner);
+    qn_kernel_release(e->kernel);
 }

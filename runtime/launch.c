@@ -293,7 +293,7 @@ static qn_status launch_expanded(qn_context *c, const qn_kernel *k, int n, const
 {
     qn_expanded e;
     found what;
-    qn_status status = qn__expand(c, "qn_launch", k, n, args, &e, err);
+    qn_status status = qn__expand(c, "qn_launch", k, n, args, o, &e, err);
     if (status)
         return status;
     switch (look_up(c, e.kernel, e.n, e.arg, o, -1, &what)) {
@@ -306,7 +306,7 @@ static qn_status launch_expanded(qn_context *c, const qn_kernel *k, int n, const
     default:
         status = launch_unknown(c, e.kernel, e.n, e.arg, args, o, err);
     }
-    qn_kernel_release(e.kernel);
+    qn__expanded_release("qn_launch", args, &e);
     return status;
 }
 
@@ -381,7 +381,7 @@ qn_status qn_specialize(qn_context *c, const qn_kernel *k, int n, const qn_arg *
     if (!c || !qn__has_tables(l.kernel, n, args))
         return specialize(&l, o, out, err);
     qn_expanded e;
-    status = qn__expand(c, who, l.kernel, n, args, &e, err);
+    status = qn__expand(c, who, l.kernel, n, args, o, &e, err);
     if (status)
         return status;
     l.kernel = e.kernel;
@@ -389,6 +389,6 @@ qn_status qn_specialize(qn_context *c, const qn_kernel *k, int n, const qn_arg *
     l.args = e.arg;
     l.given = args;
     status = specialize(&l, o, out, err);
-    qn_kernel_release(e.kernel);
+    qn__expanded_release(who, args, &e);
     return status;
 }

@@ -50,14 +50,18 @@ typedef struct qn_expanded {
     qn_kernel *kernel; /* with a reference */
     int n, n_views;
     qn_arg arg[QN_MAX_PARAMS];
-    qn_view view[QN_MAX_PARAMS]; /* borrows, of arguments with tables and of the tables */
+    qn_view view[QN_MAX_PARAMS]; /* of arguments with tables and of the tables; borrows, but for `owned` */
+    uint64_t owned;              /* bit i: the view of argument i has a reference: a table in memory of the GPU */
+    qn_stream *stream;           /* of a launch on a GPU; borrowed */
 } qn_expanded;
 /** Whether a view argument has a table. False also if the arguments are not what the kernel takes: then the checks of
  * the launch say so. */
 bool qn__has_tables(const qn_kernel *k, int n, const qn_arg *args);
-/** Expands; the arguments must outlive *out. */
+/** Expands for a launch with options `o`; the arguments must outlive *out. */
 qn_status qn__expand(qn_context *c, const char *who, const qn_kernel *k, int n, const qn_arg *args,
-                     qn_expanded *out, qn_error *err);
+                     const qn_options *o, qn_expanded *out, qn_error *err);
+/** After the launch. Work that was given keeps what it uses of the tables of `args`. */
+void qn__expanded_release(const char *who, const qn_arg *args, qn_expanded *e);
 
 /** Does every check of a launch and fills the rest of the state from `who`, context, kernel, n,
  * args (check.c). */
@@ -145,6 +149,10 @@ void qn__call_retain(qn_call *call);
 void qn__call_drop(void *call);
 /** What a prepared call runs, and its argument block; `function` is NULL if that is nothing. */
 const qn_task *qn__call_task(const qn_call *call, const int64_t **slots);
+/** Before work of a call with tables is given to a stream, see qn__cuda_tables_renew. */
+qn_status qn__call_renew(const qn_call *call, const char *who, qn_stream *s, qn_error *err);
+/** The label of a list that each run copies, NULL if there is none. */
+const char *qn__call_copied_list(const qn_call *call);
 /** Reports a fault and counts it. */
 qn_status qn__task_fault(const qn_task *t, const qn_fault *fault, qn_error *err);
 

@@ -4,14 +4,15 @@
  * code, and the argument block, so running it on one thread is: look at the floating-point control
  * bits, clear the fault record, enter.
  */
+#include "runtime/cuda_table.h"
 #include "runtime/fpu.h"
-#include "runtime/launch.h"
 
 #include <string.h>
 
 struct qn_call {
     _Atomic int64_t references; /* the caller's, and those of runs under way in streams */
     bool is_direct; /* code, on the caller, nobody listens */
+    bool has_tables_on_gpu;
     qn_task task;
     qn_entry entry;
     _Atomic int64_t n_runs; /* direct ones; one writer */
@@ -55,7 +56,8 @@ static void bind_arguments(qn_call *call, const qn_launch_state *l)
         call->args[i] = l->args[i];
         if (!l->args[i].view)
             continue;
-        call->view[i] = call->held ? *l->args[i].view : qn_view_copy(l->args[i].view);
+        bool is_borrowed = call->held && i < qn__n_given(l->kernel); /* of what is held */
+        call->view[i] = is_borrowed ? *l->args[i].view : qn_view_copy(l->args[i].view);
         call->view[i].record = call->kernel->param[i].record; /* equal, and the kernel stays */
         call->args[i].view = &call->view[i];
     }
@@ -110,7 +112,8 @@ static void fill_call(qn_call *call, const qn_launch_state *l, qn_function *f)
         qn__facts_fill(&f->facts, call->kernel, call->args, call->slots);
         qn__range_fill(call->kernel, &f->info, &call->domain, call->range);
     }
-    call->is_direct = f && !l->domain.is_empty && call->task.executor != QN_THREADS &&
+    call->has_tables_on_gpu = l->stream && call->held;
+    call->is_direct = f && !l->domain.is_empty && call->task.executor != QN_THREADS && !call->has_tables_on_gpu &&
                       !l->is_ordered && !f->info.scratch_bytes && !qn__has_hook(l->context);
     list_call(call);
 }
@@ -161,7 +164,7 @@ qn_status qn_prepare(qn_context *c, const qn_kernel *k, int n, const qn_arg *arg
     if (!c || !qn__has_tables(l.kernel, n, args))
         return prepare(&l, o, out, err);
     qn_expanded e;
-    status = qn__expand(c, who, l.kernel, n, args, &e, err);
+    status = qn__expand(c, who, l.kernel, n, args, o, &e, err);
     if (status)
         return status;
     l.kernel = e.kernel;
@@ -169,7 +172,7 @@ qn_status qn_prepare(qn_context *c, const qn_kernel *k, int n, const qn_arg *arg
     l.args = e.arg;
     l.given = args;
     status = prepare(&l, o, out, err);
-    qn_kernel_release(e.kernel);
+    qn__expanded_release(who, args, &e);
     return status;
 }
 
@@ -188,7 +191,9 @@ static qn_status run_indirect(qn_call *call, qn_error *err)
     c->counters.ordered += call->is_ordered;
     c->counters.interpreted += !call->function && !call->domain.is_empty;
     qn__unlock(c);
-    if (!call->domain.is_empty)
+    if (call->has_tables_on_gpu)
+        status = qn__call_renew(call, "qn_run", call->task.stream, err);
+    if (status == QN_OK && !call->domain.is_empty)
         status = qn__task_run(&call->task, call->slots, call->range, err);
     if (has_hook)
         qn__event(c, QN_EVENT_LAUNCH, call->kernel->name, NULL, qn__now_ms() - start);
@@ -279,6 +284,24 @@ const qn_task *qn__call_task(const qn_call *call, const int64_t **slots)
     return &call->task;
 }
 
+qn_status qn__call_renew(const qn_call *call, const char *who, qn_stream *s, qn_error *err)
+{
+    if (!call->has_tables_on_gpu)
+        return QN_OK;
+    return qn__cuda_tables_renew(who, s, call->kernel, call->held, call->args, err);
+}
+
+const char *qn__call_copied_list(const qn_call *call)
+{
+    for (int i = qn__n_given(call->kernel); call->has_tables_on_gpu && i < call->kernel->n_params; i++) {
+        const qn_view *v = &call->held[call->kernel->expansion->param[i]];
+        const qn_table *t = qn__layout_table(&v->layout, call->kernel->expansion->dim[i]);
+        if (qn__cuda_is_copied(t))
+            return t->label ? t->label : "(no label)";
+    }
+    return NULL;
+}
+
 void qn__call_retain(qn_call *call)
 {
     atomic_fetch_add_explicit(&call->references, 1, memory_order_relaxed);
@@ -291,9 +314,9 @@ void qn__call_drop(void *what)
         return;
     qn_context *c = call->context;
     qn_view *held = call->held ? call->held : call->view;
-    for (int i = 0; i < qn__n_given(call->kernel); i++)
+    for (int i = 0; i < call->kernel->n_params; i++)
         if (call->args[i].view)
-            qn_view_release(&held[i]);
+            qn_view_release(i < qn__n_given(call->kernel) ? &held[i] : &call->view[i]);
     qn__free(call->held);
     qn_function_release(call->function);
     qn_kernel_release(call->kernel);

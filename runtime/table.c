@@ -4,27 +4,14 @@
  * with the indices, and MultiViews, which keep one to each member. A MultiView has no storage of
  * its own; its data is the lowest member, and its table has the distances of the others.
  */
-#include "runtime/buffer.h"
+#include "runtime/table.h"
+
+#include "runtime/cuda_table.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { CACHE_LINE = 64 };
-
-/** What a table keeps alive. */
-typedef struct qn_holder {
-    qn_view list; /* of an index list */
-    char *lowest; /* of members */
-    char *label;  /* of the MultiView */
-    int64_t n;
-    struct {
-        qn_buffer *owner;  /* with a reference; NULL: unmanaged */
-        const char *label; /* as in the member */
-        const qn_record *record;
-    } *member;
-    void *room;
-    int64_t *offset; /* [n], in `room`, aligned so that code for one MultiView is that of others */
-} qn_holder;
 
 static const char *label_of(const char *label)
 {
@@ -35,6 +22,7 @@ static void free_holder(qn_holder *h)
 {
     if (!h)
         return;
+    qn__cuda_copies_release(atomic_load(&h->copies));
     qn_view_release(&h->list);
     for (int64_t i = 0; h->member && i < h->n; i++)
         qn__buffer_release(h->member[i].owner);
@@ -84,9 +72,6 @@ static qn_status check_list(const char *who, const qn_layout *l, int d, const qn
         return qn__fail(err, QN_ERR_UNSUPPORTED,
                         "%s: list \"%.80s\": strides count units of %u bytes: copy the list", who,
                         label_of(list->label), (unsigned)list->unit);
-    if (list->space != QN_SPACE_HOST)
-        return qn__fail(err, QN_ERR_SPACE, "%s: list \"%.80s\": is in space %s, expected host", who,
-                        label_of(list->label), qn_space_name(list->space));
     if (!qn_layout_is_strided(&list->layout) || list->layout.projected)
         return qn__fail(err, QN_ERR_UNSUPPORTED,
                         "%s: list \"%.80s\": has several digits or a list of its own, not one stride",
@@ -126,6 +111,7 @@ qn_status qn_layout_list(const qn_layout *l, int d, const qn_view *list, qn_layo
         return qn__fail(err, QN_ERR_MEMORY, "%s: dimension %d: out of memory", who, d);
     t->holder->list = qn_view_copy(list);
     t->label = list->label;
+    t->space = list->space;
     t->value = list->data;
     t->stride = list->layout.dim[0].stride;
     t->n = list->layout.dim[0].extent;
@@ -374,8 +360,7 @@ static const qn_table *whole_of(const qn_view *v)
     int m = qn__layout_members(&v->layout);
     if (m < 0)
         return NULL;
-    const qn_table *t = v->layout.digits->table[m];
-    return t->whole ? t->whole : t;
+    return qn__table_whole(v->layout.digits->table[m]);
 }
 
 void qn__member_owner(const qn_view *v, const qn_slice *slices, qn_buffer **owner,

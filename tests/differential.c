@@ -234,7 +234,7 @@ int main(int argc, char **argv)
     }
     summarise(&r, n_refused);
     if (r.gpu.context)
-        tap_note("cuda: %" PRId64 " launches are none for a GPU: iteration order, lists", r.n_limits);
+        tap_note("cuda: %" PRId64 " launches are none for a GPU: iteration order", r.n_limits);
     close_runner(&r);
     return tap_done();
 }

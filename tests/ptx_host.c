@@ -124,7 +124,7 @@ qn_status ptx_host_run(qn_context *c, const qn_function *f, const qn_kernel *k, 
     if (!qn__has_tables(k, n, args))
         return run_function(f, k, n, args, views, n_views, seed, err);
     qn_expanded e;
-    qn_status status = qn__expand(c, "ptx", k, n, args, &e, err);
+    qn_status status = qn__expand(c, "ptx", k, n, args, NULL, &e, err);
     if (status)
         return status;
     for (int i = n; i < e.n && n_views < MOST_MEMORIES - 3; i++) { /* tables */
@@ -132,6 +132,6 @@ qn_status ptx_host_run(qn_context *c, const qn_function *f, const qn_kernel *k, 
         views[n_views++] = (ptx_memory){(const char *)e.arg[i].view->data + span.low, (size_t)(span.high - span.low)};
     }
     status = run_function(f, e.kernel, e.n, e.arg, views, n_views, seed, err);
-    qn_kernel_release(e.kernel);
+    qn__expanded_release("ptx", args, &e);
     return status;
 }

@@ -156,9 +156,10 @@ struct qn_view; /* view.h */
 
 /**
  * An index list for dimension d: result(.., i, ..) = l(.., list(i), ..), i from 0 to the extent of the list less 1. The
- * list is a view of rank 1 and i64 in host memory with one stride, and holds indices of dimension d of `l`. It is read at
+ * list is a view of rank 1 and i64 with one stride, and holds indices of dimension d of `l`. It is read at
  * every access, on the host and in kernels, and what it holds is checked there; the layout keeps a reference to it (of an
- * unmanaged view: borrows it). NULL is identity. Such layouts are not unique: that kernels do not store to one element
+ * unmanaged view: borrows it). A GPU reads a list in a CUDA space where it is, and of one in host memory a copy made at
+ * the launch; the host refuses one in device memory. NULL is identity. Such layouts are not unique: that kernels do not store to one element
  * through two positions is the caller's promise. Range, span and digits are those of `l`. Errors: a projected dimension,
  * one with a list or members, a list that is not of this form.
  */
