@@ -9,6 +9,7 @@
  * bench_cases_copy.c   deep copies against memcpy, transpositions and streams against code by hand
  * bench_cases_product.c  sums of products: against the peak, and against C
  * bench_cases_body.c   kernels of RAJAPerf (bodies.h) against C; bench_body.c builds them
+ * bench_cases_threads.c  what threads gain, against threads of fma chains and of streams
  * native_*.c           the loops in C, see native.h
  */
 #ifndef QN_TESTS_BENCH_BENCH_H
@@ -81,5 +82,6 @@ void bench_product_cases(bench *b);
 void bench_print_assembly(bench *b, const char *name, const qn_kernel *k, int n, const qn_arg *args,
                           const qn_options *o);
 void bench_body_cases(bench *b);
+void bench_threads_cases(bench *b);
 
 #endif

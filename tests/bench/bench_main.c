@@ -259,6 +259,7 @@ int main(int argc, char **argv)
         bench_copy_cases(&b);
         bench_product_cases(&b);
         bench_body_cases(&b);
+        bench_threads_cases(&b);
     }
     if (!b.assembly_of)
         print_summary(&b);
