@@ -242,6 +242,8 @@ typedef struct qn_blob_info {
     int32_t n_sequential; /* dimensions */
     int64_t scratch_bytes; /* memory of each chunk, see qn_entry; 0: none */
     int64_t chunk;        /* iterations that are worth a chunk */
+    int32_t chunks_per_thread; /* to even out their times, 1 where each repeats some work */
+    int32_t reserved;
     int64_t granule;
     uint32_t entry;       /* offset of the entry in the code */
     uint32_t align;       /* of the code, a power of two <= 4096 */

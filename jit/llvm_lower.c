@@ -575,5 +575,6 @@ qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_fact
     info->n_sequential = count_sequential(k);
     info->scratch_bytes = plan.scratch_bytes;
     info->chunk = qn__plan_chunk(k, &plan);
+    info->chunks_per_thread = qn__plan_chunks_per_thread(&plan);
     return QN_OK;
 }

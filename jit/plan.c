@@ -356,40 +356,6 @@ static void choose_remainder(const planner *s)
         p->remainder = s->f->isa >= QN_ISA_V4 ? QN_REMAINDER_MASK : QN_REMAINDER_SCALAR;
 }
 
-/* ---------------------------------------------------------------- threads */
-
-/** Threads divide the outermost parallel loop, unless it is much shorter than the lane dimension. */
-static void choose_split(const planner *s)
-{
-    qn_plan *p = s->p;
-    p->split_dim = -1;
-    p->granule = 1;
-    if (s->f->is_ordered)
-        return;
-    int64_t most = -1;
-    for (int n = 0; n < p->n_loops; n++) {
-        int d = p->order[n];
-        if (kind_of(s->k, d) != QN_DIM_PARALLEL)
-            continue;
-        int64_t t = trips(s->f, d);
-        t = t < 0 ? INT_MAX : t;
-        if (t == 1) /* merged into another one, too */
-            continue;
-        if (d == p->lane_dim)
-            t /= p->transpose ? (int64_t)p->width * p->unroll : 64;
-        else if (d == p->jam_dim && p->transpose)
-            t /= p->transpose;
-        if (most < 0 || (most < 64 && t > most)) {
-            p->split_dim = d;
-            most = t;
-        }
-    }
-    if (p->split_dim >= 0 && p->split_dim == p->lane_dim)
-        p->granule = (int64_t)p->width * p->unroll * (p->transpose ? 1 : 16);
-    else if (p->split_dim >= 0 && p->split_dim == p->jam_dim)
-        p->granule = p->transpose ? p->transpose : p->jam;
-}
-
 /* ---------------------------------------------------------------- the plan */
 
 static void apply_overrides(const planner *s)
@@ -491,7 +457,7 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
         choose_remainder(&s);
     if (s.has_tile)
         qn__plan_pack(k, f, &s.a, out);
-    choose_split(&s);
+    qn__plan_split(k, f, out, s.has_tile && out->jam > 1);
     qn__analysis_release(&s.a);
 }
 

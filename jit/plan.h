@@ -26,7 +26,11 @@ bool qn__may_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, i
  *  arguments are the same array, and they combine nothing. */
 bool qn__may_repeat(const qn_kernel *k);
 
-/** Iterations, those of reductions included, that are worth a chunk of their own (jit/plan_threads.c). */
+/** Sets p->split_dim and p->granule, after all else (jit/plan_threads.c). */
+void qn__plan_split(const qn_kernel *k, const qn_facts *f, qn_plan *p, bool is_tile);
+/** Chunks that a thread should have where there are enough iterations. */
+int32_t qn__plan_chunks_per_thread(const qn_plan *p);
+/** Iterations, those of reductions included, that are worth a chunk of their own. */
 int64_t qn__plan_chunk(const qn_kernel *k, const qn_plan *p);
 
 /** Sets p->streams if non-temporal stores pay; the rest of the plan is made (jit/plan_streams.c). */

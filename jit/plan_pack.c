@@ -11,6 +11,8 @@ enum { LINE_BYTES = 64, MOST_COPY_BYTES = 1 << 20 };
 enum { NARROW_BYTES = 32 << 10, WIDE_BYTES = 192 << 10 };
 /* Tiles that use a copy before it pays: of vectors that are loaded as they are; of those that are gathered. */
 enum { LEAST_TILES = 8, LEAST_TILES_GATHERED = 2 };
+/* The second-level cache: lines so far apart share a set, which holds so many. */
+enum { WAY_BYTES = 128 << 10, WAYS = 8 };
 
 static bool is_exact(const qn_facts *f, int d)
 {
@@ -66,6 +68,18 @@ static int64_t touched_bytes(const qn_plan *p, int64_t points, int64_t bytes)
     return points * ((p->width * p->unroll * bytes + LINE_BYTES - 1) / LINE_BYTES + 1) * LINE_BYTES;
 }
 
+/** Whether the points of load i are so far apart that their lines do not fit the sets they share. */
+static bool has_conflicts(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, int d, int64_t bytes)
+{
+    int64_t apart;
+    if (!qn__access_stride(k, f, a, i, d, &apart) || apart == 0)
+        return false;
+    int64_t way = WAY_BYTES;
+    while ((apart * bytes) % way)
+        way /= 2;
+    return way >= LINE_BYTES && trips(f, d) > WAY_BYTES / way * WAYS;
+}
+
 static bool is_worth(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
 {
     if (f->plan.pack)
@@ -76,7 +90,8 @@ static bool is_worth(const qn_kernel *k, const qn_facts *f, const qn_analysis *a
         return tiles >= LEAST_TILES_GATHERED;
     int64_t touched = touched_bytes(p, trips(f, d), bytes);
     bool is_narrow = p->width * p->unroll * bytes <= 2 * LINE_BYTES;
-    return tiles >= LEAST_TILES && touched > (is_narrow ? NARROW_BYTES : WIDE_BYTES);
+    bool is_much = touched > (is_narrow ? NARROW_BYTES : WIDE_BYTES) || has_conflicts(k, f, a, i, d, bytes);
+    return tiles >= LEAST_TILES && is_much;
 }
 
 void qn__plan_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan_streams.c: non-temporal stores. They pay where what a kernel writes is larger than the last-level cache, is not
- * read by it, and fills whole cache lines: then no line is read before it is written. docs/plan.md has the measurements.
+ * plan_streams.c: non-temporal stores. They pay where all that a kernel touches is larger than the last-level cache, so that
+ * what it writes would not stay there, and where it reads none of that and fills whole cache lines: then no line is read before it is written. docs/plan.md has the measurements.
  *
  * "May this store be one?" (qn__is_stream) is asked by the lowering too; "is it worth it?" (qn__plan_streams) is not.
  */
 #include "jit/plan.h"
 
-enum { LINE_BYTES = 64, LEAST_VECTOR_BYTES = 16, LEAST_ROW_BYTES = 1024 };
+enum { LINE_BYTES = 64, LEAST_VECTOR_BYTES = 16, LEAST_ROW_BYTES = 1024, LONG_REDUCE = 64 };
+/* Less than this part of the last-level cache may as well stay there. */
+#define LEAST_PART 0.125
 
 static bool is_parallel(const qn_kernel *k, int d)
 {
@@ -78,14 +80,46 @@ static int64_t trips(const qn_facts *f, int d)
     return f->end[d].value - f->begin[d].value;
 }
 
-/** Bytes that a store writes in all; 0 if not known. */
-static double written_bytes(const qn_kernel *k, const qn_facts *f, uint32_t i)
+/** Bytes that access i touches in all; 0 if not known. */
+static double touched_bytes(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i)
 {
     double bytes = (double)qn_dtype_bytes(qn__access_dtype(k, i));
+    uint32_t deps = 0;
+    for (int r = 0; r < qn__n_indices(k, i); r++)
+        deps |= a->value[qn__args(k, i)[r]].deps;
     for (int d = 0; d < k->n_dims; d++)
-        if (is_parallel(k, d)) /* a written view has an element of its own for each parallel iteration */
+        if (deps >> d & 1)
             bytes *= trips(f, d) < 0 ? 0 : (double)trips(f, d);
     return bytes;
+}
+
+/** The same of all accesses; those through one view count once. */
+static double total_bytes(const qn_kernel *k, const qn_facts *f, const qn_analysis *a)
+{
+    double total = 0;
+    for (int p = 0; p < k->n_params; p++) {
+        double most = 0;
+        for (uint32_t n = 0; n < k->n_accesses; n++) {
+            uint32_t i = k->access[n].inst;
+            double bytes = (int)k->inst[i].imm == p ? touched_bytes(k, f, a, i) : 0;
+            most = bytes > most ? bytes : most;
+        }
+        total += most;
+    }
+    return total;
+}
+
+/** Whether each iteration does so much that its stores do not count. */
+static bool has_long_reduce(const qn_kernel *k, const qn_facts *f)
+{
+    for (uint32_t i = k->body; i < k->n_insts; i++) {
+        double points = 1;
+        for (int n = 0; k->inst[i].op == QN_I_REDUCE && n < k->inst[i].n_args; n++)
+            points *= (double)trips(f, (int)k->inst[qn__args(k, i)[n]].imm);
+        if (points < 0 || points >= LONG_REDUCE)
+            return true;
+    }
+    return false;
 }
 
 void qn__plan_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
@@ -98,10 +132,13 @@ void qn__plan_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *
         uint32_t i = k->access[n].inst;
         if (!qn__is_stream(k, f, a, p, n))
             continue;
-        bytes += written_bytes(k, f, i);
+        bytes += touched_bytes(k, f, a, i);
         row = trips(f, p->lane_dim) * qn_dtype_bytes(qn__access_dtype(k, i));
         p->streams = f->plan.streams > 0;
     }
-    if (row >= LEAST_ROW_BYTES && f->cache_class < 62 && bytes > (double)(INT64_C(1) << f->cache_class))
+    if (row < LEAST_ROW_BYTES || f->cache_class >= 62 || has_long_reduce(k, f))
+        return;
+    double cache = (double)(INT64_C(1) << f->cache_class);
+    if (bytes > LEAST_PART * cache && total_bytes(k, f, a) > cache)
         p->streams = 1;
 }

@@ -1,14 +1,69 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan_threads.c: how many iterations are worth a chunk of their own. Waking a helper and waiting for it takes
+ * plan_threads.c: which dimension threads divide, and how many iterations are worth a chunk of their own. Waking a helper and waiting for it takes
  * microseconds, so a chunk should hold some times that: counted in work, bytes through accesses and operations, not in
  * iterations, which differ by a factor of 100 between a copy of bytes and a long body.
  */
 #include "jit/plan.h"
 
-/* In bytes: about 50 us out of cache, 10 us in cache; an estimate, from x = a + s b of f64 with 32768 iterations. An operation of a vector lane takes as long as
- * 4 bytes; scalar code is four times as slow. */
-enum { CHUNK_WORK = 1 << 20, OPERATION_BYTES = 4, SCALAR_FACTOR = 4, LOOP_FACTOR = 8, LEAST_CHUNK = 1024 };
+#include <limits.h>
+
+/* The outermost parallel loop is divided if it has so many pieces, else the one with most; of a register tile the lanes,
+ * whose steps share nothing but what is read from memory. */
+enum { ENOUGH_PIECES = 64, ENOUGH_STEPS = 32, SHORT_ROW = 64, STEPS_OF_ROWS = 16, CHUNKS_PER_THREAD = 4 };
+
+/* In bytes: 3 us in cache, see docs/plan.md for what was measured. An operation of a vector lane takes as long as 4 bytes;
+ * scalar code is four times as slow. */
+enum { CHUNK_WORK = 1 << 18, OPERATION_BYTES = 4, SCALAR_FACTOR = 4, LOOP_FACTOR = 8, LEAST_CHUNK = 1024 };
+
+/* ---------------------------------------------------------------- what is divided */
+
+static int64_t trips(const qn_facts *f, int d)
+{
+    if (f->begin[d].kind != QN_FACT_EXACT || f->end[d].kind != QN_FACT_EXACT)
+        return INT_MAX;
+    return f->end[d].value - f->begin[d].value;
+}
+
+/** Pieces of a dimension that may be given to threads, about. */
+static int64_t pieces(const qn_facts *f, const qn_plan *p, int d, bool is_tile)
+{
+    int64_t step = (int64_t)p->width * p->unroll, t = trips(f, d);
+    if (d == p->lane_dim)
+        return t / (is_tile || p->transpose ? step : SHORT_ROW);
+    if (d == p->jam_dim && is_tile)
+        return t / p->jam;
+    return d == p->jam_dim && p->transpose ? t / p->transpose : t;
+}
+
+void qn__plan_split(const qn_kernel *k, const qn_facts *f, qn_plan *p, bool is_tile)
+{
+    int64_t most = -1, enough = is_tile ? ENOUGH_STEPS : ENOUGH_PIECES;
+    p->split_dim = -1;
+    p->granule = 1;
+    for (int n = 0; n < p->n_loops && !f->is_ordered; n++) {
+        int d = p->order[n];
+        if (k->inst[k->dim[d]].sub != QN_DIM_PARALLEL || trips(f, d) == 1) /* merged into another one, too */
+            continue;
+        int64_t now = pieces(f, p, d, is_tile);
+        if (most < 0 || (most < enough && now > most)) {
+            p->split_dim = d;
+            most = now;
+        }
+    }
+    if (p->split_dim >= 0 && p->split_dim == p->lane_dim)
+        p->granule = (int64_t)p->width * p->unroll * (is_tile || p->transpose ? 1 : STEPS_OF_ROWS);
+    else if (p->split_dim >= 0 && p->split_dim == p->jam_dim)
+        p->granule = p->transpose ? p->transpose : p->jam;
+}
+
+int32_t qn__plan_chunks_per_thread(const qn_plan *p)
+{
+    bool copies_again = p->pack && p->split_dim != p->lane_dim;
+    return copies_again ? 1 : CHUNKS_PER_THREAD;
+}
+
+/* ---------------------------------------------------------------- how much is worth it */
 
 static bool is_access(const qn_inst *x)
 {

@@ -11,8 +11,6 @@
 
 #include <string.h>
 
-/** To even out the times of chunks. */
-enum { CHUNKS_PER_THREAD = 4 };
 enum { SCRATCH_ALIGN = 64 };
 
 void qn__range_fill(const qn_kernel *k, const qn_blob_info *info, const qn_domain *domain,
@@ -49,9 +47,11 @@ typedef struct chunks {
     int64_t range[QN_RANGE_WORDS]; /* of the step: [0], [1] the whole split dimension */
     int64_t granule, n_granules, n_chunks;
     qn_fault *fault; /* [n_chunks] */
-    void *scratch;   /* of all chunks, or NULL */
-    int64_t scratch_bytes; /* of each */
+    void *scratch;   /* n_places pieces, or NULL; each chunk takes one while it runs, the one that was left last */
+    int64_t scratch_bytes; /* of each piece */
     int scratch_word;      /* its place in range */
+    int64_t *place, n_places; /* free ones: place[0, n_places) */
+    pthread_mutex_t lock;     /* of these */
 } chunks;
 
 /** First granule of chunk i: n_granules shared out as evenly as they go. */
@@ -74,19 +74,37 @@ static int64_t scratch_at(const void *scratch, int64_t i, int64_t bytes)
     return (int64_t)(first + (uintptr_t)(i * bytes));
 }
 
+static int64_t take_place(chunks *s)
+{
+    pthread_mutex_lock(&s->lock);
+    int64_t place = s->place[--s->n_places];
+    pthread_mutex_unlock(&s->lock);
+    return place;
+}
+
+static void leave_place(chunks *s, int64_t place)
+{
+    pthread_mutex_lock(&s->lock);
+    s->place[s->n_places++] = place;
+    pthread_mutex_unlock(&s->lock);
+}
+
 static void run_chunk(void *arg, int64_t i)
 {
-    const chunks *s = arg;
+    chunks *s = arg;
+    int64_t place = s->scratch ? take_place(s) : 0;
     int64_t range[QN_RANGE_WORDS];
     memcpy(range, s->range, sizeof range);
     range[0] = s->range[0] + first_granule(s, i) * s->granule;
     if (i + 1 < s->n_chunks)
         range[1] = s->range[0] + first_granule(s, i + 1) * s->granule;
     if (s->scratch)
-        range[s->scratch_word] = scratch_at(s->scratch, i, s->scratch_bytes);
+        range[s->scratch_word] = scratch_at(s->scratch, place, s->scratch_bytes);
     uint32_t host = qn__fpu_enter();
     s->entry(s->slots, range, &s->fault[i]);
     qn__fpu_leave(host);
+    if (s->scratch)
+        leave_place(s, place);
 }
 
 static bool is_before(const qn_fault *a, const qn_fault *b)
@@ -130,22 +148,55 @@ static bool next_step(int n_sequential, const int64_t *whole, int64_t *range)
     return false;
 }
 
-/** Number of chunks of one step, 1 if threads are not worth it. */
-static int64_t count_chunks(const qn_task *t, const int64_t *range, int64_t n_granules)
+/** Threads that may work on the task. */
+static int count_threads(const qn_task *t)
 {
     const qn_context *c = t->context;
-    int n_threads = qn__pool_size(&t->context->pool, c->options.n_threads, c->thread_limit);
-    if (t->max_threads > 0 && t->max_threads < n_threads)
-        n_threads = t->max_threads;
+    int n = qn__pool_size(&t->context->pool, c->options.n_threads, c->thread_limit);
+    return t->max_threads > 0 && t->max_threads < n ? t->max_threads : n;
+}
+
+/** Number of chunks of one step, 1 if threads are not worth it. */
+static int64_t count_chunks(const qn_task *t, const int64_t *range, int64_t n_granules, int n_threads)
+{
     int64_t n_iterations = t->n_iterations;
     for (int i = 0; i < t->function->info.n_sequential; i++) {
         int64_t n_steps = range[3 + 2 * i] - range[2 + 2 * i];
         n_iterations /= n_steps > 0 ? n_steps : 1;
     }
-    int64_t n = n_iterations / t->function->info.chunk, most = (int64_t)n_threads * CHUNKS_PER_THREAD;
+    const qn_blob_info *info = &t->function->info;
+    int64_t n = n_iterations / info->chunk, most = (int64_t)n_threads * info->chunks_per_thread;
     n = n < most ? n : most;
+    if (n > n_threads)
+        n -= n % n_threads; /* as many for each */
     n = n < n_granules ? n : n_granules;
     return n_threads <= 1 || n < 2 ? 1 : n;
+}
+
+/** Memory of the chunks, as many pieces as may be in use at once: the host's own parallel_for may run all chunks
+ * together. */
+static bool chunks_open(chunks *s, const qn_task *t, int n_threads)
+{
+    const qn_blob_info *info = &t->function->info;
+    bool is_own = !t->context->options.parallel_for;
+    s->fault = qn__alloc((size_t)s->n_chunks * sizeof *s->fault);
+    s->scratch_bytes = info->scratch_bytes;
+    s->scratch_word = 2 + 2 * info->n_sequential;
+    if (!s->fault || !s->scratch_bytes)
+        return s->fault;
+    s->n_places = is_own && n_threads < s->n_chunks ? n_threads : s->n_chunks;
+    s->place = qn__alloc((size_t)s->n_places * sizeof *s->place);
+    s->scratch = scratch_new(s->scratch_bytes, s->n_places);
+    for (int64_t i = 0; s->place && i < s->n_places; i++)
+        s->place[i] = i;
+    return s->place && s->scratch && pthread_mutex_init(&s->lock, NULL) == 0;
+}
+
+static void chunks_free(chunks *s)
+{
+    qn__free(s->fault);
+    qn__free(s->place);
+    qn__free(s->scratch);
 }
 
 /** Splits and runs; false if one thread should do it. */
@@ -157,17 +208,13 @@ static bool run_threads(const qn_task *t, const int64_t *slots, const int64_t *r
         return false;
     chunks s = {.entry = t->function->entry, .slots = slots, .granule = info->granule};
     int64_t extent = range[1] - range[0];
+    int n_threads = count_threads(t);
     s.n_granules = extent / s.granule + (extent % s.granule != 0);
-    s.n_chunks = count_chunks(t, range, s.n_granules);
+    s.n_chunks = count_chunks(t, range, s.n_granules, n_threads);
     if (s.n_chunks < 2)
         return false;
-    s.fault = qn__alloc((size_t)s.n_chunks * sizeof *s.fault);
-    s.scratch_bytes = info->scratch_bytes;
-    s.scratch_word = 2 + 2 * info->n_sequential;
-    s.scratch = scratch_new(s.scratch_bytes, s.n_chunks);
-    if (!s.fault || (s.scratch_bytes && !s.scratch)) {
-        qn__free(s.fault);
-        qn__free(s.scratch);
+    if (!chunks_open(&s, t, n_threads)) {
+        chunks_free(&s);
         return false;
     }
     memcpy(s.range, range, (size_t)(2 + 2 * info->n_sequential) * sizeof *range);
@@ -176,8 +223,9 @@ static bool run_threads(const qn_task *t, const int64_t *slots, const int64_t *r
     do {
         run_step(t, &s, first);
     } while (next_step(info->n_sequential, range, s.range));
-    qn__free(s.fault);
-    qn__free(s.scratch);
+    if (s.scratch)
+        pthread_mutex_destroy(&s.lock);
+    chunks_free(&s);
     return true;
 }
 

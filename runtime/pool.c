@@ -2,10 +2,12 @@
 /*
  * pool.c: the own pool of threads, see pool.h. One job at a time. Obligations:
  *
- * (1) A helper joins a job only under the lock and only while it is open; it is counted in n_active
- * until it has left. (2) The caller closes the job when no chunk is left to take and returns when
- * n_active is 0, so that nothing of a job is touched after it, and `next` is never reset under a
- * helper. (3) No lock is held while a chunk runs.
+ * (1) A helper joins a job by taking one of its tickets; in the same step it is counted as active,
+ * until it has left. It reads nothing of a job before. (2) The caller takes the tickets that are left
+ * away when no chunk is left to take, and returns when nobody is active, so that nothing of a job is
+ * touched after it, and `next` is never reset under a helper. (3) No lock is held while a chunk runs;
+ * none is taken at all while everybody spins. (4) Who goes to sleep first says so, then looks again;
+ * who has something to tell first does it, then looks who sleeps.
  */
 #define _GNU_SOURCE
 #include "runtime/pool.h"
@@ -17,6 +19,8 @@
 #include <string.h>
 
 enum { SPINS = 2000, STACK_BYTES = 1 << 20 };
+/* Fields of the gate. */
+enum { ACTIVE = 0xffff, TICKET = ACTIVE + 1 };
 
 #if defined(__x86_64__)
 static inline void relax(void)
@@ -110,41 +114,57 @@ static void take_chunks(qn_pool *p)
     }
 }
 
-/** Waits for a job after `seen` or for the end; spins first. Takes the lock. */
-static void wait_for_job(qn_pool *p, uint64_t seen)
+/** Takes a ticket of the job that is under way; false if there is none left. */
+static bool join_job(qn_pool *p)
 {
-    for (int i = 0; i < SPINS && atomic_load_explicit(&p->epoch, memory_order_relaxed) == seen; i++)
-        relax();
+    uint64_t gate = atomic_load_explicit(&p->gate, memory_order_relaxed);
+    while (gate >= TICKET)
+        if (atomic_compare_exchange_weak_explicit(&p->gate, &gate, gate - TICKET + 1, memory_order_acquire,
+                                                  memory_order_relaxed))
+            return true;
+    return false;
+}
+
+/** The last one to leave wakes a caller that sleeps. */
+static void leave_job(qn_pool *p)
+{
+    bool is_last = (atomic_fetch_sub(&p->gate, 1) & ACTIVE) == 1;
+    if (!is_last || !atomic_load(&p->caller_sleeps))
+        return;
     pthread_mutex_lock(&p->lock);
-    while (!p->stop && atomic_load_explicit(&p->epoch, memory_order_relaxed) == seen)
+    pthread_cond_signal(&p->done);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/** Waits for a job after `seen`, spinning first; false at the end. */
+static bool wait_for_job(qn_pool *p, uint64_t seen)
+{
+    for (int i = 0; i < SPINS; i++) {
+        if (atomic_load_explicit(&p->epoch, memory_order_relaxed) != seen)
+            return true;
+        relax();
+    }
+    pthread_mutex_lock(&p->lock);
+    atomic_fetch_add(&p->n_sleepers, 1);
+    while (!p->stop && atomic_load(&p->epoch) == seen)
         pthread_cond_wait(&p->wake, &p->lock);
+    atomic_fetch_sub(&p->n_sleepers, 1);
+    bool goes_on = !p->stop;
+    pthread_mutex_unlock(&p->lock);
+    return goes_on;
 }
 
 static void *helper(void *arg)
 {
     qn_pool *p = arg;
     uint64_t seen = 0;
-    for (;;) {
-        wait_for_job(p, seen);
-        if (p->stop)
-            break;
+    while (wait_for_job(p, seen)) {
         seen = atomic_load_explicit(&p->epoch, memory_order_relaxed);
-        bool joins = p->is_open && p->n_joined < p->most;
-        if (joins) {
-            p->n_joined++;
-            atomic_fetch_add_explicit(&p->n_active, 1, memory_order_relaxed);
-        }
-        pthread_mutex_unlock(&p->lock);
-        if (!joins)
+        if (!join_job(p))
             continue;
         take_chunks(p);
-        if (atomic_fetch_sub_explicit(&p->n_active, 1, memory_order_release) == 1) {
-            pthread_mutex_lock(&p->lock);
-            pthread_cond_signal(&p->done);
-            pthread_mutex_unlock(&p->lock);
-        }
+        leave_job(p);
     }
-    pthread_mutex_unlock(&p->lock);
     return NULL;
 }
 
@@ -171,15 +191,41 @@ static void start_helpers(qn_pool *p, int n)
 
 /* ---------------------------------------------------------------- jobs */
 
-/** Waits until no helper works on the job, spinning first; then the job is over. */
-static void wait_for_helpers(qn_pool *p)
+/** Opens a job for n helpers, starting or waking what is missing. */
+static void open_job(qn_pool *p, int n)
 {
-    for (int i = 0; i < SPINS && atomic_load_explicit(&p->n_active, memory_order_acquire) > 0; i++)
-        relax();
+    if (p->n_started < n) {
+        pthread_mutex_lock(&p->lock);
+        start_helpers(p, n);
+        pthread_mutex_unlock(&p->lock);
+    }
+    atomic_store_explicit(&p->gate, (uint64_t)n * TICKET, memory_order_release);
+    atomic_fetch_add(&p->epoch, 1);
+    int n_sleepers = atomic_load(&p->n_sleepers);
+    if (n_sleepers == 0)
+        return;
     pthread_mutex_lock(&p->lock);
-    p->is_open = false;
-    while (atomic_load_explicit(&p->n_active, memory_order_acquire) > 0)
+    if (n_sleepers <= n)
+        pthread_cond_broadcast(&p->wake);
+    for (int i = 0; i < n && n < n_sleepers; i++)
+        pthread_cond_signal(&p->wake);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/** No helper joins any more; waits until none works on the job, spinning first. */
+static void close_job(qn_pool *p)
+{
+    atomic_fetch_and_explicit(&p->gate, ACTIVE, memory_order_relaxed);
+    for (int i = 0; i < SPINS; i++) {
+        if (atomic_load_explicit(&p->gate, memory_order_acquire) == 0)
+            return;
+        relax();
+    }
+    pthread_mutex_lock(&p->lock);
+    atomic_store(&p->caller_sleeps, true);
+    while (atomic_load(&p->gate) > 0)
         pthread_cond_wait(&p->done, &p->lock);
+    atomic_store(&p->caller_sleeps, false);
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -194,20 +240,13 @@ void qn__pool_run(qn_pool *p, int64_t n_chunks, int max_threads,
             fn(arg, i);
         return;
     }
-    pthread_mutex_lock(&p->lock);
-    start_helpers(p, (int)n - 1);
     p->fn = fn;
     p->arg = arg;
     p->n_chunks = n_chunks;
     atomic_store_explicit(&p->next, 0, memory_order_relaxed);
-    p->is_open = true;
-    p->n_joined = 0;
-    p->most = (int)n - 1;
-    atomic_fetch_add_explicit(&p->epoch, 1, memory_order_relaxed);
-    pthread_cond_broadcast(&p->wake);
-    pthread_mutex_unlock(&p->lock);
+    open_job(p, (int)n - 1);
     take_chunks(p);
-    wait_for_helpers(p);
+    close_job(p);
     atomic_store_explicit(&p->is_busy, false, memory_order_release);
 }
 
@@ -250,8 +289,9 @@ void qn__pool_release(qn_pool *p)
 void qn__pool_forked(qn_pool *p)
 {
     p->n_started = 0;
-    p->is_open = false;
-    atomic_store(&p->n_active, 0);
+    atomic_store(&p->gate, 0);
+    atomic_store(&p->n_sleepers, 0);
+    atomic_store(&p->caller_sleeps, false);
     atomic_store(&p->is_busy, false);
     pthread_cond_init(&p->wake, NULL);
     pthread_cond_init(&p->done, NULL);

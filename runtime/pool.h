@@ -22,10 +22,10 @@ typedef struct qn_pool {
     pthread_t *thread; /* [n_threads] */
     atomic_bool is_busy;
     _Atomic uint64_t epoch; /* counts jobs */
+    _Atomic uint64_t gate;  /* helpers that work on the job, and tickets of those that still may join */
+    _Atomic int n_sleepers; /* helpers that wait for `wake` */
+    atomic_bool caller_sleeps;
     /* the job */
-    bool is_open;
-    int n_joined, most; /* helpers that took part, and may */
-    _Atomic int n_active;
     int64_t n_chunks;
     _Atomic int64_t next;
     void (*fn)(void *arg, int64_t chunk);

@@ -116,6 +116,16 @@ static void test_reductions(void)
            "a register tile of rows and columns: %d x %d", p.jam, p.unroll);
     tap_ok(p.order[0] == 1 && p.order[1] == 0, "the rows are inside: columns that were loaded serve all of them");
     tap_is_int(p.jam_rest, QN_REMAINDER_OVERLAP, "the last tile of rows overlaps the one before");
+    const int64_t edge[4] = {500, 512, 1024, 4096};
+    for (int i = 0; i < 4; i++) {
+        int64_t e[2] = {edge[i], edge[i]};
+        qn_view x[3] = {view(QN_F64, 2, e, false), view(QN_F64, 2, e, false), view(QN_F64, 2, e, false)};
+        qn_plan big = plan_of(matmul, x, 3, NULL, QN_ISA_V4, false);
+        tap_ok((big.pack > 0) == (i > 0) && !big.streams, "n = %d: %s", (int)edge[i],
+               i == 0 ? "no copy" : "rows a power of two apart, or long ones, are copied");
+        tap_ok(big.split_dim == (i < 2 ? 0 : 1) && big.granule == (i < 2 ? big.jam : big.width * big.unroll),
+               "threads divide its %s", i < 2 ? "rows, in tiles" : "columns, in steps: each copies its own");
+    }
     qn_plan narrow = plan_of(matmul, w, 3, NULL, QN_ISA_V3, false);
     tap_ok(narrow.jam * narrow.unroll <= 14 && narrow.jam >= 4, "fewer registers, a smaller tile: %d x %d", narrow.jam,
            narrow.unroll);
@@ -174,9 +184,12 @@ static void test_streams(void)
     qn_view large[2] = {padded(QN_F32, e[0], e[1], 3), padded(QN_F32, e[0], e[1], 3)};
     qn_plan p = plan_of(copy2, large, 2, NULL, QN_ISA_V4, false);
     tap_ok(p.streams == 1 && p.remainder == QN_REMAINDER_MASK, "100 MB are not kept in a cache of 32 MiB");
-    qn_view half[2] = {padded(QN_F32, 1000, 5000, 3), padded(QN_F32, 1000, 5000, 3)};
+    qn_view both[2] = {padded(QN_F32, 1000, 5000, 3), padded(QN_F32, 1000, 5000, 3)};
+    p = plan_of(copy2, both, 2, NULL, QN_ISA_V4, false);
+    tap_is_int(p.streams, 1, "nor are 20 MB that are read and 20 that are written");
+    qn_view half[2] = {padded(QN_F32, 500, 5000, 3), padded(QN_F32, 500, 5000, 3)};
     p = plan_of(copy2, half, 2, NULL, QN_ISA_V4, false);
-    tap_is_int(p.streams, 0, "20 MB are");
+    tap_is_int(p.streams, 0, "10 and 10 MB are");
     qn_options o = {.bytes = sizeof o, .plan = {.streams = 1}};
     p = plan_of(copy2, half, 2, &o, QN_ISA_V4, false);
     tap_is_int(p.streams, 1, "unless asked otherwise");
