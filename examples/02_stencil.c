@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * 02_stencil.c: heat spreads on a plate. A 5-point stencil steps in time between two buffers,
+ * 02_stencil.c [cuda]: heat spreads on a plate. A 5-point stencil steps in time between two buffers,
  * through calls that are prepared once. The same kernel then runs on plates of other sizes; the
- * history says what was compiled and why.
+ * history says what was compiled and why. With the argument `cuda` all of it runs on a GPU.
  */
-#include "example.h"
+#include "place.h"
 
 #include <math.h>
-#include <string.h>
 
 /* [stencil-build] */
 static qn_val load_at(qn_builder *b, qn_param p, qn_val i, qn_val j, int di, int dj)
@@ -63,17 +62,18 @@ static void heat_up(double *plate, int rows, int columns)
 
 /* [stencil-prepare] */
 /* Steps a plate n times; even and odd steps swap the two views. Returns milliseconds a step. */
-static double run_steps(qn_context *c, const qn_kernel *k, const qn_view plate[2], int n)
+static double run_steps(const place *at, const qn_kernel *k, const qn_view plate[2], int n)
 {
     qn_error err = {0};
     qn_call *step[2];
     for (int s = 0; s < 2; s++) {
         qn_arg args[] = {qn_arg_view(&plate[s]), qn_arg_view(&plate[1 - s]), qn_arg_f64(0.2)};
-        must(qn_prepare(c, k, 3, args, NULL, &step[s], &err), &err);
+        must(qn_prepare(at->context, k, 3, args, &at->options, &step[s], &err), &err);
     }
     double start = now_ms();
     for (int t = 0; t < n; t++)
         must(qn_run(step[t % 2], &err), &err);
+    must(place_wait(at, &err), &err);
     double ms = (now_ms() - start) / n;
     for (int s = 0; s < 2; s++)
         qn_call_release(step[s]);
@@ -82,21 +82,23 @@ static double run_steps(qn_context *c, const qn_kernel *k, const qn_view plate[2
 /* [end] */
 
 /* Steps a plate n times with Quern and n times in C; returns whether all elements agree. */
-static bool run_plate(qn_context *c, const qn_kernel *k, int rows, int columns, int n)
+static bool run_plate(const place *at, const qn_kernel *k, int rows, int columns, int n)
 {
     qn_error err = {0};
-    qn_view plate[2];
+    qn_view plate[2], there[2];
     int64_t extents[2] = {rows, columns};
     double *expected[2];
     for (int s = 0; s < 2; s++) {
-        must(qn_view_new(c, s ? "odd" : "even", QN_F64, 2, extents, &plate[s], &err), &err);
+        must(qn_view_new(at->context, s ? "odd" : "even", QN_F64, 2, extents, &plate[s], &err), &err);
         expected[s] = malloc(sizeof(double) * (size_t)(rows * columns));
         if (!expected[s])
             exit(1);
         heat_up(plate[s].data, rows, columns);
         heat_up(expected[s], rows, columns);
+        there[s] = place_copy(at, &plate[s]);
     }
-    double ms = run_steps(c, k, plate, n);
+    double ms = run_steps(at, k, there, n);
+    place_fetch(at, &plate[n % 2], &there[n % 2]);
     for (int t = 0; t < n; t++)
         step_in_c(expected[t % 2], expected[1 - t % 2], rows, columns, 0.2);
     const double *found = plate[n % 2].data;
@@ -106,6 +108,7 @@ static bool run_plate(qn_context *c, const qn_kernel *k, int rows, int columns, 
     printf("  %4d x %-4d %d steps, %.4f ms a step, centre %.6f\n", rows, columns, n, ms,
            found[rows / 2 * columns + columns / 2]);
     for (int s = 0; s < 2; s++) {
+        qn_view_release(&there[s]);
         qn_view_release(&plate[s]);
         free(expected[s]);
     }
@@ -123,12 +126,13 @@ static void print_history(const qn_context *c)
            counters.compiles, counters.dynamic_compiles, (double)counters.compile_us / 1e3, text);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     int failed = 0;
     qn_error err = {0};
     qn_context *c = NULL;
     must(qn_context_new(NULL, &c, &err), &err);
+    place at = place_open(c, argc, argv);
     qn_kernel *k = build_stencil();
 
     puts("One kernel on plates of twelve sizes. Each new size is compiled for its exact extents, "
@@ -136,13 +140,14 @@ int main(void)
          "seen so many that it compiles one version whose extents are read at run time:");
     bool is_equal = true;
     for (int i = 0; i < 12; i++)
-        is_equal = run_plate(c, k, 40 + 4 * i, 64 + 16 * i, 20) && is_equal;
+        is_equal = run_plate(&at, k, 40 + 4 * i, 64 + 16 * i, 20) && is_equal;
     puts("A size that was met before needs no compilation:");
-    is_equal = run_plate(c, k, 40, 64, 20) && is_equal;
+    is_equal = run_plate(&at, k, 40, 64, 20) && is_equal;
     print_history(c);
     failed += check(is_equal, "all plates agree with the loop in C, bit for bit");
 
     qn_kernel_release(k);
+    place_close(&at);
     qn_context_release(c);
     return failed != 0;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * 03_matmul.c: a matrix product, C[i,j] = sum over k of A[i,k] * B[k,j], with a reduction
+ * 03_matmul.c [cuda]: a matrix product, C[i,j] = sum over k of A[i,k] * B[k,j], with a reduction
  * dimension. The kernel is written once; the program runs it on row-major and column-major matrices
- * and on a block of a larger matrix.
+ * and on a block of a larger matrix. With the argument `cuda` all of it runs on a GPU.
  */
-#include "example.h"
+#include "place.h"
 
 #include <math.h>
 
@@ -88,18 +88,32 @@ static qn_view make_matrix(qn_context *c, const char *label, int64_t rows, int64
     return v;
 }
 
-static int run_layouts(qn_context *c, const qn_kernel *k, unsigned lefts)
+/* Multiplies, on copies of the matrices if this is on a GPU; returns the milliseconds of the second time. */
+static double multiply(const place *at, const qn_kernel *k, const qn_view *a, const qn_view *b, const qn_view *p)
 {
     qn_error err = {0};
+    qn_view there[3] = {place_copy(at, a), place_copy(at, b), place_copy(at, p)};
+    qn_arg args[] = {qn_arg_view(&there[0]), qn_arg_view(&there[1]), qn_arg_view(&there[2])};
+    must(qn_launch(at->context, k, 3, args, &at->options, &err), &err);
+    must(place_wait(at, &err), &err);
+    double start = now_ms();
+    must(qn_launch(at->context, k, 3, args, &at->options, &err), &err);
+    must(place_wait(at, &err), &err);
+    double ms = now_ms() - start;
+    place_fetch(at, p, &there[2]);
+    for (int i = 0; i < 3; i++)
+        qn_view_release(&there[i]);
+    return ms;
+}
+
+static int run_layouts(const place *at, const qn_kernel *k, unsigned lefts)
+{
+    qn_context *c = at->context;
     qn_view a = make_matrix(c, "A", M, K, lefts & 1), b = make_matrix(c, "B", K, N, lefts & 2);
     qn_view p = make_matrix(c, "C", M, N, lefts & 4);
     fill(&a, a_at);
     fill(&b, b_at);
-    qn_arg args[] = {qn_arg_view(&a), qn_arg_view(&b), qn_arg_view(&p)};
-    must(qn_launch(c, k, 3, args, NULL, &err), &err);
-    double start = now_ms();
-    must(qn_launch(c, k, 3, args, NULL, &err), &err);
-    double ms = now_ms() - start;
+    double ms = multiply(at, k, &a, &b, &p);
     char what[96];
     snprintf(what, sizeof what, "A %s, B %s, C %s: %.3f ms, %.2f GF/s",
              lefts & 1 ? "left " : "right", lefts & 2 ? "left " : "right",
@@ -112,9 +126,10 @@ static int run_layouts(qn_context *c, const qn_kernel *k, unsigned lefts)
 }
 
 /* The product is written into a block of a larger matrix; what is around it must not change. */
-static int run_block(qn_context *c, const qn_kernel *k)
+static int run_block(const place *at, const qn_kernel *k)
 {
     qn_error err = {0};
+    qn_context *c = at->context;
     qn_view a = make_matrix(c, "A", M, K, false), b = make_matrix(c, "B", K, N, false);
     qn_view whole = make_matrix(c, "whole", M + 4, N + 6, false), block;
     fill(&a, a_at);
@@ -122,8 +137,7 @@ static int run_block(qn_context *c, const qn_kernel *k)
     qn_slice middle[2] = {{.kind = QN_RANGE, .begin = 2, .end = M + 2},
                           {.kind = QN_RANGE, .begin = 3, .end = N + 3}};
     must(qn_subview(&whole, 2, middle, &block, &err), &err);
-    qn_arg args[] = {qn_arg_view(&a), qn_arg_view(&b), qn_arg_view(&block)};
-    must(qn_launch(c, k, 3, args, NULL, &err), &err);
+    multiply(at, k, &a, &b, &block);
     int failed = check(is_product(&block), "C is a block in the middle of a larger matrix");
     bool is_clean = true;
     for (int64_t i = 0; i < M + 4; i++)
@@ -138,19 +152,21 @@ static int run_block(qn_context *c, const qn_kernel *k)
     return failed;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     int failed = 0;
     qn_error err = {0};
     qn_context *c = NULL;
     must(qn_context_new(NULL, &c, &err), &err);
+    place at = place_open(c, argc, argv);
     qn_kernel *k = build_matmul();
     printf("(%d x %d) times (%d x %d), one kernel, all eight combinations of layouts:\n", M, K, K,
            N);
     for (unsigned lefts = 0; lefts < 8; lefts++)
-        failed += run_layouts(c, k, lefts);
-    failed += run_block(c, k);
+        failed += run_layouts(&at, k, lefts);
+    failed += run_block(&at, k);
     qn_kernel_release(k);
+    place_close(&at);
     qn_context_release(c);
     return failed != 0;
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * 04_spmv.c: sparse matrix times vector. The rows of a compressed sparse matrix have different
+ * 04_spmv.c [cuda]: sparse matrix times vector. The rows of a compressed sparse matrix have different
  * lengths, so each iteration runs a `for` whose bounds come from memory. Then one column index is
- * damaged: the launch says which, and the program goes on.
+ * damaged: the launch says which, and the program goes on. With the argument `cuda` all of it runs on a GPU.
  */
-#include "example.h"
+#include "place.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { ROWS = 2000, PER_ROW_MAX = 9 };
 
@@ -84,7 +83,25 @@ static bool is_product(const sparse *m, const double *x, const double *y)
     return true;
 }
 
-int main(void)
+/* y = A x. On a GPU with copies of the arrays, and what the launch has to tell is known after waiting. */
+static qn_status multiply(const place *at, const qn_kernel *k, const qn_view v[5], qn_error *err)
+{
+    qn_view there[5];
+    qn_arg args[5];
+    for (int p = 0; p < 5; p++) {
+        there[p] = place_copy(at, &v[p]);
+        args[p] = qn_arg_view(&there[p]);
+    }
+    qn_status status = qn_launch(at->context, k, 5, args, &at->options, err);
+    if (status == QN_OK)
+        status = place_wait(at, err);
+    place_fetch(at, &v[4], &there[4]);
+    for (int p = 0; p < 5; p++)
+        qn_view_release(&there[p]);
+    return status;
+}
+
+int main(int argc, char **argv)
 {
     static sparse m;
     static double x[ROWS], y[ROWS];
@@ -96,24 +113,21 @@ int main(void)
         x[i] = 1.0 + 0.001 * i;
 
     must(qn_context_new(NULL, &c, &err), &err);
+    place at = place_open(c, argc, argv);
     qn_kernel *k = build_spmv();
     int64_t n = m.row[ROWS];
     qn_view v[5] = {wrap("row", m.row, QN_I32, ROWS + 1), wrap("column", m.column, QN_I32, n),
                     wrap("value", m.value, QN_F64, n), wrap("x", x, QN_F64, ROWS),
                     wrap("y", y, QN_F64, ROWS)};
-    qn_arg args[5];
-    for (int p = 0; p < 5; p++)
-        args[p] = qn_arg_view(&v[p]);
-
     printf("A %d x %d matrix with %" PRId64 " entries in rows of 0 to %d:\n", ROWS, ROWS, n,
            PER_ROW_MAX);
-    must(qn_launch(c, k, 5, args, NULL, &err), &err);
+    must(multiply(&at, k, v, &err), &err);
     failed += check(is_product(&m, x, y), "y = A x, bit for bit");
 
     /* [spmv-damage] */
     int32_t good = m.column[1234];
     m.column[1234] = 123456;
-    qn_status status = qn_launch(c, k, 5, args, NULL, &err);
+    qn_status status = multiply(&at, k, v, &err);
     printf("With column[1234] = 123456 the launch returns %s:\n  %s\n", qn_status_name(err.status),
            err.message);
     m.column[1234] = good;
@@ -123,10 +137,11 @@ int main(void)
                     "the message names the view and the index");
 
     puts("The program goes on with the repaired matrix:");
-    must(qn_launch(c, k, 5, args, NULL, &err), &err);
+    must(multiply(&at, k, v, &err), &err);
     failed += check(is_product(&m, x, y), "y = A x again");
 
     qn_kernel_release(k);
+    place_close(&at);
     qn_context_release(c);
     return failed != 0;
 }

@@ -4,7 +4,8 @@
 # run_examples.sh [BUILD]: the examples, the photo demo, the tool with good and bad input
 # (tests/tool_cases), and the code quoted in docs/tutorial.md. TAP. BUILD is the folder of a build,
 # by default QN_BUILD_DIR or build/release. The variable ENGINE picks the tool's engine for the cases
-# that run kernels: interp, x86 or auto (the default).
+# that run kernels: interp, x86 or auto (the default). What is for GPUs runs on the driver QUERN_CUDA_DRIVER, else on a GPU where
+# there is one, else on the stub driver of the build.
 #
 # A file of cases holds any number of
 #   @ name
@@ -14,6 +15,7 @@
 #   > text that the output contains  (any number)
 #   ! text that the errors contain   (any number)
 #   ? x86                            (needs generated code: skipped with ENGINE=interp)
+#   ? cuda                           (needs a GPU, or the stub driver, and generated code)
 # and commands see make_npy FILE HEADER DATA (data as for printf %b).
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -50,6 +52,26 @@ make_npy() {
 }
 export -f make_header make_npy
 
+# skip NAME REASON: a test point that is left out.
+skip() {
+    tests=$((tests + 1))
+    echo "ok $tests - $1 # SKIP $2"
+}
+
+# ------------------------------------------------------------------------------------------------ a GPU
+
+# Runs a command with the driver of this machine, or the stub: $driver is NULL where the system's is meant.
+run_kernel_on() {
+    QUERN_CUDA_DRIVER=$1 quern run "$K/saxpy.qn" x=iota:f32[8] y=ones:f32[8] a=2.5 --target cuda 2>"$scratch/no_gpu" | grep -qF '1 3.5 6'
+}
+no_gpu=""
+driver=${QUERN_CUDA_DRIVER-}
+if ! run_kernel_on "$driver"; then
+    no_gpu=$(head -n 1 "$scratch/no_gpu")
+    driver=$build/tests/stub/runs/libcuda.so.1
+    run_kernel_on "$driver" && no_gpu=""
+fi
+
 # ------------------------------------------------------------------------------------------------ examples
 
 run_example() {
@@ -60,6 +82,17 @@ for source in "$root"/examples/[0-9][0-9]_*.c; do
     name=$(basename "$source" .c)
     run_example "$build/examples/$name"
     report $? "examples/$name"
+done
+for name in 02_stencil 03_matmul 04_spmv; do
+    if [ -n "$no_gpu" ]; then
+        skip "examples/$name cuda" "$no_gpu"
+        continue
+    fi
+    QUERN_CUDA_DRIVER=$driver run_example "$build/examples/$name" cuda
+    report $? "examples/$name cuda"
+    QUERN_CUDA_DRIVER=/nowhere/libcuda.so.1 run_example "$build/examples/$name" cuda
+    [ $? = 1 ] && grep -q QN_ERR_NOT_AVAILABLE "$scratch/err"
+    report $? "examples/$name cuda says that there is no GPU"
 done
 run_example "$build/examples/05_expressions" 'a*(b - 2)'
 report $? "examples/05_expressions of an expression"
@@ -83,6 +116,16 @@ if [ -x "$build/examples/photo" ]; then
     report $? "photo --engine interp"
     run_example "$photo" --threads 2 "$root/tests/tool_cases/rgba.png" "$scratch/photo-out/threads"
     report $? "photo --threads 2"
+    if [ -n "$no_gpu" ]; then
+        skip "photo --target cuda" "$no_gpu"
+    else
+        QUERN_CUDA_DRIVER=$driver run_example "$photo" --target cuda "$root/tests/tool_cases/rgba.png" "$scratch/photo-out/cuda" &&
+            grep -q 'all three layouts agree' "$scratch/out"
+        report $? "photo --target cuda"
+    fi
+    QUERN_CUDA_DRIVER=/nowhere/libcuda.so.1 run_example "$photo" --target cuda "$root/tests/tool_cases/rgba.png"
+    [ $? = 1 ] && grep -q 'target cuda: .*no CUDA driver' "$scratch/err"
+    report $? "photo --target cuda says that there is no GPU"
     for png in "$root"/tests/tool_cases/*.png; do
         run_example "$photo" "$png" "$scratch/photo-out/$(basename "$png" .png)"
         report $? "photo of $(basename "$png")"
@@ -107,11 +150,14 @@ fi
 run_case() {
     [ -n "$command" ] || return
     if [ -n "$needs_code" ] && [ "$ENGINE" = interp ]; then
-        tests=$((tests + 1))
-        echo "ok $tests - $(basename "$cases" .txt): $name # SKIP needs generated code"
+        skip "$(basename "$cases" .txt): $name" "needs generated code"
         return
     fi
-    (cd "$scratch" && timeout 60 bash -c "$command" >out 2>err </dev/null)
+    if [ "$needs_code" = cuda ] && [ -n "$no_gpu" ]; then
+        skip "$(basename "$cases" .txt): $name" "$no_gpu"
+        return
+    fi
+    (cd "$scratch" && { [ "$needs_code" != cuda ] || export QUERN_CUDA_DRIVER=$driver; } && timeout 60 bash -c "$command" >out 2>err </dev/null)
     local status=$? why="" part
     [ $status = "$expected" ] || why="exit status $status, expected $expected"
     for part in "${parts_out[@]}"; do
@@ -129,7 +175,7 @@ for cases in "$root"/tests/tool_cases/*.txt; do
     while IFS= read -r line || [ -n "$line" ]; do
         case $line in
         '@ '*) run_case; name=${line#@ }; command=""; expected=0; needs_code=""; parts_out=(); parts_err=() ;;
-        '? x86') needs_code=1 ;;
+        '? '*) needs_code=${line#? } ;;
         '$ '*) command="$command${command:+$'\n'}${line#\$ }" ;;
         '= '*) expected=${line#= } ;;
         '> '*) parts_out+=("${line#> }") ;;

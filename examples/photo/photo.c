@@ -4,10 +4,11 @@
  * and equalises its histogram with the pixels interleaved, planar and in column-major order;
  * compares each result with the interpreter's, bit for bit; writes the results as PNG.
  *
- *   photo [--engine auto|interp|x86] [--threads N] [PHOTO.png [FOLDER]]
+ *   photo [--engine auto|interp|x86] [--threads N] [--target host|cuda] [PHOTO.png [FOLDER]]
  */
 #include "kernels.h"
 #include "png_io.h"
+#include "quern/cuda.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -46,12 +47,14 @@ typedef struct demo {
     qn_context *context;
     qn_kernel *kernel[N_KERNELS];
     qn_options options;
+    qn_stream *stream; /* NULL: on the host */
     picture photo;
     picture expected[N_IMAGES]; /* by the interpreter */
 } demo;
 
-/* The views of one layout. */
+/* The views of one layout, on the GPU if there is a stream. */
 typedef struct stage {
+    qn_stream *stream;
     qn_view photo, padded, image[N_IMAGES], counts, table;
 } stage;
 
@@ -75,7 +78,18 @@ static double now_ms(void)
 
 /* ---------------------------------------------------------------- views */
 
-static qn_status make_view(demo *d, const char *label, int64_t pad, const int order[3],
+static qn_status make(demo *d, qn_stream *stream, const char *label, int dtype, const qn_layout *l,
+                      qn_view *out, qn_error *err)
+{
+    const int space = stream ? QN_SPACE_CUDA : QN_SPACE_HOST;
+    const qn_alloc_options o = {.bytes = sizeof o, .label = label, .space = space, .stream = stream};
+    qn_view_type type;
+    qn_status status = qn_view_type_init(dtype, l->rank, NULL, QN_FAMILY_ANY, &type, err);
+    type.space = space;
+    return status ? status : qn_view_create_layout(d->context, &type, l, &o, out, err);
+}
+
+static qn_status make_view(demo *d, qn_stream *stream, const char *label, int64_t pad, const int order[3],
                            qn_view *out, qn_error *err)
 {
     qn_layout l;
@@ -85,23 +99,26 @@ static qn_status make_view(demo *d, const char *label, int64_t pad, const int or
     if (status == QN_OK)
         status = qn_layout_offset(&l, lower, &l, err);
     if (status == QN_OK)
-        status = qn_view_alloc(d->context, label, QN_U8, &l, 0, out, err);
+        status = make(d, stream, label, QN_U8, &l, out, err);
     return status;
 }
 
-static qn_status stage_open(demo *d, const int order[3], stage *s, qn_error *err)
+static qn_status stage_open(demo *d, qn_stream *stream, const int order[3], stage *s, qn_error *err)
 {
     int64_t bins[2] = {d->photo.channels, 256};
-    *s = (stage){0};
-    qn_status status = make_view(d, "photo", 0, order, &s->photo, err);
+    qn_layout l;
+    *s = (stage){.stream = stream};
+    qn_status status = make_view(d, stream, "photo", 0, order, &s->photo, err);
     if (status == QN_OK)
-        status = make_view(d, "padded", PAD, order, &s->padded, err);
+        status = make_view(d, stream, "padded", PAD, order, &s->padded, err);
     for (int i = 0; i < N_IMAGES && status == QN_OK; i++)
-        status = make_view(d, image_names[i], 0, order, &s->image[i], err);
+        status = make_view(d, stream, image_names[i], 0, order, &s->image[i], err);
     if (status == QN_OK)
-        status = qn_view_new(d->context, "counts", QN_U32, 2, bins, &s->counts, err);
+        status = qn_layout_right(2, bins, &l, err);
     if (status == QN_OK)
-        status = qn_view_new(d->context, "table", QN_U8, 2, bins, &s->table, err);
+        status = make(d, stream, "counts", QN_U32, &l, &s->counts, err);
+    if (status == QN_OK)
+        status = make(d, stream, "table", QN_U8, &l, &s->table, err);
     return status;
 }
 
@@ -122,25 +139,50 @@ static uint8_t *sample(const qn_view *v, int64_t r, int64_t c, int64_t ch)
     return (uint8_t *)v->data + r * dim[0].stride + c * dim[1].stride + ch * dim[2].stride;
 }
 
-static void copy_in(const picture *p, const qn_view *v)
+/* A view of the host's with the same layout, for what is on the GPU; else the view itself. */
+static bool open_here(demo *d, const qn_view *v, qn_view *out)
 {
+    qn_error err = {0};
+    if (v->space == QN_SPACE_HOST) {
+        *out = qn_view_copy(v);
+        return true;
+    }
+    return make(d, NULL, v->label, v->dtype, &v->layout, out, &err) == QN_OK || failed(&err);
+}
+
+static bool copy_in(demo *d, const qn_view *v)
+{
+    qn_view here;
+    qn_error err = {0};
+    if (!open_here(d, v, &here))
+        return false;
+    const picture *p = &d->photo;
     const uint8_t *from = p->samples;
     for (int64_t r = 0; r < p->rows; r++)
         for (int64_t c = 0; c < p->columns; c++)
             for (int64_t ch = 0; ch < p->channels; ch++)
-                *sample(v, r, c, ch) = *from++;
+                *sample(&here, r, c, ch) = *from++;
+    bool is_good = qn_deep_copy(d->context, v, &here, &err) == QN_OK || failed(&err);
+    qn_view_release(&here);
+    return is_good;
 }
 
-static bool copy_out(const qn_view *v, const picture *like, picture *out)
+static bool copy_out(demo *d, const qn_view *v, picture *out)
 {
-    *out = *like;
-    out->samples = malloc((size_t)(like->rows * like->columns * like->channels));
+    qn_view here;
+    qn_error err = {0};
+    *out = d->photo;
+    out->samples = malloc((size_t)(out->rows * out->columns * out->channels));
+    if (!out->samples || !open_here(d, v, &here))
+        return false;
+    bool is_good = qn_deep_copy(d->context, &here, v, &err) == QN_OK || failed(&err);
     uint8_t *to = out->samples;
-    for (int64_t r = 0; to && r < like->rows; r++)
-        for (int64_t c = 0; c < like->columns; c++)
-            for (int64_t ch = 0; ch < like->channels; ch++)
-                *to++ = *sample(v, r, c, ch);
-    return out->samples != NULL;
+    for (int64_t r = 0; is_good && r < out->rows; r++)
+        for (int64_t c = 0; c < out->columns; c++)
+            for (int64_t ch = 0; ch < out->channels; ch++)
+                *to++ = *sample(&here, r, c, ch);
+    qn_view_release(&here);
+    return is_good;
 }
 
 /* ---------------------------------------------------------------- running */
@@ -174,18 +216,33 @@ static int arguments(const demo *d, const stage *s, int k, qn_arg args[3])
     }
 }
 
-static void clear_counts(const stage *s)
+static qn_status clear_counts(const demo *d, const stage *s, qn_error *err)
 {
-    memset(s->counts.data, 0, (size_t)(qn_layout_size(&s->counts.layout) * qn_dtype_bytes(QN_U32)));
+    return s->stream ? qn_stream_fill(s->stream, &s->counts, 0, err) : qn_fill(d->context, &s->counts, 0, err);
 }
 
-static qn_status run_once(const demo *d, const stage *s, int k, const qn_options *o, qn_error *err)
+/* One run. Its time is that of the call, or between two marks on the GPU. */
+static qn_status run_once(const demo *d, const stage *s, int k, const qn_options *o, double *ms, qn_error *err)
 {
     qn_arg args[3];
+    qn_mark *mark[2] = {NULL, NULL};
     int n = arguments(d, s, k, args);
-    if (k == K_HISTOGRAM)
-        clear_counts(s);
-    return qn_launch(d->context, d->kernel[k], n, args, o, err);
+    qn_status status = k == K_HISTOGRAM ? clear_counts(d, s, err) : QN_OK;
+    if (status == QN_OK && s->stream)
+        status = qn_stream_mark(s->stream, 1, &mark[0], err);
+    double start = now_ms();
+    if (status == QN_OK)
+        status = qn_launch(d->context, d->kernel[k], n, args, o, err);
+    *ms = now_ms() - start;
+    if (status == QN_OK && s->stream)
+        status = qn_stream_mark(s->stream, 1, &mark[1], err);
+    if (status == QN_OK && s->stream)
+        status = qn_stream_fence(s->stream, err);
+    if (status == QN_OK && s->stream)
+        status = qn_mark_milliseconds(mark[0], mark[1], ms, err);
+    qn_mark_release(mark[0]);
+    qn_mark_release(mark[1]);
+    return status;
 }
 
 static int compare(const void *a, const void *b)
@@ -215,21 +272,14 @@ static bool time_kernel(const demo *d, const stage *s, int k)
     qn_counters before, after;
     double ms[N_RUNS];
     qn_context_counters(d->context, &before);
-    if (run_once(d, s, k, &d->options, &err) != QN_OK)
+    if (run_once(d, s, k, &d->options, &ms[0], &err) != QN_OK)
         return failed(&err);
     qn_context_counters(d->context, &after);
     bool is_interpreted = after.interpreted > before.interpreted;
     int n_runs = is_interpreted ? 1 : N_RUNS;
-    for (int i = 0; i < n_runs; i++) {
-        if (k == K_HISTOGRAM)
-            clear_counts(s);
-        qn_arg args[3];
-        int n = arguments(d, s, k, args);
-        double start = now_ms();
-        if (qn_launch(d->context, d->kernel[k], n, args, &d->options, &err) != QN_OK)
+    for (int i = 0; i < n_runs; i++)
+        if (run_once(d, s, k, &d->options, &ms[i], &err) != QN_OK)
             return failed(&err);
-        ms[i] = now_ms() - start;
-    }
     qsort(ms, (size_t)n_runs, sizeof *ms, compare);
     double run = ms[n_runs / 2];
     printf("  %-14s %10.2f %10.4f %10.3f%s\n", kernels[k].name,
@@ -269,9 +319,9 @@ static bool run_layout(demo *d, int l, picture out[N_IMAGES])
     stage s;
     qn_error err = {0};
     printf("%s: %s\n", layouts[l].name, layouts[l].text);
-    bool is_good = stage_open(d, layouts[l].order, &s, &err) == QN_OK || failed(&err);
+    bool is_good = stage_open(d, d->stream, layouts[l].order, &s, &err) == QN_OK || failed(&err);
+    is_good = is_good && copy_in(d, &s.photo);
     if (is_good) {
-        copy_in(&d->photo, &s.photo);
         print_layout("photo", &s.photo);
         print_layout("padded", &s.padded);
         printf("  %-14s %10s %10s %10s\n", "kernel", "compile ms", "run ms", "GB/s");
@@ -280,7 +330,7 @@ static bool run_layout(demo *d, int l, picture out[N_IMAGES])
         is_good = time_kernel(d, &s, k);
     int64_t count = 0;
     for (int i = 0; i < N_IMAGES && is_good; i++) {
-        is_good = copy_out(&s.image[i], &d->photo, &out[i]);
+        is_good = copy_out(d, &s.image[i], &out[i]);
         if (is_good)
             count += differences(image_names[i], &out[i], &d->expected[i]);
     }
@@ -297,11 +347,14 @@ static bool warm_up(demo *d)
 {
     qn_error err = {0};
     qn_view counts = {0}, table = {0};
+    qn_layout l;
     int64_t bins[2] = {d->photo.channels + 1, 256};
     double start = now_ms();
-    qn_status status = qn_view_new(d->context, "counts", QN_U32, 2, bins, &counts, &err);
+    qn_status status = qn_layout_right(2, bins, &l, &err);
     if (status == QN_OK)
-        status = qn_view_new(d->context, "table", QN_U8, 2, bins, &table, &err);
+        status = make(d, d->stream, "counts", QN_U32, &l, &counts, &err);
+    if (status == QN_OK)
+        status = make(d, d->stream, "table", QN_U8, &l, &table, &err);
     const qn_arg args[3] = {qn_arg_view(&counts), qn_arg_view(&table), qn_arg_int(QN_I64, 1)};
     if (status == QN_OK)
         status = qn_launch(d->context, d->kernel[K_TABLE], 3, args, &d->options, &err);
@@ -319,14 +372,13 @@ static bool run_interpreter(demo *d)
     stage s;
     qn_error err = {0};
     qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_INTERP};
-    double start = now_ms();
-    bool is_good = stage_open(d, layouts[0].order, &s, &err) == QN_OK || failed(&err);
-    if (is_good)
-        copy_in(&d->photo, &s.photo);
+    double start = now_ms(), ms;
+    bool is_good = stage_open(d, NULL, layouts[0].order, &s, &err) == QN_OK || failed(&err);
+    is_good = is_good && copy_in(d, &s.photo);
     for (int k = 0; k < N_KERNELS && is_good; k++)
-        is_good = run_once(d, &s, k, &o, &err) == QN_OK || failed(&err);
+        is_good = run_once(d, &s, k, &o, &ms, &err) == QN_OK || failed(&err);
     for (int i = 0; i < N_IMAGES && is_good; i++)
-        is_good = copy_out(&s.image[i], &d->photo, &d->expected[i]);
+        is_good = copy_out(d, &s.image[i], &d->expected[i]);
     stage_close(&s);
     if (is_good)
         printf("The interpreter, which defines the result, took %.0f ms for all kernels on one "
@@ -392,6 +444,14 @@ static bool open_demo(demo *d, const qn_context_options *o)
     qn_error err = {0};
     if (qn_context_new(o, &d->context, &err) != QN_OK)
         return failed(&err);
+    if (d->options.executor == QN_CUDA) {
+        qn_cuda_device info;
+        if (qn_cuda_device_info(d->context, 0, &info, &err) != QN_OK ||
+            qn_stream_new(d->context, 0, &d->stream, &err) != QN_OK)
+            return complain("--target cuda", err.message);
+        printf("on %s\n", info.name);
+        d->options.stream = d->stream;
+    }
     for (int k = 0; k < N_KERNELS; k++)
         if (kernels[k].build(&d->kernel[k], &err) != QN_OK)
             return failed(&err);
@@ -404,14 +464,37 @@ static void close_demo(demo *d)
         free(d->expected[i].samples);
     for (int k = 0; k < N_KERNELS; k++)
         qn_kernel_release(d->kernel[k]);
+    qn_stream_release(d->stream);
     qn_context_release(d->context);
     free(d->photo.samples);
 }
 
 static int usage(void)
 {
-    fputs("usage: photo [--engine auto|interp|x86] [--threads N] [PHOTO.png [FOLDER]]\n", stderr);
+    fputs("usage: photo [--engine auto|interp|x86] [--threads N] [--target host|cuda] [PHOTO.png [FOLDER]]\n", stderr);
     return 2;
+}
+
+/* An option with its value; false if it is none of ours. */
+static bool take_option(const char *name, const char *value, demo *d, qn_context_options *o)
+{
+    if (strcmp(name, "--engine") == 0) {
+        d->options.engine = strcmp(value, "interp") == 0 ? QN_ENGINE_INTERP
+                            : strcmp(value, "x86") == 0  ? QN_ENGINE_X86
+                                                         : 0;
+        return d->options.engine != 0 || strcmp(value, "auto") == 0;
+    }
+    if (strcmp(name, "--threads") == 0) {
+        o->n_threads = atoi(value);
+        d->options.executor = QN_THREADS;
+        return o->n_threads >= 1;
+    }
+    if (strcmp(name, "--target") == 0) {
+        bool is_cuda = strcmp(value, "cuda") == 0;
+        d->options.executor = is_cuda ? QN_CUDA : d->options.executor;
+        return is_cuda || strcmp(value, "host") == 0;
+    }
+    return false;
 }
 
 int main(int argc, char **argv)
@@ -421,25 +504,12 @@ int main(int argc, char **argv)
     const char *paths[2] = {"examples/photo/cat.png", "build/photo"};
     int n_paths = 0;
     for (int i = 1; i < argc; i++) {
-        const char *value = i + 1 < argc ? argv[i + 1] : "";
-        if (strcmp(argv[i], "--engine") == 0) {
-            d.options.engine = strcmp(value, "interp") == 0 ? QN_ENGINE_INTERP
-                               : strcmp(value, "x86") == 0  ? QN_ENGINE_X86
-                                                            : 0;
-            if (d.options.engine == 0 && strcmp(value, "auto") != 0)
-                return usage();
-            i++;
-        } else if (strcmp(argv[i], "--threads") == 0) {
-            o.n_threads = atoi(value);
-            if (o.n_threads < 1)
-                return usage();
-            d.options.executor = QN_THREADS;
-            i++;
-        } else if (argv[i][0] == '-' || n_paths == 2) {
-            return usage();
-        } else {
+        if (argv[i][0] != '-' && n_paths < 2)
             paths[n_paths++] = argv[i];
-        }
+        else if (i + 1 < argc && take_option(argv[i], argv[i + 1], &d, &o))
+            i++;
+        else
+            return usage();
     }
     bool is_good = open_demo(&d, &o) && run_demo(&d, paths[0], paths[1]);
     close_demo(&d);

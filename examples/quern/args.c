@@ -31,7 +31,7 @@ static const choice isas[] = {{"auto", QN_ISA_AUTO}, {"v3", QN_ISA_V3}, {"v4", Q
                               {"sm_70", QN_ISA_SM70}, {"sm_75", QN_ISA_SM75}, {"sm_80", QN_ISA_SM80},
                               {"sm_86", QN_ISA_SM86}, {"sm_89", QN_ISA_SM89}, {"sm_90", QN_ISA_SM90},
                               {0}};
-static const choice targets[] = {{"host", QN_ISA_AUTO}, {"cuda", QN_ISA_SM90}, {0}};
+static const choice targets[] = {{"host", 0}, {"cuda", 1}, {0}};
 static const choice loaders[] = {
     {"auto", QN_LOADER_AUTO}, {"arena", QN_LOADER_ARENA}, {"orc", QN_LOADER_ORC}, {0}};
 #define QN_X(name, bit, text) {text, QN_DUMP_##name},
@@ -57,9 +57,9 @@ static const option options[] = {
      0, 0},
     {"--specialize", "S", "auto, exact or dynamic: what becomes constant", FIELD(launch.specialize),
      specializes, 0, 0},
-    {"--isa", "I", "auto, v3, v4, or for asm sm_70 to sm_90: instructions that may be used", FIELD(launch.isa), isas,
+    {"--isa", "I", "auto, v3, v4, or of a GPU sm_70 to sm_90: instructions that may be used", FIELD(launch.isa), isas,
      0, 0},
-    {"--target", "T", "asm: host or cuda (sm_90 unless --isa says otherwise)", FIELD(launch.isa), targets, 0, 0},
+    {"--target", "T", "host or cuda (an NVIDIA GPU; asm needs none)", FIELD(is_cuda), targets, 0, 0},
     {"--loader", "L", "auto, arena or orc: how code is loaded", FIELD(launch.loader), loaders, 0,
      0},
     {"--stage", "S", "asm: the stage to print, one of those of --dump", FIELD(stage), stages, 0, 0},
@@ -227,6 +227,8 @@ int line_parse(int argc, char **argv, tool_line *line)
     }
     if (!line->kernel_path)
         return tool_fail(EXIT_USAGE, "the file of the kernel is missing");
+    if (line->is_cuda && (line->launch.executor || line->context.n_threads))
+        return tool_fail(EXIT_USAGE, "--target cuda: --executor and --threads are for the host");
     if (line->context.n_threads > 1 && !line->launch.executor)
         line->launch.executor = QN_THREADS;
     return EXIT_OK;

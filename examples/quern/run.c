@@ -136,7 +136,7 @@ static int bind_param(const tool_line *line, tool_job *job, int i)
     return status;
 }
 
-int job_open(const tool_line *line, tool_job *job)
+int job_open_here(const tool_line *line, tool_job *job)
 {
     qn_error err = {0};
     *job = (tool_job){0};
@@ -149,13 +149,48 @@ int job_open(const tool_line *line, tool_job *job)
         job->n = qn_kernel_n_params(job->kernel);
     for (int i = 0; i < job->n && status == EXIT_OK; i++)
         status = bind_param(line, job, i);
+    job->options = line->launch;
     return status;
+}
+
+/* Gives an array a copy in the memory of the GPU, with the same layout. */
+static qn_status copy_there(tool_job *job, int i, qn_error *err)
+{
+    const qn_view *v = &job->view[i];
+    const qn_alloc_options o = {.bytes = sizeof o, .label = v->label, .space = QN_SPACE_CUDA, .stream = job->stream};
+    qn_view_type type;
+    qn_status status = qn_view_type_init(v->dtype, v->layout.rank, NULL, QN_FAMILY_ANY, &type, err);
+    type.space = QN_SPACE_CUDA;
+    if (status == QN_OK)
+        status = qn_view_create_layout(job->context, &type, &v->layout, &o, &job->there[i], err);
+    if (status == QN_OK)
+        status = qn_stream_copy(job->stream, &job->there[i], v, err);
+    job->arg[i] = qn_arg_view(&job->there[i]);
+    return status;
+}
+
+int job_open(const tool_line *line, tool_job *job)
+{
+    qn_error err = {0};
+    int status = job_open_here(line, job);
+    if (status != EXIT_OK || !line->is_cuda)
+        return status;
+    qn_status moved = qn_stream_new(job->context, 0, &job->stream, &err);
+    for (int i = 0; i < job->n && moved == QN_OK; i++)
+        if (job->arg[i].view)
+            moved = copy_there(job, i, &err);
+    job->options.executor = QN_CUDA;
+    job->options.stream = job->stream;
+    return moved == QN_OK ? EXIT_OK : tool_fail(EXIT_ERROR, "--target cuda: %s", err.message);
 }
 
 void job_close(tool_job *job)
 {
-    for (int i = 0; i < QN_MAX_PARAMS; i++)
+    for (int i = 0; i < QN_MAX_PARAMS; i++) {
         qn_view_release(&job->view[i]);
+        qn_view_release(&job->there[i]);
+    }
+    qn_stream_release(job->stream);
     qn_kernel_release(job->kernel);
     qn_context_release(job->context);
     *job = (tool_job){0};
@@ -192,15 +227,29 @@ static int write_outputs(const tool_line *line, const tool_job *job)
     return EXIT_OK;
 }
 
+/* Copies the arrays that the kernel wrote back from the GPU; errors of the kernel are known then. */
+static qn_status copy_back(const tool_job *job, qn_error *err)
+{
+    qn_status status = QN_OK;
+    qn_param_info info;
+    for (int i = 0; i < job->n && status == QN_OK; i++)
+        if (job->view[i].data && qn_kernel_param(job->kernel, i, &info, NULL) == QN_OK && info.is_written)
+            status = qn_stream_copy(job->stream, &job->view[i], &job->there[i], err);
+    return status ? status : qn_stream_fence(job->stream, err);
+}
+
 static int launch_all(const tool_line *line, const tool_job *job)
 {
     qn_error err = {0};
     int repeat = line->repeat ? line->repeat : 1;
-    for (int i = 0; i < repeat; i++)
-        if (qn_launch(job->context, job->kernel, job->n, job->arg, &line->launch, &err) != QN_OK)
-            return tool_fail(EXIT_ERROR, "%s: %s: %s", line->kernel_path,
-                             qn_status_name(err.status), err.message);
-    return EXIT_OK;
+    qn_status status = QN_OK;
+    for (int i = 0; i < repeat && status == QN_OK; i++)
+        status = qn_launch(job->context, job->kernel, job->n, job->arg, &job->options, &err);
+    if (status == QN_OK && job->stream)
+        status = copy_back(job, &err);
+    if (status == QN_OK)
+        return EXIT_OK;
+    return tool_fail(EXIT_ERROR, "%s: %s: %s", line->kernel_path, qn_status_name(err.status), err.message);
 }
 
 int command_run(const tool_line *line)
@@ -248,7 +297,9 @@ int command_asm(const tool_line *line)
     qn_options o = line->launch;
     if (o.engine == QN_ENGINE_AUTO)
         o.engine = QN_ENGINE_X86;
-    int status = job_open(line, &job);
+    if (line->is_cuda && o.isa == QN_ISA_AUTO)
+        o.isa = QN_ISA_SM90;
+    int status = job_open_here(line, &job);
     if (status == EXIT_OK &&
         qn_specialize(job.context, job.kernel, job.n, job.arg, &o, &f, &err) != QN_OK)
         status = tool_fail(EXIT_ERROR, "%s: %s: %s", line->kernel_path, qn_status_name(err.status),

@@ -7,7 +7,7 @@
 #ifndef QUERN_TOOL_H
 #define QUERN_TOOL_H
 
-#include "quern.h"
+#include "quern/cuda.h"
 
 enum { EXIT_OK = 0, EXIT_ERROR = 1, EXIT_USAGE = 2 };
 
@@ -24,6 +24,7 @@ typedef struct tool_line {
     qn_options launch;
     qn_context_options context;
     int32_t is_left; /* layout of created arrays */
+    int32_t is_cuda; /* the target is a GPU */
     int32_t repeat;  /* 0: not given */
     int32_t show;    /* values printed of each written view */
     int32_t stage;   /* QN_DUMP_... for asm */
@@ -35,8 +36,11 @@ typedef struct tool_job {
     qn_context *context;
     qn_kernel *kernel;
     int n;
-    qn_view view[QN_MAX_PARAMS];
+    qn_view view[QN_MAX_PARAMS];  /* in host memory */
+    qn_view there[QN_MAX_PARAMS]; /* on a GPU: their copies, which are the arguments */
     qn_arg arg[QN_MAX_PARAMS];
+    qn_options options;           /* of the launch */
+    qn_stream *stream;            /* NULL: on the host */
 } tool_job;
 
 /* main.c */
@@ -76,6 +80,8 @@ void element_print(int dtype, const void *element, char *buffer, size_t n);
 /** Reads and parses a kernel; "-" is the standard input. */
 int kernel_read(const char *path, qn_kernel **out);
 int job_open(const tool_line *line, tool_job *job);
+/** The same on the host, whatever the target: arguments to compile for. */
+int job_open_here(const tool_line *line, tool_job *job);
 void job_close(tool_job *job);
 int command_run(const tool_line *line);
 int command_print(const char *path);

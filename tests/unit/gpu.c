@@ -9,8 +9,9 @@
 #include <stdio.h>
 
 const stub_control *stub_open(const char *path);
+bool stub_run_kernel(const stub_kernel *k);
 
-static bool run_kernel(const stub_kernel *k)
+bool stub_run_kernel(const stub_kernel *k)
 {
     static uint32_t seed;
     char error[256] = "";
@@ -38,7 +39,7 @@ const stub_control *stub_open(const char *path)
     const stub_control *stub = library ? dlsym(library, "stub_control_table") : NULL;
     if (stub) {
         stub->reset();
-        stub->run_with(run_kernel);
+        stub->run_with(stub_run_kernel);
     }
     return stub;
 }
