@@ -149,6 +149,7 @@ typedef struct qn_plan {
                                     one by one */
     uint32_t pack;               /* load that is copied for each step of the lanes, 0: none (jit/llvm_pack.c) */
     int64_t scratch_bytes;       /* for the copy */
+    int32_t prefetch;            /* so many points of a reduce ahead, what is far apart is asked for; 0: nothing is */
     int64_t tile[QN_MAX_RANK];   /* cache tile of each dimension, 0: none */
     int32_t streams;             /* 1: non-temporal stores */
     int32_t split_dim;           /* domain dimension that threads divide, -1: none */

@@ -269,6 +269,10 @@ bool qn__is_packed(const lower *g, uint32_t i);
 /** Part p of the packed load for the indices that stand in g->iv. */
 LLVMValueRef qn__load_packed(lower *g, int p);
 
+/* ---- llvm_prefetch.c */
+/** Asks for what `reduce` will load plan->prefetch points of dimension d ahead. */
+void qn__prefetch_point(lower *g, uint32_t reduce, int d);
+
 /* ---- llvm_atomic.c */
 void qn__lower_atomic(lower *g, uint32_t i);
 

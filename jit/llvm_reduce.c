@@ -144,8 +144,10 @@ static void fold_steps(lower *g, const reduction *r, int d, LLVMValueRef low, LL
         qn__set_ahead(g, d, 0, 0);
         qn__loop_close(g, &once, NULL, NULL);
     }
-    if (step == 1)
+    if (step == 1) {
+        qn__prefetch_point(g, r->inst, d);
         qn__fold_point(g, r, inner);
+    }
     qn__loop_close(g, &l, inner, acc);
 }
 

@@ -455,8 +455,10 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
     qn__plan_tiles(k, f, out);
     if (out->lane_dim >= 0)
         choose_remainder(&s);
-    if (s.has_tile)
+    if (s.has_tile) {
         qn__plan_pack(k, f, &s.a, out);
+        qn__plan_prefetch(k, f, &s.a, out);
+    }
     qn__plan_split(k, f, out, s.has_tile && out->jam > 1);
     qn__analysis_release(&s.a);
 }
@@ -503,6 +505,8 @@ void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out)
                  remainders[p->remainder]);
     if (p->pack)
         qn__text_add(out, "pack %s, %lld bytes\n", k->param[k->inst[p->pack].imm].name, (long long)p->scratch_bytes);
+    if (p->prefetch)
+        qn__text_add(out, "prefetch %d points ahead\n", p->prefetch);
     for (int d = 0; d < k->n_dims; d++)
         if (p->tile[d])
             qn__text_add(out, "tile %lld of %d\n", (long long)p->tile[d], d);

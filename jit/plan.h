@@ -20,6 +20,10 @@ bool qn__plan_tile(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, 
 /** Sets p->pack and p->scratch_bytes if a copy of what the lanes load pays; the rest of the plan is made
  *  (jit/plan_pack.c). */
 void qn__plan_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);
+/** Sets p->prefetch if a load of a register tile runs ahead; the rest of the plan is made. */
+void qn__plan_prefetch(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);
+/** Whether load i does. */
+bool qn__is_prefetched(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i);
 /** Whether what load i reads for one step of the lanes may be copied before the loop over dimension j. */
 bool qn__may_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim, int j, uint32_t i);
 /** Whether iterations may run twice, one after the other or by two threads: what they read is not written, also where two

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan_pack.c: whether a register tile works on a copy of what its lanes load (jit/llvm_pack.c makes it). Knows no LLVM.
+ * plan_pack.c: whether a register tile works on a copy of what its lanes load (jit/llvm_pack.c makes it), and whether what
+ * it loads for its jammed iterations is asked for ahead of time (jit/llvm_prefetch.c). Knows no LLVM.
  *
  * "May it be copied?" (qn__may_pack) is kept apart from "is it worth it?" (is_worth).
  */
@@ -13,6 +14,10 @@ enum { NARROW_BYTES = 32 << 10, WIDE_BYTES = 192 << 10 };
 enum { LEAST_TILES = 8, LEAST_TILES_GATHERED = 2 };
 /* The second-level cache: lines so far apart share a set, which holds so many. */
 enum { WAY_BYTES = 128 << 10, WAYS = 8 };
+
+/* Points this far apart are not fetched ahead by the hardware; fewer stay near. So many points, of about 12 cycles each, cover the
+ * way to the last-level cache, and their lines fit the sets of the second even at large powers of two. */
+enum { FAR_BYTES = 1024, LEAST_POINTS = 256, POINTS_AHEAD = 32 };
 
 static bool is_exact(const qn_facts *f, int d)
 {
@@ -112,4 +117,26 @@ void qn__plan_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, 
         p->pack = i;
         p->scratch_bytes = bytes;
     }
+}
+
+/* ---------------------------------------------------------------- ahead of time */
+
+bool qn__is_prefetched(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
+{
+    uint32_t reduce = k->inst[i].op == QN_I_LOAD ? reduce_of(k, i) : 0, deps = a->value[i].deps;
+    int64_t along, across, bytes = qn_dtype_bytes(k->inst[i].type);
+    if (!reduce || p->is_gpu || p->jam <= 1 || p->lane_dim < 0 || (deps >> p->lane_dim & 1) || i == p->pack)
+        return false;
+    int d = dim_of(k, reduce);
+    if (qn__is_checked(f, k, site_of(k, i)) || !qn__is_plain_access(k, f, i) || trips(f, d) < LEAST_POINTS ||
+        !qn__access_stride(k, f, a, i, d, &along) || !qn__access_stride(k, f, a, i, p->jam_dim, &across))
+        return false;
+    return across == 1 && (along >= FAR_BYTES / bytes || along <= -FAR_BYTES / bytes);
+}
+
+void qn__plan_prefetch(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
+{
+    for (uint32_t n = 0; n < k->n_accesses; n++)
+        if (qn__is_prefetched(k, f, a, p, k->access[n].inst))
+            p->prefetch = POINTS_AHEAD;
 }

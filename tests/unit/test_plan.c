@@ -126,6 +126,13 @@ static void test_reductions(void)
         tap_ok(big.split_dim == (i < 2 ? 0 : 1) && big.granule == (i < 2 ? big.jam : big.width * big.unroll),
                "threads divide its %s", i < 2 ? "rows, in tiles" : "columns, in steps: each copies its own");
     }
+    const int64_t far[2] = {300, 300};
+    qn_view t[3] = {view(QN_F64, 2, far, true), view(QN_F64, 2, far, false), view(QN_F64, 2, far, false)};
+    p = plan_of(matmul, t, 3, NULL, QN_ISA_V4, false);
+    tap_ok(p.prefetch > 0, "the first operand by columns is asked for ahead of time");
+    t[0] = view(QN_F64, 2, far, false);
+    p = plan_of(matmul, t, 3, NULL, QN_ISA_V4, false);
+    tap_is_int(p.prefetch, 0, "by rows the hardware does that");
     qn_plan narrow = plan_of(matmul, w, 3, NULL, QN_ISA_V3, false);
     tap_ok(narrow.jam * narrow.unroll <= 14 && narrow.jam >= 4, "fewer registers, a smaller tile: %d x %d", narrow.jam,
            narrow.unroll);
