@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * collapse.c: two parallel dimensions become one where every access walks them as one: the outer's stride is the inner's
- * times its iterations. The inner then runs over both ranges and the outer over its first index only; addresses are
- * affine in the indices, so an inner index past its own end reaches exactly the elements of the next outer one. A long
- * dimension has whole vectors where two short ones have remainders (rows without gaps, pixels of three channels).
+ * collapse.c: two parallel dimensions, or two reduction dimensions that follow each other in every reduce, become one where
+ * every access walks them as one: the outer's stride is the inner's times its iterations. The inner then runs over both
+ * ranges and the outer over its first index only; addresses are affine in the indices, so an inner index past its own end
+ * reaches exactly the elements of the next outer one. A long dimension has whole vectors where two short ones have
+ * remainders (rows without gaps, pixels of three channels).
  *
  * Indices change, so: they are used in addresses only; every access is proved in range (nothing is recorded or clamped);
  * no `while` may record its limit. Ranges and strides are exact. Facts in, facts out; knows no LLVM.
@@ -32,7 +33,7 @@ static uint32_t used_as_values(const qn_kernel *k, const uint32_t *mask)
     uint32_t used = 0;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
         const qn_inst *x = &k->inst[i];
-        if (qn__is_pure(x))
+        if (qn__is_pure(x) || x->op == QN_I_REDUCE)
             continue;
         for (int n = is_access(x) ? qn__n_indices(k, i) : 0; n < x->n_args; n++)
             used |= mask[qn__args(k, i)[n]];
@@ -74,6 +75,29 @@ static bool runs_on(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
     return true;
 }
 
+/** Whether each reduce over one of two reduction dimensions is over both, `inner` right behind `outer`: the order of points
+ *  is that of one dimension then. */
+static bool follow_each_other(const qn_kernel *k, int outer, int inner)
+{
+    for (uint32_t i = k->body; i < k->n_insts; i++) {
+        int at = -1, behind = -1;
+        for (int n = 0; k->inst[i].op == QN_I_REDUCE && n < k->inst[i].n_args; n++) {
+            int d = (int)k->inst[qn__args(k, i)[n]].imm;
+            at = d == outer ? n : at;
+            behind = d == inner ? n : behind;
+        }
+        if ((at >= 0 || behind >= 0) && (at < 0 || behind != at + 1))
+            return false;
+    }
+    return true;
+}
+
+static bool may_be_one(const qn_kernel *k, int outer, int inner)
+{
+    int kind = k->inst[k->dim[outer]].sub;
+    return kind == k->inst[k->dim[inner]].sub && (kind == QN_DIM_PARALLEL || follow_each_other(k, outer, inner));
+}
+
 /** Merges one pair of the dimensions in `candidates`; false if there is none. */
 static bool merge_pair(const qn_kernel *k, qn_facts *f, const qn_analysis *a, uint32_t candidates)
 {
@@ -81,7 +105,7 @@ static bool merge_pair(const qn_kernel *k, qn_facts *f, const qn_analysis *a, ui
         for (int inner = 0; inner < k->n_dims; inner++) {
             int64_t n, end;
             if (outer == inner || !(candidates >> outer & 1) || !(candidates >> inner & 1) || trips(f, outer) < 2 ||
-                trips(f, inner) < 2 || !runs_on(k, f, a, outer, inner) ||
+                trips(f, inner) < 2 || !may_be_one(k, outer, inner) || !runs_on(k, f, a, outer, inner) ||
                 __builtin_mul_overflow(trips(f, outer), trips(f, inner), &n) ||
                 __builtin_add_overflow(f->begin[inner].value, n, &end))
                 continue;
@@ -106,7 +130,7 @@ void qn__collapse(const qn_kernel *k, qn_facts *f)
         mark_indices(k, mask);
         uint32_t used = used_as_values(k, mask);
         for (int d = 0; d < k->n_dims; d++)
-            if (k->inst[k->dim[d]].sub == QN_DIM_PARALLEL && is_exact(f, d) && !(used >> d & 1))
+            if (k->inst[k->dim[d]].sub != QN_DIM_SEQUENTIAL && is_exact(f, d) && !(used >> d & 1))
                 candidates |= 1u << d;
         while (merge_pair(k, f, &a, candidates))
             ;

@@ -154,6 +154,7 @@ typedef struct qn_plan {
     int32_t streams;             /* 1: non-temporal stores */
     int32_t split_dim;           /* domain dimension that threads divide, -1: none */
     int64_t granule;             /* its chunks start at multiples of this, counted from its begin */
+    int32_t n_shared_reduces;    /* x86: split_dim is that of so many reduces, the blocks of whose points threads divide */
     uint32_t merged[QN_MAX_RANK]; /* dimensions that run within each, see qn_facts */
     /* NVPTX: each thread runs scalar code. tile: iterations that a block takes at once; 0: a loop in each thread. */
     int32_t is_gpu;
@@ -186,7 +187,12 @@ void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out);
  * range when there is none: ignored then), then begin and end of each sequential dimension in order, then, if the blob
  * needs scratch memory, its address, aligned to 64 bytes. fault: cleared by the caller; several chunks have one each, and
  * memory of their own.
+ *
+ * With n_shared_reduces the split dimension is that of reduces, its chunks are points, and range[2] is memory for 8 bytes
+ * for each of them and each block of 4096 points, aligned to 8 bytes and common to all chunks; QN_PHASES_WORD says what is done:
+ * the results of the blocks of a chunk, or, once, when all chunks are done, the rest.
  */
+enum { QN_PHASE_POINTS = 1, QN_PHASE_REST = 2, QN_PHASES_WORD = 3, QN_POINTS_BLOCK = 4096 };
 typedef void (*qn_entry)(const int64_t *slots, const int64_t *range, qn_fault *fault);
 
 /*
@@ -242,6 +248,7 @@ typedef struct qn_blob_info {
     uint32_t split_merged; /* bit d: dimension d runs within it; the range is the product of all */
     int32_t n_sequential; /* dimensions */
     int64_t scratch_bytes; /* memory of each chunk, see qn_entry; 0: none */
+    int32_t n_shared_reduces; /* x86: reduces whose points chunks divide, see qn_entry; 0: chunks are iterations */
     int64_t chunk;        /* iterations that are worth a chunk */
     int32_t chunks_per_thread; /* to even out their times, 1 where each repeats some work */
     int32_t reserved;

@@ -111,7 +111,7 @@ static LLVMValueRef at_lane(lower *g, uint32_t value, int p, LLVMValueRef lane)
 /** Whether failures of one iteration come in another order than that of the program. */
 static bool is_out_of_time(const lower *g)
 {
-    return g->p->is_gpu && (g->p->team == QN_TEAM_GRID || g->p->team == QN_TEAM_BLOCK);
+    return g->p->n_shared_reduces || (g->p->is_gpu && (g->p->team == QN_TEAM_GRID || g->p->team == QN_TEAM_BLOCK));
 }
 
 static LLVMValueRef is_earlier(lower *g, LLVMValueRef iteration, LLVMValueRef point, uint32_t r)

@@ -19,7 +19,7 @@ enum { MOST_INSTRUCTIONS = 4000 };
 
 /* ---------------------------------------------------------------- bounds of the domain */
 
-static LLVMValueRef range_entry(lower *g, int n)
+LLVMValueRef qn__range_word(lower *g, int n)
 {
     LLVMValueRef at = qn__const_i64(g, g->first_range + n);
     LLVMValueRef v = LLVMBuildLoad2(g->b, g->i64, LLVMBuildGEP2(g->b, g->i64, g->range, &at, 1, ""), "");
@@ -36,6 +36,9 @@ static void compute_bounds(lower *g)
         g->begin[d] = b->kind == QN_FACT_EXACT ? qn__const_i64(g, b->value) : qn__scalar(g, arg[0], 0);
         g->end[d] = e->kind == QN_FACT_EXACT ? qn__const_i64(g, e->value) : qn__scalar(g, arg[1], 0);
     }
+    for (int d = 0; d < g->k->n_dims; d++) /* such a dimension is no loop in reduces */
+        if (g->k->inst[g->k->dim[d]].sub == QN_DIM_REDUCTION && qn__has_single_index(g, d))
+            g->iv[d] = g->begin[d];
 }
 
 /** The part of a dimension that this call runs. */
@@ -48,9 +51,9 @@ static span span_of(lower *g, int d, int *n_sequential)
     span s = {g->begin[d], g->end[d]};
     if (g->k->inst[g->k->dim[d]].sub == QN_DIM_SEQUENTIAL) {
         int n = 2 + 2 * (*n_sequential)++;
-        s = (span){range_entry(g, n), range_entry(g, n + 1)};
+        s = (span){qn__range_word(g, n), qn__range_word(g, n + 1)};
     } else if (d == g->p->split_dim) {
-        s = (span){range_entry(g, 0), range_entry(g, 1)};
+        s = (span){qn__range_word(g, 0), qn__range_word(g, 1)};
     }
     return s;
 }
@@ -520,7 +523,7 @@ static int lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts *
             open_function(&g, symbol);
         compute_bounds(&g);
         if (p->pack)
-            g.copy = LLVMBuildIntToPtr(g.b, range_entry(&g, 2 + 2 * count_sequential(k)), g.ptr, "");
+            g.copy = LLVMBuildIntToPtr(g.b, qn__range_word(&g, 2 + 2 * count_sequential(k)), g.ptr, "");
         bool is_empty = false;
         for (int at = 0; at < p->n_loops; at++) {
             spans[at] = span_of(&g, p->order[at], &n_sequential);
@@ -528,6 +531,8 @@ static int lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts *
         }
         if (!is_empty && p->is_gpu)
             emit_step(&g, spans, step);
+        else if (!is_empty && p->n_shared_reduces)
+            qn__lower_points(&g);
         else if (!is_empty)
             emit_loops(&g, spans, 0);
         qn__stream_fence(&g);
@@ -571,6 +576,7 @@ qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_fact
         qn__nvptx_info(k, f, p, &info->gpu);
     info->split_dim = plan.split_dim;
     info->granule = plan.granule;
+    info->n_shared_reduces = plan.n_shared_reduces;
     info->split_merged = plan.split_dim >= 0 ? plan.merged[plan.split_dim] : 0;
     info->n_sequential = count_sequential(k);
     info->scratch_bytes = plan.scratch_bytes;

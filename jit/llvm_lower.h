@@ -301,6 +301,14 @@ void qn__loop_close(lower *g, loop *l, LLVMValueRef *next, LLVMValueRef *out);
 /** A known i64 constant? */
 bool qn__is_const(LLVMValueRef v, int64_t *n);
 
+/* ---- llvm_lower.c */
+/** Word n of qn_entry's range. */
+LLVMValueRef qn__range_word(lower *g, int n);
+
+/* ---- llvm_points.c */
+/** The whole function where threads divide the points of reduces. */
+void qn__lower_points(lower *g);
+
 /* ---- llvm_reduce.c, llvm_stripes.c */
 /* The order rules: blocks of points, partials of a block; MOST_DEPTH levels of blocks cover 2.8e14 points. */
 enum { BLOCK = 4096, PARTIALS = 64, MOST_DEPTH = 4 };
@@ -316,6 +324,8 @@ typedef struct reduction {
     int n;                 /* accumulators: canonical parts */
     int part[MOST_PARTS];  /* their parts */
     int n_levels;          /* of block results above the points */
+    LLVMValueRef low, high; /* of its only dimension, if not the whole range of that; else NULL */
+    LLVMValueRef results;  /* points are numbers in memory, 8 bytes apart, see llvm_points.c; NULL: the region's */
 } reduction;
 
 /** Arrays of 64 partials, one for each level and accumulator: array[level][n]. */
@@ -336,7 +346,11 @@ void qn__evaluate_point(lower *g, const reduction *r, addend *a);
 /** Blocks in index order: state[level * r->n + n] holds accumulators of points, of blocks of 4096, ... With `count` points
  *  in them a level that is full goes into the one above. */
 void qn__fold_up(lower *g, const reduction *r, LLVMValueRef *state, LLVMValueRef count);
+/** Whether a dimension is known to have one index. */
+bool qn__has_single_index(const lower *g, int d);
 reduction qn__describe_reduction(const lower *g, uint32_t i);
+/** Reduces from the identity on, in the order rule of the instruction. */
+void qn__reduce_in_order(lower *g, const reduction *r, LLVMValueRef *acc);
 /** The result for v, the fold from the identity on: that of an empty range is specified to be another for some. */
 LLVMValueRef qn__or_empty(lower *g, const reduction *r, LLVMValueRef v);
 LLVMValueRef qn__combine(lower *g, const reduction *r, LLVMValueRef a, LLVMValueRef b);

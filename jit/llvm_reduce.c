@@ -68,12 +68,27 @@ static bool is_plain(const lower *g, const qn_inst *reduce)
     return true;
 }
 
+/** What the point adds where points are results in memory. */
+static void load_result(lower *g, const reduction *r, addend *a)
+{
+    LLVMValueRef at = LLVMBuildGEP2(g->b, g->i64, r->results, &g->iv[r->dim[0]], 1, "");
+    LLVMValueRef v = LLVMBuildLoad2(g->b, qn__memory_type(g, r->type), at, "");
+    LLVMSetAlignment(v, 8);
+    a->value[0] = qn__to_register(g, r->type, v);
+}
+
 /** Emits the region once for the indices that stand in g->iv. With `acc` the point is added to each accumulator at once, so
  *  that few values wait for their use; else it is kept in *a. */
 static void emit_point(lower *g, const reduction *r, addend *a, LLVMValueRef *acc)
 {
     const qn_inst *x = &g->k->inst[r->inst];
     memset(a, 0, sizeof *a);
+    if (r->results) {
+        load_result(g, r, a);
+        if (acc)
+            acc[0] = qn__add_point(g, r, acc[0], a, 0);
+        return;
+    }
     g->loads_on_demand = is_plain(g, x);
     if (!g->loads_on_demand)
         qn__lower_region(g, x->region[0], x->region[2]);
@@ -103,10 +118,20 @@ static void set_index(lower *g, int d, LLVMValueRef index)
     g->iv_level[d] = g->depth;
 }
 
-static bool may_be_empty(const lower *g, int d)
+static LLVMValueRef low_of(const lower *g, const reduction *r, int d)
+{
+    return r->low ? r->low : g->begin[d];
+}
+
+static LLVMValueRef high_of(const lower *g, const reduction *r, int d)
+{
+    return r->high ? r->high : g->end[d];
+}
+
+static bool may_be_empty(const lower *g, const reduction *r, int d)
 {
     int64_t b, e;
-    return !(qn__is_const(g->begin[d], &b) && qn__is_const(g->end[d], &e) && e > b);
+    return !(qn__is_const(low_of(g, r, d), &b) && qn__is_const(high_of(g, r, d), &e) && e > b);
 }
 
 /* ---------------------------------------------------------------- folds */
@@ -175,13 +200,13 @@ static void fold(lower *g, const reduction *r, int at, LLVMValueRef *acc)
     }
     int d = r->dim[at];
     if (at + 1 == r->n_dims) {
-        fold_run(g, r, d, g->begin[d], g->end[d], may_be_empty(g, d), acc);
+        fold_run(g, r, d, low_of(g, r, d), high_of(g, r, d), may_be_empty(g, r, d), acc);
         return;
     }
     loop l;
     LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], inner[MOST_PARTS];
     memcpy(init, acc, sizeof init);
-    qn__loop_open(g, &l, g->begin[d], g->end[d], 1, may_be_empty(g, d), false, r->n, init, phi);
+    qn__loop_open(g, &l, low_of(g, r, d), high_of(g, r, d), 1, may_be_empty(g, r, d), false, r->n, init, phi);
     set_index(g, d, l.index);
     memcpy(inner, phi, sizeof inner);
     fold(g, r, at + 1, inner);
@@ -246,7 +271,7 @@ static void fold_counted(lower *g, const reduction *r, int at, LLVMValueRef *sta
         loop l;
         LLVMValueRef init[MOST_PARTS * (MOST_DEPTH + 1)], phi[MOST_PARTS * (MOST_DEPTH + 1)];
         memcpy(init, state, (size_t)n_state * sizeof *state);
-        qn__loop_open(g, &l, g->begin[d], g->end[d], 1, may_be_empty(g, d), false, n_state, init, phi);
+        qn__loop_open(g, &l, low_of(g, r, d), high_of(g, r, d), 1, may_be_empty(g, r, d), false, n_state, init, phi);
         set_index(g, d, l.index);
         LLVMValueRef inner[MOST_PARTS * (MOST_DEPTH + 1)];
         memcpy(inner, phi, (size_t)n_state * sizeof *inner);
@@ -263,7 +288,7 @@ static void fold_indexed(lower *g, const reduction *r, LLVMValueRef *acc)
 {
     if (r->n_dims == 1) {
         int d = r->dim[0];
-        fold_blocks(g, r, r->n_levels, g->begin[d], g->end[d], acc);
+        fold_blocks(g, r, r->n_levels, low_of(g, r, d), high_of(g, r, d), acc);
         return;
     }
     LLVMValueRef state[MOST_PARTS * (MOST_DEPTH + 1)];
@@ -292,7 +317,7 @@ static LLVMValueRef stripe_points(lower *g, const reduction *r, const stripes *s
     int d = r->dim[at];
     loop l;
     LLVMValueRef init = count, phi, out;
-    qn__loop_open(g, &l, g->begin[d], g->end[d], 1, may_be_empty(g, d), false, 1, &init, &phi);
+    qn__loop_open(g, &l, low_of(g, r, d), high_of(g, r, d), 1, may_be_empty(g, r, d), false, 1, &init, &phi);
     set_index(g, d, l.index);
     LLVMValueRef next = stripe_points(g, r, s, at + 1, phi);
     qn__loop_close(g, &l, &next, &out);
@@ -460,14 +485,14 @@ static void lanes_any_order(lower *g, const reduction *r, int at, LLVMValueRef *
     int d = r->dim[at];
     LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], inner[MOST_PARTS];
     if (at == r->n_dims - 1) {
-        lane_block(g, r, g->begin[d], g->end[d], inner);
+        lane_block(g, r, low_of(g, r, d), high_of(g, r, d), inner);
         for (int n = 0; n < r->n; n++)
             acc[n] = qn__combine(g, r, acc[n], inner[n]);
         return;
     }
     loop l;
     memcpy(init, acc, sizeof init);
-    qn__loop_open(g, &l, g->begin[d], g->end[d], 1, may_be_empty(g, d), false, r->n, init, phi);
+    qn__loop_open(g, &l, low_of(g, r, d), high_of(g, r, d), 1, may_be_empty(g, r, d), false, r->n, init, phi);
     set_index(g, d, l.index);
     memcpy(inner, phi, sizeof inner);
     lanes_any_order(g, r, at + 1, inner);
@@ -479,18 +504,18 @@ static void lanes_striped(lower *g, const reduction *r, LLVMValueRef *acc)
 {
     int d = r->dim[0];
     if (r->n_levels == 0) {
-        lane_block(g, r, g->begin[d], g->end[d], acc);
+        lane_block(g, r, low_of(g, r, d), high_of(g, r, d), acc);
         return;
     }
     stripes s = {0};
     qn__stripes_open(g, r, &s, 1, qn__scalar_type(g, r->type));
-    LLVMValueRef size = qn__const_i64(g, BLOCK), n = LLVMBuildSub(g->b, g->end[d], g->begin[d], "");
+    LLVMValueRef size = qn__const_i64(g, BLOCK), n = LLVMBuildSub(g->b, high_of(g, r, d), low_of(g, r, d), "");
     LLVMValueRef blocks = LLVMBuildLShr(g->b, LLVMBuildAdd(g->b, n, qn__const_i64(g, BLOCK - 1), ""),
                                         qn__const_i64(g, 12), "");
     loop l;
     qn__loop_open(g, &l, qn__const_i64(g, 0), blocks, 1, true, false, 0, NULL, NULL);
-    LLVMValueRef low = LLVMBuildAdd(g->b, g->begin[d], LLVMBuildMul(g->b, l.index, size, ""), "");
-    LLVMValueRef part = qn__umin(g, LLVMBuildSub(g->b, g->end[d], low, ""), size);
+    LLVMValueRef low = LLVMBuildAdd(g->b, low_of(g, r, d), LLVMBuildMul(g->b, l.index, size, ""), "");
+    LLVMValueRef part = qn__umin(g, LLVMBuildSub(g->b, high_of(g, r, d), low, ""), size);
     addend result = {0};
     lane_block(g, r, low, LLVMBuildAdd(g->b, low, part, ""), result.value);
     qn__stripes_push(g, r, &s, 1, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, 1), ""), &result);
@@ -499,6 +524,12 @@ static void lanes_striped(lower *g, const reduction *r, LLVMValueRef *acc)
 }
 
 /* ---------------------------------------------------------------- the reduce instruction */
+
+bool qn__has_single_index(const lower *g, int d)
+{
+    int64_t b, e;
+    return qn__is_const(g->begin[d], &b) && qn__is_const(g->end[d], &e) && e - b == 1;
+}
 
 /** Points of the whole reduction, -1 if not known or too many. */
 static int64_t count_points(const lower *g, const reduction *r)
@@ -522,8 +553,14 @@ reduction qn__describe_reduction(const lower *g, uint32_t i)
     r.product = qn__contracted_product(g->k, i);
     r.yield = qn__last_of_region(g->k, x->region[0], x->region[2]);
     r.identity = qn__const_bits(g, x->type, qn__reduce_identity(x->sub, x->type));
-    for (int n = 0; n < r.n_dims; n++)
-        r.dim[n] = (int)g->k->inst[qn__args(g->k, i)[n]].imm;
+    r.n_dims = 0;
+    for (int n = 0; n < x->n_args; n++) {
+        int d = (int)g->k->inst[qn__args(g->k, i)[n]].imm;
+        if (n + 1 == x->n_args && r.n_dims == 0)
+            r.dim[r.n_dims++] = d;
+        else if (!qn__has_single_index(g, d))
+            r.dim[r.n_dims++] = d;
+    }
     r.points = count_points(g, &r);
     /* Vectors of one jammed iteration after another: in a register tile those of the lanes are fewer, and stay. */
     for (int j = 0; j < g->jam; j++)
@@ -547,32 +584,38 @@ LLVMValueRef qn__or_empty(lower *g, const reduction *r, LLVMValueRef v)
     return LLVMBuildSelect(g->b, is_empty, qn__constant_like(LLVMTypeOf(v), empty), v, "");
 }
 
+void qn__reduce_in_order(lower *g, const reduction *r, LLVMValueRef *acc)
+{
+    bool is_float = qn__dtype_class(r->type) == QN_CLASS_F;
+    bool over_lanes = g->p->lane_dim >= 0 && r->dim[r->n_dims - 1] == g->p->lane_dim && !r->results;
+    uint64_t order = g->k->inst[r->inst].imm;
+    int scratch_used = g->scratch_used;
+    set_identity(g, r, acc);
+    if (r->points == 0)
+        ;
+    else if (over_lanes && is_float)
+        lanes_striped(g, r, acc);
+    else if (over_lanes)
+        lanes_any_order(g, r, 0, acc);
+    else if (is_float && order == QN_STRIPED)
+        fold_striped(g, r, acc);
+    else if (is_float && order == QN_INDEXED && r->n_levels > 0)
+        fold_indexed(g, r, acc);
+    else
+        fold(g, r, 0, acc);
+    g->scratch_used = scratch_used;
+}
+
 void qn__lower_reduce(lower *g, uint32_t i)
 {
-    reduction r = qn__describe_reduction(g, i);
-    bool is_float = qn__dtype_class(r.type) == QN_CLASS_F;
-    uint64_t order = g->k->inst[i].imm;
-    LLVMValueRef acc[MOST_PARTS];
-    int scratch_used = g->scratch_used;
-    set_identity(g, &r, acc);
-    bool over_lanes = g->p->lane_dim >= 0 && r.dim[r.n_dims - 1] == g->p->lane_dim;
-    if (g->p->is_gpu && g->value[i].is_set) /* by a team, ahead of time */
+    if (g->value[i].is_set && (g->p->is_gpu || g->p->n_shared_reduces)) /* ahead of time, from results of blocks */
         return;
-    if (r.points == 0)
-        ;
-    else if (qn__team_takes(g, i))
+    reduction r = qn__describe_reduction(g, i);
+    LLVMValueRef acc[MOST_PARTS];
+    if (r.points != 0 && qn__team_takes(g, i))
         acc[0] = qn__team_reduce(g, &r);
-    else if (over_lanes && is_float)
-        lanes_striped(g, &r, acc);
-    else if (over_lanes)
-        lanes_any_order(g, &r, 0, acc);
-    else if (is_float && order == QN_STRIPED)
-        fold_striped(g, &r, acc);
-    else if (is_float && order == QN_INDEXED && r.n_levels > 0)
-        fold_indexed(g, &r, acc);
     else
-        fold(g, &r, 0, acc);
-    g->scratch_used = scratch_used;
+        qn__reduce_in_order(g, &r, acc);
     for (int n = 0; n < r.n; n++)
         qn__set(g, i, r.part[n], qn__or_empty(g, &r, acc[n]), g->depth);
 }

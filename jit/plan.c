@@ -69,6 +69,15 @@ static bool needs_narrow_masks(const planner *s)
     return false;
 }
 
+/** Dimensions of reduce i with more than one index. */
+static int long_dims(const planner *s, uint32_t i)
+{
+    int count = 0;
+    for (int n = 0; n < s->k->inst[i].n_args; n++)
+        count += trips(s->f, (int)s->k->inst[qn__args(s->k, i)[n]].imm) != 1;
+    return count;
+}
+
 /** A reduction dimension may be the lanes if every reduce over it has an order that 64 partials or any order satisfy,
  *  names it last, and stands outside loops and branches (so that faults keep their order). */
 static bool reduction_is_applicable(const planner *s, int d)
@@ -90,7 +99,7 @@ static bool reduction_is_applicable(const planner *s, int d)
         bool is_float = qn__dtype_class(x->type) == QN_CLASS_F;
         if (at != x->n_args - 1 || x->parent || x->type == QN_BOOL)
             return false;
-        if (is_float && (x->imm != QN_STRIPED || x->n_args != 1))
+        if (is_float && (x->imm != QN_STRIPED || long_dims(s, i) != 1))
             return false;
     }
     if (s->f->isa < QN_ISA_V4) /* the last step is masked */
@@ -460,6 +469,7 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
         qn__plan_prefetch(k, f, &s.a, out);
     }
     qn__plan_split(k, f, out, s.has_tile && out->jam > 1);
+    qn__plan_points(k, f, out);
     qn__analysis_release(&s.a);
 }
 
@@ -510,5 +520,5 @@ void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out)
     for (int d = 0; d < k->n_dims; d++)
         if (p->tile[d])
             qn__text_add(out, "tile %lld of %d\n", (long long)p->tile[d], d);
-    qn__text_add(out, "split %d granule %lld\nstreams %d\n", p->split_dim, (long long)p->granule, p->streams);
+    qn__text_add(out, "split %d%s granule %lld\nstreams %d\n", p->split_dim, p->n_shared_reduces ? " (points)" : "", (long long)p->granule, p->streams);
 }

@@ -53,6 +53,11 @@ int qn__transposed_across(const qn_kernel *k, const qn_facts *f, const qn_analys
 /** Whether a transposed load goes through a buffer of p->transpose elements for each lane. */
 bool qn__is_staged(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t site);
 
+/** Whether the first n reduces at the top may have their points divided: they are over the same dimensions, need nothing of
+ *  one another, and nothing is written before the last of them (jit/plan_points.c). */
+bool qn__reduces_are_apart(const qn_kernel *k, int n);
+/** Sets p->n_shared_reduces and what threads divide, if they may divide points; the rest of the plan is made. */
+void qn__plan_points(const qn_kernel *k, const qn_facts *f, qn_plan *p);
 enum { MOST_SHARED_REDUCES = 16 }; /* of a kernel run by all blocks */
 enum { MOST_BLOCK_REDUCES = 16 };  /* of one whose reduces are shared by the threads of a block */
 /** Whether the lanes of a warp may share the points of a reduce: its order is the striped one, or any does. */

@@ -66,42 +66,6 @@ static void compare_costs(const gpu_planner *s, int lanes, double *points, doubl
     }
 }
 
-/** Whether the points of all reduces can be shared by all blocks: the reduces stand at the top, over the same dimensions,
- *  need nothing of one another, and nothing is written before the last of them. */
-static bool is_for_grid(const gpu_planner *s, int n_reduces)
-{
-    const qn_kernel *k = s->k;
-    uint32_t first = 0;
-    int seen = 0;
-    uint8_t *tainted = qn__zalloc(k->n_insts, 1); /* by the value of a reduce */
-    bool ok = tainted && n_reduces <= MOST_SHARED_REDUCES;
-    for (uint32_t i = k->body; i < k->n_insts && ok && seen < n_reduces; i++) {
-        const qn_inst *x = &k->inst[i];
-        bool at_top = x->parent == 0;
-        for (int n = 0; n < x->n_args; n++)
-            tainted[i] |= tainted[qn__args(k, i)[n]];
-        if (x->op == QN_I_REDUCE && at_top) {
-            first = first ? first : i;
-            ok = x->n_args == k->inst[first].n_args &&
-                 memcmp(qn__args(k, i), qn__args(k, first), x->n_args * sizeof(uint32_t)) == 0;
-        } else if (at_top) {
-            ok = qn__is_pure(x) || (x->op == QN_I_LOAD && !k->param[x->imm].is_written && !tainted[i]);
-        } else {
-            ok = !tainted[i];
-        }
-        if (x->op == QN_I_REDUCE && at_top) { /* after its region */
-            for (uint32_t j = i + 1; j < x->region[2] && ok; j++)
-                for (int n = 0; n < k->inst[j].n_args && ok; n++)
-                    ok = !tainted[qn__args(k, j)[n]];
-            tainted[i] = 1;
-            seen++;
-            i = x->region[2] - 1;
-        }
-    }
-    qn__free(tainted);
-    return ok && seen == n_reduces;
-}
-
 enum { FEW_ITERATIONS = 1 << 14, FEW_POINTS = 64 };
 
 int qn__gpu_choose_team(const gpu_planner *s, int lanes)
@@ -117,7 +81,7 @@ int qn__gpu_choose_team(const gpu_planner *s, int lanes)
         if (qn__gpu_is_parallel(s, d) && iterations < FEW_ITERATIONS)
             iterations = qn__gpu_trips(s->f, d) < 0 ? FEW_ITERATIONS : iterations * qn__gpu_trips(s->f, d);
     if (lanes < 0)
-        return is_for_grid(s, n_reduces) ? QN_TEAM_GRID : QN_TEAM_WARP;
+        return qn__reduces_are_apart(s->k, n_reduces) ? QN_TEAM_GRID : QN_TEAM_WARP;
     if (wanted == QN_TEAM_WARP)
         return wanted;
     compare_costs(s, lanes, &by_points, &by_iterations);

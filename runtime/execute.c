@@ -12,6 +12,8 @@
 #include <string.h>
 
 enum { SCRATCH_ALIGN = 64 };
+/** Results of blocks that a launch on one thread keeps in its frame. */
+enum { FEW_RESULTS = 64 };
 
 void qn__range_fill(const qn_kernel *k, const qn_blob_info *info, const qn_domain *domain,
                     int64_t *range)
@@ -50,6 +52,7 @@ typedef struct chunks {
     void *scratch;   /* n_places pieces, or NULL; each chunk takes one while it runs, the one that was left last */
     int64_t scratch_bytes; /* of each piece */
     int scratch_word;      /* its place in range */
+    bool is_shared;           /* scratch is one piece, results of blocks of points, and nobody's own */
     int64_t *place, n_places; /* free ones: place[0, n_places) */
     pthread_mutex_t lock;     /* of these */
 } chunks;
@@ -65,6 +68,13 @@ static int64_t first_granule(const chunks *s, int64_t i)
 static void *scratch_new(int64_t bytes, int64_t n)
 {
     return bytes ? qn__alloc((size_t)(bytes * n) + SCRATCH_ALIGN) : NULL;
+}
+
+/** Bytes for a launch whose threads divide the points of reduces: 8 for each result of a block. */
+static int64_t results_bytes(const qn_blob_info *info, const int64_t *range)
+{
+    int64_t blocks = (range[1] - range[0] + QN_POINTS_BLOCK - 1) / QN_POINTS_BLOCK;
+    return info->n_shared_reduces * blocks * (int64_t)sizeof(int64_t);
 }
 
 /** Address of chunk i's. */
@@ -92,7 +102,7 @@ static void leave_place(chunks *s, int64_t place)
 static void run_chunk(void *arg, int64_t i)
 {
     chunks *s = arg;
-    int64_t place = s->scratch ? take_place(s) : 0;
+    int64_t place = s->scratch && !s->is_shared ? take_place(s) : 0;
     int64_t range[QN_RANGE_WORDS];
     memcpy(range, s->range, sizeof range);
     range[0] = s->range[0] + first_granule(s, i) * s->granule;
@@ -103,7 +113,7 @@ static void run_chunk(void *arg, int64_t i)
     uint32_t host = qn__fpu_enter();
     s->entry(s->slots, range, &s->fault[i]);
     qn__fpu_leave(host);
-    if (s->scratch)
+    if (s->scratch && !s->is_shared)
         leave_place(s, place);
 }
 
@@ -128,6 +138,20 @@ static void run_step(const qn_task *t, chunks *s, qn_fault *first)
     for (int64_t i = 0; i < s->n_chunks; i++)
         if (is_before(&s->fault[i], first))
             *first = s->fault[i];
+}
+
+/** The reduces' values from the results of the chunks, and the rest of the body. */
+static void run_rest(chunks *s, qn_fault *first)
+{
+    qn_fault fault;
+    qn__fault_clear(&fault);
+    s->range[s->scratch_word] = scratch_at(s->scratch, 0, 0);
+    s->range[QN_PHASES_WORD] = QN_PHASE_REST;
+    uint32_t host = qn__fpu_enter();
+    s->entry(s->slots, s->range, &fault);
+    qn__fpu_leave(host);
+    if (is_before(&fault, first))
+        *first = fault;
 }
 
 /** Moves the sequential indices on, last fastest; false after the last step. `whole` has their full
@@ -182,6 +206,11 @@ static bool chunks_open(chunks *s, const qn_task *t, int n_threads)
     s->fault = qn__alloc((size_t)s->n_chunks * sizeof *s->fault);
     s->scratch_bytes = info->scratch_bytes;
     s->scratch_word = 2 + 2 * info->n_sequential;
+    if (info->n_shared_reduces) {
+        s->is_shared = true;
+        s->scratch = scratch_new(results_bytes(info, s->range), 1);
+        return s->fault && s->scratch;
+    }
     if (!s->fault || !s->scratch_bytes)
         return s->fault;
     s->n_places = is_own && n_threads < s->n_chunks ? n_threads : s->n_chunks;
@@ -213,17 +242,21 @@ static bool run_threads(const qn_task *t, const int64_t *slots, const int64_t *r
     s.n_chunks = count_chunks(t, range, s.n_granules, n_threads);
     if (s.n_chunks < 2)
         return false;
+    memcpy(s.range, range, (size_t)(2 + 2 * info->n_sequential) * sizeof *range);
     if (!chunks_open(&s, t, n_threads)) {
         chunks_free(&s);
         return false;
     }
-    memcpy(s.range, range, (size_t)(2 + 2 * info->n_sequential) * sizeof *range);
     for (int i = 0; i < info->n_sequential; i++)
         s.range[3 + 2 * i] = s.range[2 + 2 * i] + 1;
+    if (s.is_shared)
+        s.range[QN_PHASES_WORD] = QN_PHASE_POINTS;
     do {
         run_step(t, &s, first);
     } while (next_step(info->n_sequential, range, s.range));
-    if (s.scratch)
+    if (s.is_shared)
+        run_rest(&s, first);
+    if (s.scratch && !s.is_shared)
         pthread_mutex_destroy(&s.lock);
     chunks_free(&s);
     return true;
@@ -243,15 +276,19 @@ static qn_status run_serial(const qn_task *t, const int64_t *slots, const int64_
                             qn_fault *fault, qn_error *err)
 {
     const qn_blob_info *info = &t->function->info;
-    int64_t own_range[QN_RANGE_WORDS];
-    void *scratch = scratch_new(info->scratch_bytes, 1);
-    if (info->scratch_bytes && !scratch)
+    int64_t own_range[QN_RANGE_WORDS], few[FEW_RESULTS];
+    int64_t bytes = info->n_shared_reduces ? results_bytes(info, range) : info->scratch_bytes;
+    bool are_few = info->n_shared_reduces && bytes <= (int64_t)sizeof few;
+    void *scratch = are_few ? NULL : scratch_new(bytes, 1);
+    if (bytes && !are_few && !scratch)
         return qn__fail(err, QN_ERR_MEMORY, "qn_launch: kernel \"%.60s\": no memory for %lld bytes",
-                        t->kernel->name, (long long)info->scratch_bytes);
-    if (scratch) {
+                        t->kernel->name, (long long)bytes);
+    if (bytes || are_few) {
         int word = 2 + 2 * info->n_sequential;
         memcpy(own_range, range, (size_t)word * sizeof *range);
-        own_range[word] = scratch_at(scratch, 0, info->scratch_bytes);
+        own_range[word] = are_few ? (int64_t)(uintptr_t)few : scratch_at(scratch, 0, bytes);
+        if (info->n_shared_reduces)
+            own_range[QN_PHASES_WORD] = QN_PHASE_POINTS | QN_PHASE_REST;
         range = own_range;
     }
     uint32_t host = qn__fpu_enter();

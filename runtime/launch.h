@@ -126,7 +126,7 @@ typedef struct qn_task {
     qn_call *call;     /* the prepared call that this is, or NULL */
 } qn_task;
 
-enum { QN_RANGE_WORDS = 3 + 2 * QN_MAX_RANK };
+enum { QN_RANGE_WORDS = 4 + 2 * QN_MAX_RANK };
 /** Fills the range argument of generated code for the whole domain, but for the scratch memory (execute.c). */
 void qn__range_fill(const qn_kernel *k, const qn_blob_info *info, const qn_domain *domain,
                     int64_t *range);

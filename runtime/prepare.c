@@ -114,7 +114,7 @@ static void fill_call(qn_call *call, const qn_launch_state *l, qn_function *f)
     }
     call->has_tables_on_gpu = l->stream && call->held;
     call->is_direct = f && !l->domain.is_empty && call->task.executor != QN_THREADS && !call->has_tables_on_gpu &&
-                      !l->is_ordered && !f->info.scratch_bytes && !qn__has_hook(l->context);
+                      !l->is_ordered && !f->info.scratch_bytes && !f->info.n_shared_reduces && !qn__has_hook(l->context);
     list_call(call);
 }
 

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * llvm_points.c: reduces whose points are divided between threads: those of a kernel without parallel dimensions. A call
+ * does one or both of two phases (qn_entry):
+ *
+ *   QN_PHASE_POINTS  the results of the blocks of 4096 points in [range[0], range[1]), into memory of the launch: one array
+ *                    for each reduce
+ *   QN_PHASE_REST    the values of the reduces from all those results, by the same order rule, then the body
+ *
+ * The order rule makes results of blocks the same whoever computes them, so the bits do not depend on threads.
+ */
+#include "jit/llvm_lower.h"
+#include "jit/plan.h"
+
+typedef struct points {
+    int d; /* dimension */
+    LLVMValueRef memory, blocks; /* results; blocks of the whole range */
+} points;
+
+static LLVMValueRef blocks_of(lower *g, LLVMValueRef low, LLVMValueRef high)
+{
+    LLVMValueRef n = LLVMBuildSub(g->b, high, low, "");
+    return LLVMBuildLShr(g->b, LLVMBuildAdd(g->b, n, qn__const_i64(g, BLOCK - 1), ""), qn__const_i64(g, 12), "");
+}
+
+/** The array of reduce number n. */
+static LLVMValueRef results_of(lower *g, const points *x, int n)
+{
+    LLVMValueRef at = LLVMBuildMul(g->b, x->blocks, qn__const_i64(g, n), "");
+    return LLVMBuildGEP2(g->b, g->i64, x->memory, &at, 1, "");
+}
+
+/** Loads at the top that a later reduce may need. The plan has seen to it that they need no reduce themselves. */
+static void load_before_reduces(lower *g)
+{
+    int left = g->p->n_shared_reduces;
+    for (uint32_t i = g->k->body; i < g->k->n_insts && left > 0; i = g->k->inst[i].region[2]) {
+        if (g->k->inst[i].op == QN_I_LOAD)
+            qn__lower_load(g, i);
+        left -= g->k->inst[i].op == QN_I_REDUCE;
+    }
+}
+
+/** The next reduce at the top from instruction i on. */
+static uint32_t next_reduce(const qn_kernel *k, uint32_t i)
+{
+    while (k->inst[i].op != QN_I_REDUCE)
+        i = k->inst[i].region[2];
+    return i;
+}
+
+static void reduce_blocks(lower *g, const points *x)
+{
+    LLVMValueRef low = qn__range_word(g, 0), high = qn__range_word(g, 1), size = qn__const_i64(g, BLOCK);
+    loop l;
+    load_before_reduces(g);
+    qn__loop_open(g, &l, qn__const_i64(g, 0), blocks_of(g, low, high), 1, true, false, 0, NULL, NULL);
+    LLVMValueRef from = LLVMBuildAdd(g->b, low, LLVMBuildMul(g->b, l.index, size, ""), "");
+    LLVMValueRef n = qn__umin(g, LLVMBuildSub(g->b, high, from, ""), size);
+    LLVMValueRef number = blocks_of(g, g->begin[x->d], from);
+    uint32_t i = g->k->body;
+    for (int m = 0; m < g->p->n_shared_reduces; m++, i = g->k->inst[i].region[2]) {
+        LLVMValueRef acc[MOST_PARTS];
+        i = next_reduce(g->k, i);
+        reduction r = qn__describe_reduction(g, i);
+        r.low = from;
+        r.high = LLVMBuildAdd(g->b, from, n, "");
+        r.points = -1;
+        r.n_levels = 0;
+        qn__reduce_in_order(g, &r, acc);
+        LLVMValueRef to = LLVMBuildGEP2(g->b, g->i64, results_of(g, x, m), &number, 1, "");
+        LLVMSetAlignment(LLVMBuildStore(g->b, qn__to_memory(g, r.type, acc[0]), to), 8);
+    }
+    qn__loop_close(g, &l, NULL, NULL);
+}
+
+static void finish(lower *g, const points *x)
+{
+    uint32_t i = g->k->body;
+    for (int m = 0; m < g->p->n_shared_reduces; m++, i = g->k->inst[i].region[2]) {
+        LLVMValueRef acc[MOST_PARTS];
+        i = next_reduce(g->k, i);
+        reduction r = qn__describe_reduction(g, i), blocks = r;
+        blocks.low = qn__const_i64(g, 0);
+        blocks.high = x->blocks;
+        blocks.points = -1;
+        blocks.n_levels -= r.n_levels > 0;
+        blocks.results = results_of(g, x, m);
+        blocks.product = 0;
+        qn__reduce_in_order(g, &blocks, acc);
+        qn__set(g, i, 0, qn__or_empty(g, &r, acc[0]), g->depth);
+    }
+    qn__lower_region(g, g->k->body, g->k->n_insts);
+}
+
+/** Whether this call does a phase. */
+static LLVMValueRef does(lower *g, LLVMValueRef phases, int phase)
+{
+    LLVMValueRef bit = LLVMBuildAnd(g->b, phases, qn__const_i64(g, phase), "");
+    return LLVMBuildICmp(g->b, LLVMIntNE, bit, qn__const_i64(g, 0), "");
+}
+
+void qn__lower_points(lower *g)
+{
+    points x = {.d = g->p->split_dim};
+    LLVMValueRef phases = qn__range_word(g, 3);
+    x.memory = LLVMBuildIntToPtr(g->b, qn__range_word(g, 2), g->ptr, "");
+    x.blocks = blocks_of(g, g->begin[x.d], g->end[x.d]);
+    branch first = qn__begin_branch(g, does(g, phases, QN_PHASE_POINTS));
+    reduce_blocks(g, &x);
+    qn__end_branch(g, &first, NULL);
+    branch second = qn__begin_branch(g, does(g, phases, QN_PHASE_REST));
+    finish(g, &x);
+    qn__end_branch(g, &second, NULL);
+}

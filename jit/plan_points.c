@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan_points.c: which kernels have reduces whose points several threads, or all blocks of a GPU, can share: each computes
+ * the results of blocks of 4096 points, and what the order rule makes of them comes after (jit/llvm_points.c,
+ * jit/llvm_team.c).
+ */
+#include "jit/plan.h"
+
+#include <string.h>
+
+/** Whether a top-level instruction before the last reduce may be done by everyone. */
+static bool may_be_repeated(const qn_kernel *k, uint32_t i, const uint8_t *tainted)
+{
+    const qn_inst *x = &k->inst[i];
+    return qn__is_pure(x) || (x->op == QN_I_LOAD && !k->param[x->imm].is_written && !tainted[i]);
+}
+
+static bool region_is_tainted(const qn_kernel *k, uint32_t i, uint8_t *tainted)
+{
+    for (uint32_t j = i + 1; j < k->inst[i].region[2]; j++)
+        for (int n = 0; n < k->inst[j].n_args; n++) {
+            if (tainted[qn__args(k, j)[n]])
+                return true;
+        }
+    return false;
+}
+
+bool qn__reduces_are_apart(const qn_kernel *k, int n_reduces)
+{
+    uint32_t first = 0;
+    int seen = 0;
+    uint8_t *tainted = qn__zalloc(k->n_insts, 1); /* by the value of a reduce */
+    bool ok = tainted && n_reduces <= MOST_SHARED_REDUCES;
+    for (uint32_t i = k->body; i < k->n_insts && ok && seen < n_reduces; i = k->inst[i].region[2]) {
+        const qn_inst *x = &k->inst[i];
+        for (int n = 0; n < x->n_args; n++)
+            tainted[i] |= tainted[qn__args(k, i)[n]];
+        if (x->op != QN_I_REDUCE) {
+            ok = may_be_repeated(k, i, tainted);
+            continue;
+        }
+        first = first ? first : i;
+        ok = x->n_args == k->inst[first].n_args && !region_is_tainted(k, i, tainted) &&
+             memcmp(qn__args(k, i), qn__args(k, first), x->n_args * sizeof(uint32_t)) == 0;
+        tainted[i] = 1;
+        seen++;
+    }
+    qn__free(tainted);
+    return ok && seen == n_reduces;
+}
+
+/** Fewer points are not worth a second pass over results. */
+enum { FEW_POINTS = 1 << 15 };
+
+/** The only dimension of reduce i with more than one index, or -1; -1 also if it has too few. */
+static int long_dimension(const qn_kernel *k, const qn_facts *f, uint32_t i)
+{
+    int found = -1;
+    for (int n = 0; n < k->inst[i].n_args; n++) {
+        int d = (int)k->inst[qn__args(k, i)[n]].imm;
+        bool is_exact = f->begin[d].kind == QN_FACT_EXACT && f->end[d].kind == QN_FACT_EXACT;
+        int64_t trips = is_exact ? f->end[d].value - f->begin[d].value : INT64_MAX;
+        if (trips == 1)
+            continue;
+        if (found >= 0 || trips < FEW_POINTS)
+            return -1;
+        found = d;
+    }
+    return found;
+}
+
+void qn__plan_points(const qn_kernel *k, const qn_facts *f, qn_plan *p)
+{
+    int d = -1, n = 0;
+    if (p->n_loops || f->is_ordered)
+        return;
+    for (uint32_t i = k->body; i < k->n_insts; i++) {
+        const qn_inst *x = &k->inst[i];
+        if (x->op != QN_I_REDUCE || qn__enclosing_reduce(k, i))
+            continue;
+        bool is_float = qn__dtype_class(x->type) == QN_CLASS_F;
+        d = n++ ? d : long_dimension(k, f, i);
+        if (d < 0 || x->parent || (is_float && x->imm == QN_ORDERED))
+            return;
+    }
+    if (n == 0 || !qn__reduces_are_apart(k, n))
+        return;
+    p->n_shared_reduces = n;
+    p->split_dim = d;
+    p->granule = QN_POINTS_BLOCK;
+}
