@@ -60,12 +60,30 @@ void qn__loop_open(lower *g, loop *l, LLVMValueRef start, LLVMValueRef end, int6
     }
 }
 
+void qn__once_open(lower *g, loop *l, LLVMValueRef condition)
+{
+    *l = (loop){.is_single = true, .is_guarded = true, .after = qn__new_block(g, "after")};
+    LLVMBasicBlockRef inside = qn__new_block(g, "once");
+    LLVMBuildCondBr(g->b, condition, inside, l->after);
+    qn__level_open(g, false, false, true);
+    LLVMPositionBuilderAtEnd(g->b, inside);
+}
+
+static void close_single(lower *g, loop *l, LLVMValueRef *next, LLVMValueRef *out)
+{
+    if (l->is_guarded)
+        LLVMBuildBr(g->b, l->after);
+    qn__level_close(g);
+    if (l->is_guarded)
+        LLVMPositionBuilderAtEnd(g->b, l->after);
+    for (int n = 0; n < l->n_carried; n++)
+        out[n] = next[n];
+}
+
 void qn__loop_close(lower *g, loop *l, LLVMValueRef *next, LLVMValueRef *out)
 {
     if (l->is_single) {
-        qn__level_close(g);
-        for (int n = 0; n < l->n_carried; n++)
-            out[n] = next[n];
+        close_single(g, l, next, out);
         return;
     }
     LLVMValueRef index = opaque(g, LLVMBuildAdd(g->b, l->index, l->step, ""));

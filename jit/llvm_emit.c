@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * llvm_emit.c: target machines, contexts, and module -> object bytes or assembly text (PTX is the assembly of NVPTX). A target machine belongs to one
- * compile thread and is kept there, because making one costs a fifth of a small compile. No error of LLVM reaches the
- * host: diagnostics are collected, and fatal errors go to the request (guard).
+ * llvm_emit.c: target machines, contexts, and module -> object bytes or assembly text (PTX is the assembly of NVPTX). A
+ * target machine and its passes belong to one compile thread and are kept there, because making them costs a third of a
+ * small compile. No error of LLVM reaches the host: diagnostics are collected, and fatal errors go to the request (guard).
  */
 #include "jit/llvm_parts.h"
+#include "jit/llvm_passes.h"
 
 #include <llvm-c/Analysis.h>
 #include <llvm-c/ErrorHandling.h>
@@ -37,12 +38,16 @@ enum { MOST_MACHINES = 8 };
 
 /* What one compile thread keeps. */
 typedef struct machines {
-    struct {
-        int isa, ptx;
-        LLVMTargetMachineRef machine;
-    } kept[MOST_MACHINES];
+    qn_machine kept[MOST_MACHINES];
     int n;
+    char *host; /* its processor; asking costs 30 us where the processor is virtual */
 } machines;
+
+static void drop_machine(qn_machine *m)
+{
+    qn__passes_free(m->passes);
+    LLVMDisposeTargetMachine(m->target);
+}
 
 static qn_status make_machine(int isa, int ptx, LLVMTargetMachineRef *out, qn_error *err)
 {
@@ -63,7 +68,7 @@ static qn_status make_machine(int isa, int ptx, LLVMTargetMachineRef *out, qn_er
     return *out ? QN_OK : qn__fail(err, QN_ERR_CODEGEN, "qn_llvm_provider: no target machine for %s", cpu);
 }
 
-qn_status qn__llvm_machine(void **thread_state, const qn_facts *f, LLVMTargetMachineRef *out, qn_error *err)
+qn_status qn__llvm_machine(void **thread_state, const qn_facts *f, qn_machine **out, qn_error *err)
 {
     bool is_ptx = (f->ptx >= 63 && f->ptx <= 65) || (f->ptx >= 70 && f->ptx <= 78) || (f->ptx >= 80 && f->ptx <= 85);
     bool is_known = f->ptx ? is_ptx && qn__ptx_of_isa(f->isa) && f->ptx >= qn__ptx_of_isa(f->isa)
@@ -77,17 +82,19 @@ qn_status qn__llvm_machine(void **thread_state, const qn_facts *f, LLVMTargetMac
         return qn__fail(err, QN_ERR_MEMORY, "qn_llvm_provider: no memory for a target machine");
     for (int i = 0; i < m->n; i++)
         if (m->kept[i].isa == f->isa && m->kept[i].ptx == f->ptx) {
-            *out = m->kept[i].machine;
+            *out = &m->kept[i];
             return QN_OK;
         }
-    qn_status status = make_machine(f->isa, f->ptx, out, err);
+    if (!m->host)
+        m->host = LLVMGetHostCPUName();
+    qn_machine made = {.isa = f->isa, .ptx = f->ptx, .tune = m->host};
+    qn_status status = make_machine(f->isa, f->ptx, &made.target, err);
     if (status != QN_OK)
         return status;
     if (m->n == MOST_MACHINES)
-        LLVMDisposeTargetMachine(m->kept[--m->n].machine);
-    m->kept[m->n].isa = f->isa;
-    m->kept[m->n].ptx = f->ptx;
-    m->kept[m->n++].machine = *out;
+        drop_machine(&m->kept[--m->n]);
+    *out = &m->kept[m->n++];
+    **out = made;
     return QN_OK;
 }
 
@@ -95,7 +102,9 @@ void qn__llvm_thread_end(void **thread_state)
 {
     machines *m = *thread_state;
     for (int i = 0; m && i < m->n; i++)
-        LLVMDisposeTargetMachine(m->kept[i].machine);
+        drop_machine(&m->kept[i]);
+    if (m)
+        LLVMDisposeMessage(m->host);
     qn__free(m);
     *thread_state = NULL;
 }
@@ -122,11 +131,11 @@ LLVMContextRef qn__llvm_context(qn_diagnostics *d, bool keep_names)
     return context;
 }
 
-LLVMModuleRef qn__llvm_module(LLVMContextRef context, LLVMTargetMachineRef machine)
+LLVMModuleRef qn__llvm_module(LLVMContextRef context, const qn_machine *m)
 {
     LLVMModuleRef module = LLVMModuleCreateWithNameInContext("quern", context);
-    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine);
-    char *triple = LLVMGetTargetMachineTriple(machine);
+    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(m->target);
+    char *triple = LLVMGetTargetMachineTriple(m->target);
     LLVMSetTarget(module, triple);
     LLVMSetModuleDataLayout(module, layout);
     LLVMDisposeMessage(triple);
@@ -147,23 +156,21 @@ static void add_text(LLVMValueRef function, const char *name, const char *value)
     LLVMAddTargetDependentFunctionAttr(function, name, value);
 }
 
-void qn__llvm_finish_functions(LLVMModuleRef module, int isa)
+void qn__llvm_finish_functions(LLVMModuleRef module, const qn_machine *m)
 {
-    char *host = LLVMGetHostCPUName();
     for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
         if (LLVMIsDeclaration(f))
             continue;
         add_flag(f, "nounwind");
         add_text(f, "no-builtins", "");
-        if (qn__target_of(isa) == QN_TARGET_NVPTX) { /* subnormal numbers are kept */
+        if (qn__target_of(m->isa) == QN_TARGET_NVPTX) { /* subnormal numbers are kept */
             add_text(f, "denormal-fp-math", "ieee,ieee");
             add_text(f, "denormal-fp-math-f32", "ieee,ieee");
             continue;
         }
-        add_text(f, "tune-cpu", host);
-        add_text(f, "prefer-vector-width", isa == QN_ISA_V4 ? "512" : "256");
+        add_text(f, "tune-cpu", m->tune);
+        add_text(f, "prefer-vector-width", m->isa == QN_ISA_V4 ? "512" : "256");
     }
-    LLVMDisposeMessage(host);
 }
 
 qn_status qn__llvm_verify(LLVMModuleRef module, qn_error *err)
@@ -176,12 +183,27 @@ qn_status qn__llvm_verify(LLVMModuleRef module, qn_error *err)
     return status;
 }
 
-qn_status qn__llvm_emit(LLVMTargetMachineRef machine, LLVMModuleRef module, LLVMCodeGenFileType type,
-                        const qn_diagnostics *d, LLVMMemoryBufferRef *out, qn_error *err)
+qn_status qn__llvm_object(qn_machine *m, LLVMModuleRef module, const qn_diagnostics *d, const char **bytes, size_t *n,
+                          qn_error *err)
+{
+    if (!m->passes)
+        m->passes = qn__passes_new(m->target);
+    if (!m->passes)
+        return qn__fail(err, QN_ERR_MEMORY, "qn_llvm_provider: no memory for the passes");
+    qn__passes_run(m->passes, module, bytes, n);
+    if (!d->has_error)
+        return QN_OK;
+    qn__passes_free(m->passes); /* the next module is not to depend on a bad one */
+    m->passes = NULL;
+    return qn__fail(err, QN_ERR_CODEGEN, "qn_llvm_provider: %s", d->text);
+}
+
+qn_status qn__llvm_assembly(const qn_machine *m, LLVMModuleRef module, const qn_diagnostics *d,
+                            LLVMMemoryBufferRef *out, qn_error *err)
 {
     char *message = NULL;
     LLVMMemoryBufferRef buffer = NULL;
-    if (LLVMTargetMachineEmitToMemoryBuffer(machine, module, type, &message, &buffer)) {
+    if (LLVMTargetMachineEmitToMemoryBuffer(m->target, module, LLVMAssemblyFile, &message, &buffer)) {
         qn__fail(err, QN_ERR_CODEGEN, "qn_llvm_provider: %s", message ? message : "emission failed");
         LLVMDisposeMessage(message);
         return QN_ERR_CODEGEN;

@@ -99,13 +99,14 @@ static LLVMValueRef whole_steps(lower *g, span s, int64_t step)
 /** One step at `first`, if middle != high; no branch where that is known. */
 static void loop_once(lower *g, const span *spans, int at, LLVMValueRef middle, LLVMValueRef high, LLVMValueRef first)
 {
-    LLVMValueRef zero = qn__const_i64(g, 0);
-    LLVMValueRef some = LLVMBuildICmp(g->b, LLVMIntNE, middle, high, "");
-    LLVMValueRef once = LLVMBuildZExt(g->b, some, g->i64, "");
+    int64_t from, to;
     loop l;
-    if (is_known_empty(&(span){zero, once}))
+    if (qn__is_const(middle, &from) && qn__is_const(high, &to)) {
+        if (from != to)
+            loop_over(g, spans, at, (span){first, LLVMBuildAdd(g->b, first, qn__const_i64(g, 1), "")}, 1, false);
         return;
-    qn__loop_open(g, &l, zero, once, 1, true, false, 0, NULL, NULL);
+    }
+    qn__once_open(g, &l, LLVMBuildICmp(g->b, LLVMIntNE, middle, high, ""));
     set_index(g, g->p->order[at], first);
     emit_loops(g, spans, at + 1);
     qn__loop_close(g, &l, NULL, NULL);
@@ -187,28 +188,49 @@ static void set_mask(lower *g, int u, LLVMValueRef mask)
         g->mask[u * g->jam_max + j] = g->tail_mask[u * g->jam_max + j] = mask;
 }
 
-/** Vectors of half the width under a mask: lanes below high. (Half a register seldom crosses a cache line, a whole one
- *  nearly always does, and on average no more vectors are needed.) */
-static void masked_rest(lower *g, const span *spans, int at, span s)
+/** A mask of the first n lanes; n is from 1 to the width. */
+static LLVMValueRef lanes_below(lower *g, LLVMValueRef n)
 {
-    loop l;
-    int width = g->width >= 8 ? g->width / 2 : g->width;
-    g->width = width;
-    LLVMValueRef n = LLVMBuildSub(g->b, s.high, s.low, ""), most = qn__const_i64(g, width);
-    LLVMValueRef up = LLVMBuildAdd(g->b, n, qn__const_i64(g, width - 1), "");
-    LLVMValueRef rounded = LLVMBuildAnd(g->b, up, qn__const_i64(g, -(int64_t)width), "");
-    LLVMValueRef end = LLVMBuildAdd(g->b, s.low, rounded, "");
-    if (is_known_empty(&(span){s.low, end}))
-        return;
-    qn__loop_open(g, &l, s.low, end, width, true, false, 0, NULL, NULL);
-    set_index(g, g->p->lane_dim, l.index);
-    LLVMTypeRef small = width <= 16 ? g->i32 : g->i8;
-    LLVMValueRef left = qn__umin(g, LLVMBuildSub(g->b, s.high, l.index, ""), most);
-    left = LLVMBuildTrunc(g->b, left, small, "");
-    LLVMValueRef mask = LLVMBuildICmp(g->b, LLVMIntULT, qn__lanes(g, small, 1), qn__splat(g, left, g->depth), "");
-    set_mask(g, 0, mask);
+    unsigned bits = g->width < 8 ? 8 : (unsigned)g->width;
+    LLVMValueRef off = LLVMBuildSub(g->b, qn__const_i64(g, 64), n, "");
+    LLVMValueRef word = LLVMBuildLShr(g->b, LLVMConstAllOnes(g->i64), off, ""), lane[8];
+    word = LLVMBuildTrunc(g->b, word, LLVMIntTypeInContext(g->context, bits), "");
+    LLVMValueRef mask = LLVMBuildBitCast(g->b, word, LLVMVectorType(g->i1, bits), "");
+    for (int l = 0; l < g->width && l < 8; l++)
+        lane[l] = LLVMConstInt(g->i32, (unsigned)l, false);
+    return g->width >= 8 ? mask
+                         : LLVMBuildShuffleVector(g->b, mask, LLVMConstNull(LLVMTypeOf(mask)),
+                                                  LLVMConstVector(lane, (unsigned)g->width), "");
+}
+
+/** The first n lanes of one vector at `low`. */
+static void masked_vector(lower *g, const span *spans, int at, LLVMValueRef low, LLVMValueRef n)
+{
+    set_index(g, g->p->lane_dim, low);
+    set_mask(g, 0, lanes_below(g, n));
     emit_loops(g, spans, at + 1);
     clear_masks(g);
+}
+
+/** Vectors under a mask for [low, high), which is shorter than `step`. In loops they are of half the width: half a register
+ *  seldom crosses a cache line, a whole one nearly always does, and on average no more vectors are needed. */
+static void masked_rest(lower *g, const span *spans, int at, span s, int64_t step)
+{
+    loop l;
+    g->width = at > 0 && g->width >= 8 ? g->width / 2 : g->width;
+    if (is_known_empty(&s))
+        return;
+    if (step <= g->width) {
+        LLVMValueRef n = LLVMBuildSub(g->b, s.high, s.low, "");
+        qn__once_open(g, &l, LLVMBuildICmp(g->b, LLVMIntNE, n, qn__const_i64(g, 0), ""));
+        masked_vector(g, spans, at, s.low, n);
+    } else {
+        LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, g->width - 1), "");
+        LLVMValueRef end = whole_steps(g, (span){s.low, up}, g->width);
+        qn__loop_open(g, &l, s.low, end, g->width, true, false, 0, NULL, NULL);
+        LLVMValueRef left = LLVMBuildSub(g->b, s.high, l.index, "");
+        masked_vector(g, spans, at, l.index, qn__umin(g, left, qn__const_i64(g, g->width)));
+    }
     qn__loop_close(g, &l, NULL, NULL);
 }
 
@@ -268,13 +290,13 @@ static void rest_tile(lower *g, const span *spans, int at, LLVMValueRef middle, 
 /** Bodies above this size are emitted once more, not several times. */
 enum { SMALL_BODY = 64 };
 
-/** Iterations of a part of the lanes shorter than a step: under masks or one by one. */
-static void lanes_apart(lower *g, const span *spans, int at, span s)
+/** Iterations of a part of the lanes shorter than `step`: under masks or one by one. */
+static void lanes_apart(lower *g, const span *spans, int at, span s, int64_t step)
 {
     g->unroll = 1;
     if (g->p->remainder == QN_REMAINDER_MASK) {
         g->width = g->p->width;
-        masked_rest(g, spans, at, s);
+        masked_rest(g, spans, at, s, step);
     } else {
         g->width = 1;
         loop_over(g, spans, at, s, 1, true);
@@ -324,9 +346,9 @@ static bool loop_streams(lower *g, const span *spans, int at)
     if (!begin)
         return false;
     LLVMValueRef agree = qn__streams_agree(g), middle = whole_steps(g, (span){begin, s.high}, step);
-    lanes_apart(g, spans, at, (span){s.low, begin});
+    lanes_apart(g, spans, at, (span){s.low, begin}, 64);
     lanes_streamed(g, spans, at, (span){begin, middle}, agree);
-    lanes_apart(g, spans, at, (span){middle, s.high});
+    lanes_apart(g, spans, at, (span){middle, s.high}, step);
     g->width = g->unroll = 1;
     return true;
 }
@@ -351,7 +373,7 @@ static void loop_lanes(lower *g, const span *spans, int at)
     if (has_rest && is_known && g->k->n_insts - g->k->body <= SMALL_BODY)
         known_rest(g, spans, at, low, high);
     else if (has_rest)
-        lanes_apart(g, spans, at, (span){middle, s.high});
+        lanes_apart(g, spans, at, (span){middle, s.high}, step);
     g->width = 1;
 }
 

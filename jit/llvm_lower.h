@@ -289,13 +289,15 @@ typedef struct loop {
     LLVMValueRef index, end, step;
     LLVMValueRef *init, *phi; /* [n_carried] */
     int n_carried;
-    bool is_single; /* known to run exactly once: no jump back */
+    bool is_single; /* runs once: no jump back */
     bool is_guarded;
 } loop;
 /** Opens a loop and its level. `guarded`: it may run no trip. init and phi are arrays of the caller that live until
  *  close; phi receives the carried values. A loop known to be empty must not be opened. */
 void qn__loop_open(lower *g, loop *l, LLVMValueRef start, LLVMValueRef end, int64_t step, bool guarded,
                    bool is_sequential, int n_carried, LLVMValueRef *init, LLVMValueRef *phi);
+/** The same for what runs once or, where the condition does not hold, not at all. It carries nothing. */
+void qn__once_open(lower *g, loop *l, LLVMValueRef condition);
 /** Closes it with the next carried values; out receives the final ones. */
 void qn__loop_close(lower *g, loop *l, LLVMValueRef *next, LLVMValueRef *out);
 /** A known i64 constant? */

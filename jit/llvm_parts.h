@@ -24,8 +24,16 @@ qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_fact
 /** Initialises the targets once per process. Any thread. */
 void qn__llvm_start(void);
 
-/** The target machine for the facts' instruction set, kept in *thread_state, which qn__llvm_thread_end frees. */
-qn_status qn__llvm_machine(void **thread_state, const qn_facts *f, LLVMTargetMachineRef *out, qn_error *err);
+/** What a thread keeps for one instruction set. */
+typedef struct qn_machine {
+    int isa, ptx;
+    LLVMTargetMachineRef target;
+    struct qn_passes *passes; /* to object bytes; NULL until they are needed */
+    const char *tune;         /* the processor that code is tuned for */
+} qn_machine;
+
+/** The machine for the facts' instruction set, kept in *thread_state, which qn__llvm_thread_end frees. */
+qn_status qn__llvm_machine(void **thread_state, const qn_facts *f, qn_machine **out, qn_error *err);
 void qn__llvm_thread_end(void **thread_state);
 
 /** First error that LLVM reported through the context; emission succeeds all the same, so ask. */
@@ -36,14 +44,17 @@ typedef struct qn_diagnostics {
 /** A context of its own for one compile. `d` must live as long. */
 LLVMContextRef qn__llvm_context(qn_diagnostics *d, bool keep_names);
 /** An empty module for the machine. */
-LLVMModuleRef qn__llvm_module(LLVMContextRef context, LLVMTargetMachineRef machine);
+LLVMModuleRef qn__llvm_module(LLVMContextRef context, const qn_machine *m);
 /** Attributes that every function of a blob has: no unwinding, no library calls, tuned for this processor. */
-void qn__llvm_finish_functions(LLVMModuleRef module, int isa);
+void qn__llvm_finish_functions(LLVMModuleRef module, const qn_machine *m);
 /** Verifies the module; a failure is QN_ERR_CODEGEN with LLVM's first words. */
 qn_status qn__llvm_verify(LLVMModuleRef module, qn_error *err);
-/** Object bytes or assembly text of a module, which is used up. The caller disposes *out. */
-qn_status qn__llvm_emit(LLVMTargetMachineRef machine, LLVMModuleRef module, LLVMCodeGenFileType type,
-                        const qn_diagnostics *d, LLVMMemoryBufferRef *out, qn_error *err);
+/** Object bytes of a module, which is used up; they are good until the machine makes the next ones. */
+qn_status qn__llvm_object(qn_machine *m, LLVMModuleRef module, const qn_diagnostics *d, const char **bytes, size_t *n,
+                          qn_error *err);
+/** Assembly text of a module, which is used up. The caller disposes *out. */
+qn_status qn__llvm_assembly(const qn_machine *m, LLVMModuleRef module, const qn_diagnostics *d,
+                            LLVMMemoryBufferRef *out, qn_error *err);
 
 /** Between these calls a fatal error of LLVM on this thread calls r->fatal, which does not return. */
 void qn__llvm_guard_begin(const qn_request *r);

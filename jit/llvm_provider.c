@@ -2,7 +2,7 @@
 /*
  * llvm_provider.c: the one function that libquern calls here, and the pipeline behind it: text and key -> kernel and
  * facts -> plan -> module -> object -> blob, or PTX. One compile uses one fresh LLVMContext and leaves nothing behind but the
- * target machines in *thread_state.
+ * target machines and their passes in *thread_state.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "jit/llvm_parts.h"
@@ -18,11 +18,12 @@ typedef struct compilation {
     qn_facts facts;
     qn_plan plan;
     char symbol[32];
-    LLVMTargetMachineRef machine;
+    qn_machine *machine; /* of the thread */
     qn_diagnostics diagnostics;
     LLVMContextRef context;
     LLVMModuleRef module;
-    LLVMMemoryBufferRef object;
+    const char *object; /* of the machine */
+    size_t object_bytes;
     qn_text code;
 } compilation;
 
@@ -81,7 +82,7 @@ static qn_status send_llvm_and_asm(const compilation *c)
     LLVMModuleRef copy = LLVMCloneModule(c->module); /* emission uses a module up */
     LLVMMemoryBufferRef text = NULL;
     qn_status status =
-        qn__llvm_emit(c->machine, copy, LLVMAssemblyFile, &c->diagnostics, &text, &c->r->error);
+        qn__llvm_assembly(c->machine, copy, &c->diagnostics, &text, &c->r->error);
     if (status == QN_OK) {
         send(c->r, QN_SINK_ASM, LLVMGetBufferStart(text), LLVMGetBufferSize(text));
         LLVMDisposeMemoryBuffer(text);
@@ -133,7 +134,7 @@ static qn_status build_module(compilation *c)
     status = qn__llvm_lower(c->module, c->kernel, &c->facts, &c->plan, c->symbol, &r->info, &r->error);
     if (status != QN_OK)
         return status;
-    qn__llvm_finish_functions(c->module, c->facts.isa);
+    qn__llvm_finish_functions(c->module, c->machine);
     return qn__llvm_verify(c->module, &r->error);
 }
 
@@ -143,7 +144,7 @@ static qn_status emit_ptx(compilation *c)
     static const char called[] = ".extern .func";
     qn_request *r = c->r;
     LLVMMemoryBufferRef text = NULL;
-    qn_status status = qn__llvm_emit(c->machine, c->module, LLVMAssemblyFile, &c->diagnostics, &text, &r->error);
+    qn_status status = qn__llvm_assembly(c->machine, c->module, &c->diagnostics, &text, &r->error);
     if (status != QN_OK)
         return status;
     qn__text_bytes(&c->code, LLVMGetBufferStart(text), LLVMGetBufferSize(text));
@@ -163,11 +164,10 @@ static qn_status emit_code(compilation *c)
     if (c->plan.is_gpu)
         return status == QN_OK ? emit_ptx(c) : status;
     if (status == QN_OK)
-        status = qn__llvm_emit(c->machine, c->module, LLVMObjectFile, &c->diagnostics, &c->object,
-                               &r->error);
+        status = qn__llvm_object(c->machine, c->module, &c->diagnostics, &c->object, &c->object_bytes, &r->error);
     if (status == QN_OK)
-        status = qn__elf_to_blob(LLVMGetBufferStart(c->object), LLVMGetBufferSize(c->object), c->symbol,
-                                 &c->code, &r->info.entry, &r->info.align, &r->error);
+        status = qn__elf_to_blob(c->object, c->object_bytes, c->symbol, &c->code, &r->info.entry, &r->info.align,
+                                 &r->error);
     return status;
 }
 
@@ -176,8 +176,7 @@ static qn_status deliver_code(compilation *c)
 {
     qn_request *r = c->r;
     if (r->loader == QN_LOADER_ORC && !c->plan.is_gpu)
-        return qn__orc_load(LLVMGetBufferStart(c->object), LLVMGetBufferSize(c->object), c->symbol,
-                            &r->orc_entry, &r->orc_handle, &r->error);
+        return qn__orc_load(c->object, c->object_bytes, c->symbol, &r->orc_entry, &r->orc_handle, &r->error);
     send(r, QN_SINK_CODE, c->code.data, c->code.n);
     return QN_OK;
 }
@@ -185,8 +184,6 @@ static qn_status deliver_code(compilation *c)
 static void release(compilation *c)
 {
     qn__text_release(&c->code);
-    if (c->object)
-        LLVMDisposeMemoryBuffer(c->object);
     if (c->module)
         LLVMDisposeModule(c->module);
     if (c->context)

@@ -50,7 +50,7 @@ is_not_empty() {
 
 echo "TAP version 13"
 shopt -s nullglob lastpipe # the last part of a pipe counts in this shell
-library=(ir/*.[ch] jit/*.[ch] runtime/*.[ch])
+library=(ir/*.[ch] jit/*.[ch] jit/*.cpp runtime/*.[ch])
 plain_jit=()
 for file in jit/*.[ch]; do
     case "$file" in jit/llvm*) ;; *) plain_jit+=("$file") ;; esac
@@ -69,14 +69,14 @@ includes ir/*.[ch] | grep -E ':<(llvm|pthread|threads|unistd|dlfcn|sys/|fcntl|si
 includes "${plain_jit[@]}" | grep '"' |
     grep -vE ':"(jit/[a-z0-9_]+\.h|ir/ir\.h|quern\.h|quern/ops\.def)"$' |
     is_empty "jit/ uses ir/ir.h, include/ and itself"
-includes jit/llvm*.[ch] | grep '"' |
+includes jit/llvm*.[ch] jit/llvm*.cpp | grep '"' |
     grep -vE ':"(jit/[a-z0-9_]+\.h|ir/ir\.h|quern\.h|quern/ops\.def)"$' |
     is_empty "the LLVM part of jit/ too"
 includes runtime/*.[ch] | grep '"' |
     grep -vE ':"(runtime/[a-z0-9_]+\.h|jit/(jit|provider)\.h|ir/ir\.h|quern\.h|quern/[a-z]+\.(def|h))"$' |
     is_empty "runtime/ uses jit/, ir/, include/ and itself"
-includes $(find . -path ./build -prune -o -path ./.git -prune -o -name '*.[ch]' -print) |
-    grep 'llvm-c/' | grep -v '^\(\./\)\?jit/llvm[a-z_0-9]*\.[ch]:' | is_empty "LLVM headers only in jit/llvm*"
+includes $(find . -path ./build -prune -o -path ./.git -prune -o \( -name '*.[ch]' -o -name '*.cpp' \) -print) |
+    grep -E '<llvm(-c)?/' | grep -v '^\(\./\)\?jit/llvm[a-z_0-9]*\.\([ch]\|cpp\):' | is_empty "LLVM headers only in jit/llvm*"
 includes $(find examples -name '*.[ch]') | grep '"' |
     grep -vE ':"(quern\.h|quern/cuda\.h|quern/ops\.def|[a-z0-9_]+\.h)"$' | is_empty "examples/ use include/ only"
 
@@ -87,7 +87,7 @@ code "${library[@]}" | grep -E '\b(stdout|stderr|stdin)\b' | is_empty "... nor u
 code ir/*.[ch] jit/*.[ch] | grep -E '\b(getenv|secure_getenv)\b' |
     is_empty "ir/ and jit/ do not read the environment"
 
-for file in $(find include ir jit runtime tests examples -name '*.[ch]' -o -name '*.def' -o -name '*.sh') bootstrap; do
+for file in $(find include ir jit runtime tests examples -name '*.[ch]' -o -name '*.cpp' -o -name '*.def' -o -name '*.sh') bootstrap; do
     head -2 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' || echo "$file"
 done | is_empty "every source file has its licence tag"
 

@@ -28,6 +28,30 @@ static const char saxpy[] = "kernel \"saxpy\" contract {\n"
                             "  store y[%3], %7;\n"
                             "}\n";
 
+/* The same parameters, and more in the code: constants, branches, a division. */
+static const char branches[] = "kernel \"branches\" {\n"
+                               "  view x: f32[1];\n"
+                               "  view y: f32[1];\n"
+                               "  scalar a: f32;\n"
+                               "  %0: i64 = lower y, 0;\n"
+                               "  %1: i64 = extent y, 0;\n"
+                               "  %2: i64 = add %0, %1;\n"
+                               "  %3: i64 = parallel %0, %2;\n"
+                               "  %4: f32 = param a;\n"
+                               "  %5: f32 = load x[%3];\n"
+                               "  %6: bool = lt %5, %4;\n"
+                               "  %7: f32 = if %6 {\n"
+                               "    %8: f32 = sqrt %5;\n"
+                               "    yield %8;\n"
+                               "  } else {\n"
+                               "    %9: i64 = cast %5;\n"
+                               "    %10: i64 = div %9, %1;\n"
+                               "    %11: f32 = cast %10;\n"
+                               "    yield %11;\n"
+                               "  };\n"
+                               "  store y[%3], %7;\n"
+                               "}\n";
+
 enum { N = 1003 };
 
 /* A kernel, its arguments, and what the runtime would make of them. */
@@ -74,7 +98,7 @@ static void release_job(job *j)
     free(j);
 }
 
-static job *make_job(int isa, bool all_dynamic)
+static job *make_job_of(const char *text, int isa, bool all_dynamic)
 {
     static const int64_t extents[1] = {N};
     job *j = calloc(1, sizeof *j);
@@ -89,7 +113,7 @@ static job *make_job(int isa, bool all_dynamic)
         j->x[i] = (float)i;
         j->y[i] = (float)(2 * i);
     }
-    qn_status status = qn_kernel_parse(saxpy, strlen(saxpy), &j->kernel, &err);
+    qn_status status = qn_kernel_parse(text, strlen(text), &j->kernel, &err);
     if (status == QN_OK)
         status = qn_layout_right(1, extents, &layout, &err);
     if (status == QN_OK)
@@ -119,6 +143,11 @@ static job *make_job(int isa, bool all_dynamic)
     return NULL;
 }
 
+static job *make_job(int isa, bool all_dynamic)
+{
+    return make_job_of(saxpy, isa, all_dynamic);
+}
+
 static qn_request make_request(const job *j, int loader, void **thread_state, received *r)
 {
     return (qn_request){.bytes = sizeof(qn_request), .build_id = QN_BUILD_ID,
@@ -133,6 +162,41 @@ static void end_state(void **thread_state)
     qn_request r = {.bytes = sizeof r, .build_id = QN_BUILD_ID, .kind = QN_REQUEST_THREAD_END,
                     .thread_state = thread_state};
     tap_ok(provider(&r) == QN_OK && !*thread_state, "the thread's state is freed");
+}
+
+/* The code of a job. A state of its own is made and freed if there is none. */
+static void compile_job(const job *j, void **kept, received *got)
+{
+    void *own = NULL;
+    qn_request r = make_request(j, QN_LOADER_ARENA, kept ? kept : &own, got);
+    if (provider(&r) != QN_OK)
+        tap_ok(false, "%s", r.error.message);
+    r.kind = QN_REQUEST_THREAD_END;
+    if (!kept)
+        provider(&r);
+}
+
+/* A thread keeps its passes: they give the same code for a kernel whatever they have compiled before. */
+static void test_kept(void)
+{
+    enum { N_JOBS = 8, N_ROUNDS = 3 };
+    void *state = NULL;
+    int n_same = 0;
+    for (int i = 0; i < N_JOBS * N_ROUNDS; i++) {
+        job *j = make_job_of(i & 1 ? saxpy : branches, i & 2 ? QN_ISA_V3 : QN_ISA_V4, (i & 4) != 0);
+        received kept = {0}, fresh = {0};
+        if (!j)
+            continue;
+        compile_job(j, &state, &kept);
+        compile_job(j, NULL, &fresh);
+        const qn_text *a = &kept.part[QN_SINK_CODE], *b = &fresh.part[QN_SINK_CODE];
+        n_same += a->n > 0 && a->n == b->n && memcmp(a->data, b->data, a->n) == 0;
+        release_received(&kept);
+        release_received(&fresh);
+        release_job(j);
+    }
+    tap_is_int(n_same, N_JOBS * N_ROUNDS, "code does not depend on what the thread compiled before");
+    end_state(&state);
 }
 
 /* Calls the entry over the whole range and compares all elements. */
@@ -341,6 +405,7 @@ int main(void)
         test_arena(QN_ISA_V3, all_dynamic);
         test_arena(QN_ISA_V4, all_dynamic);
     }
+    test_kept();
     test_orc();
     test_texts();
     test_wrong();
