@@ -311,7 +311,7 @@ LLVMValueRef qn__range_word(lower *g, int n);
 /** The whole function where threads divide the points of reduces. */
 void qn__lower_points(lower *g);
 
-/* ---- llvm_reduce.c, llvm_stripes.c */
+/* ---- llvm_reduce.c, llvm_reduce_lanes.c, llvm_stripes.c */
 /* The order rules: blocks of points, partials of a block; MOST_DEPTH levels of blocks cover 2.8e14 points. */
 enum { BLOCK = 4096, PARTIALS = 64, MOST_DEPTH = 4 };
 
@@ -351,6 +351,15 @@ void qn__fold_up(lower *g, const reduction *r, LLVMValueRef *state, LLVMValueRef
 /** Whether a dimension is known to have one index. */
 bool qn__has_single_index(const lower *g, int d);
 reduction qn__describe_reduction(const lower *g, uint32_t i);
+/** Range of dimension d in a reduction, and whether that may be empty. */
+LLVMValueRef qn__low_of(const lower *g, const reduction *r, int d);
+LLVMValueRef qn__high_of(const lower *g, const reduction *r, int d);
+bool qn__reduce_may_be_empty(const lower *g, const reduction *r, int d);
+/** What part p of the point adds to accumulator n. */
+void qn__take_point(lower *g, const reduction *r, int p, bool vector, addend *a, int n);
+/** The points in the lanes, added to acc: of integers; of floats in the striped order, over one dimension. */
+void qn__lanes_any_order(lower *g, const reduction *r, int at, LLVMValueRef *acc);
+void qn__lanes_striped(lower *g, const reduction *r, LLVMValueRef *acc);
 /** Reduces from the identity on, in the order rule of the instruction. */
 void qn__reduce_in_order(lower *g, const reduction *r, LLVMValueRef *acc);
 /** The result for v, the fold from the identity on: that of an empty range is specified to be another for some. */

@@ -6,7 +6,7 @@
  *   folds    strict order, and "indexed" (blocks of 4096, their results by the same rule), in registers, one accumulator
  *            for each part; also integers in any order
  *   stripes  64 partials in memory, when the lanes run over another dimension or there are none
- *   lanes    the lanes run over the last reduction dimension: 64 partials are the lanes of the vectors of one step
+ *   lanes    the lanes run over the last reduction dimension (llvm_reduce_lanes.c)
  * All start from the identity, so that combining with an unused partial changes no bit.
  */
 #include "jit/llvm_team.h"
@@ -45,8 +45,7 @@ static LLVMTypeRef accumulator_type(const lower *g, const reduction *r)
     return is_vector(g, r) ? qn__lane_type(g, r->type) : qn__scalar_type(g, r->type);
 }
 
-/** What part p of the point adds to accumulator n. */
-static void take_point(lower *g, const reduction *r, int p, bool vector, addend *a, int n)
+void qn__take_point(lower *g, const reduction *r, int p, bool vector, addend *a, int n)
 {
     uint32_t value = r->product ? qn__args(g->k, r->product)[0] : qn__args(g->k, r->yield)[0];
     a->value[n] = vector ? qn__vector(g, value, p) : qn__scalar(g, value, p);
@@ -93,7 +92,7 @@ static void emit_point(lower *g, const reduction *r, addend *a, LLVMValueRef *ac
     if (!g->loads_on_demand)
         qn__lower_region(g, x->region[0], x->region[2]);
     for (int n = 0; n < r->n; n++) {
-        take_point(g, r, r->part[n], is_vector(g, r), a, n);
+        qn__take_point(g, r, r->part[n], is_vector(g, r), a, n);
         if (acc)
             acc[n] = qn__add_point(g, r, acc[n], a, n);
     }
@@ -118,20 +117,20 @@ static void set_index(lower *g, int d, LLVMValueRef index)
     g->iv_level[d] = g->depth;
 }
 
-static LLVMValueRef low_of(const lower *g, const reduction *r, int d)
+LLVMValueRef qn__low_of(const lower *g, const reduction *r, int d)
 {
     return r->low ? r->low : g->begin[d];
 }
 
-static LLVMValueRef high_of(const lower *g, const reduction *r, int d)
+LLVMValueRef qn__high_of(const lower *g, const reduction *r, int d)
 {
     return r->high ? r->high : g->end[d];
 }
 
-static bool may_be_empty(const lower *g, const reduction *r, int d)
+bool qn__reduce_may_be_empty(const lower *g, const reduction *r, int d)
 {
     int64_t b, e;
-    return !(qn__is_const(low_of(g, r, d), &b) && qn__is_const(high_of(g, r, d), &e) && e > b);
+    return !(qn__is_const(qn__low_of(g, r, d), &b) && qn__is_const(qn__high_of(g, r, d), &e) && e > b);
 }
 
 /* ---------------------------------------------------------------- folds */
@@ -200,13 +199,13 @@ static void fold(lower *g, const reduction *r, int at, LLVMValueRef *acc)
     }
     int d = r->dim[at];
     if (at + 1 == r->n_dims) {
-        fold_run(g, r, d, low_of(g, r, d), high_of(g, r, d), may_be_empty(g, r, d), acc);
+        fold_run(g, r, d, qn__low_of(g, r, d), qn__high_of(g, r, d), qn__reduce_may_be_empty(g, r, d), acc);
         return;
     }
     loop l;
     LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], inner[MOST_PARTS];
     memcpy(init, acc, sizeof init);
-    qn__loop_open(g, &l, low_of(g, r, d), high_of(g, r, d), 1, may_be_empty(g, r, d), false, r->n, init, phi);
+    qn__loop_open(g, &l, qn__low_of(g, r, d), qn__high_of(g, r, d), 1, qn__reduce_may_be_empty(g, r, d), false, r->n, init, phi);
     set_index(g, d, l.index);
     memcpy(inner, phi, sizeof inner);
     fold(g, r, at + 1, inner);
@@ -271,7 +270,7 @@ static void fold_counted(lower *g, const reduction *r, int at, LLVMValueRef *sta
         loop l;
         LLVMValueRef init[MOST_PARTS * (MOST_DEPTH + 1)], phi[MOST_PARTS * (MOST_DEPTH + 1)];
         memcpy(init, state, (size_t)n_state * sizeof *state);
-        qn__loop_open(g, &l, low_of(g, r, d), high_of(g, r, d), 1, may_be_empty(g, r, d), false, n_state, init, phi);
+        qn__loop_open(g, &l, qn__low_of(g, r, d), qn__high_of(g, r, d), 1, qn__reduce_may_be_empty(g, r, d), false, n_state, init, phi);
         set_index(g, d, l.index);
         LLVMValueRef inner[MOST_PARTS * (MOST_DEPTH + 1)];
         memcpy(inner, phi, (size_t)n_state * sizeof *inner);
@@ -288,7 +287,7 @@ static void fold_indexed(lower *g, const reduction *r, LLVMValueRef *acc)
 {
     if (r->n_dims == 1) {
         int d = r->dim[0];
-        fold_blocks(g, r, r->n_levels, low_of(g, r, d), high_of(g, r, d), acc);
+        fold_blocks(g, r, r->n_levels, qn__low_of(g, r, d), qn__high_of(g, r, d), acc);
         return;
     }
     LLVMValueRef state[MOST_PARTS * (MOST_DEPTH + 1)];
@@ -317,7 +316,7 @@ static LLVMValueRef stripe_points(lower *g, const reduction *r, const stripes *s
     int d = r->dim[at];
     loop l;
     LLVMValueRef init = count, phi, out;
-    qn__loop_open(g, &l, low_of(g, r, d), high_of(g, r, d), 1, may_be_empty(g, r, d), false, 1, &init, &phi);
+    qn__loop_open(g, &l, qn__low_of(g, r, d), qn__high_of(g, r, d), 1, qn__reduce_may_be_empty(g, r, d), false, 1, &init, &phi);
     set_index(g, d, l.index);
     LLVMValueRef next = stripe_points(g, r, s, at + 1, phi);
     qn__loop_close(g, &l, &next, &out);
@@ -330,197 +329,6 @@ static void fold_striped(lower *g, const reduction *r, LLVMValueRef *acc)
     qn__stripes_open(g, r, &s, 0, accumulator_type(g, r));
     LLVMValueRef count = stripe_points(g, r, &s, 0, qn__const_i64(g, 0));
     qn__stripes_close(g, r, &s, 0, count, acc);
-}
-
-/* ---------------------------------------------------------------- lanes over the last reduction dimension */
-
-/** What the block outside looked like. */
-typedef struct outside {
-    int width, unroll;
-    LLVMValueRef mask[MOST_PARTS], tail_mask[MOST_PARTS];
-} outside;
-
-static outside enter_lanes(lower *g)
-{
-    outside o = {.width = g->width, .unroll = g->unroll};
-    memcpy(o.mask, g->mask, sizeof o.mask);
-    memcpy(o.tail_mask, g->tail_mask, sizeof o.tail_mask);
-    g->width = g->p->width;
-    g->unroll = g->p->unroll;
-    FOR_PARTS(g, p)
-    {
-        LLVMValueRef m = o.mask[p % g->jam_max];
-        g->mask[p] = m ? qn__splat(g, m, g->depth) : NULL;
-        g->tail_mask[p] = NULL;
-    }
-    return o;
-}
-
-static void leave_lanes(lower *g, const outside *o)
-{
-    g->width = o->width;
-    g->unroll = o->unroll;
-    memcpy(g->mask, o->mask, sizeof o->mask);
-    memcpy(g->tail_mask, o->tail_mask, sizeof o->tail_mask);
-}
-
-/** One step of width x unroll points; acc[p]. With `left` (points left, i64) the lanes beyond are masked. */
-static void lane_step(lower *g, const reduction *r, LLVMValueRef left, LLVMValueRef *acc)
-{
-    const qn_inst *x = &g->k->inst[r->inst];
-    LLVMValueRef outer[MOST_PARTS];
-    memcpy(outer, g->mask, sizeof outer);
-    if (left) {
-        LLVMTypeRef small = g->i16;
-        LLVMValueRef n = qn__splat(g, LLVMBuildTrunc(g->b, left, small, ""), g->depth);
-        FOR_PARTS(g, p)
-        {
-            LLVMValueRef first = LLVMConstInt(small, (unsigned long long)(p / g->jam_max * g->width), false);
-            LLVMValueRef lane = LLVMBuildAdd(g->b, qn__lanes(g, small, 1), qn__const_splat(g, first), "");
-            g->tail_mask[p] = LLVMBuildICmp(g->b, LLVMIntULT, lane, n, "");
-            g->mask[p] = qn__mask_and(g, outer[p], g->tail_mask[p]);
-        }
-    }
-    qn__lower_region(g, x->region[0], x->region[2]);
-    FOR_PARTS(g, p)
-    {
-        addend a;
-        a.factor[0] = NULL;
-        take_point(g, r, p, true, &a, 0);
-        LLVMValueRef sum = qn__add_point(g, r, acc[p], &a, 0);
-        acc[p] = g->tail_mask[p] ? LLVMBuildSelect(g->b, g->tail_mask[p], sum, acc[p], "") : sum;
-        g->tail_mask[p] = NULL;
-    }
-    memcpy(g->mask, outer, sizeof outer);
-}
-
-static void pack(const lower *g, LLVMValueRef *from, LLVMValueRef *to, bool in)
-{
-    int n = 0;
-    FOR_PARTS(g, p)
-    {
-        if (in)
-            to[n] = from[p];
-        else
-            to[p] = from[n];
-        n++;
-    }
-}
-
-/** Points [low, high) of the lane dimension into acc[p]: whole steps, then one masked step. */
-static void lane_range(lower *g, const reduction *r, LLVMValueRef low, LLVMValueRef high, LLVMValueRef *acc)
-{
-    int d = g->p->lane_dim, n_acc = g->unroll * g->jam;
-    int64_t step = (int64_t)g->width * g->unroll, known;
-    LLVMValueRef n = LLVMBuildSub(g->b, high, low, "");
-    LLVMValueRef left = LLVMBuildAnd(g->b, n, qn__const_i64(g, step - 1), "");
-    LLVMValueRef whole = LLVMBuildSub(g->b, high, left, "");
-    LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], next[MOST_PARTS], out[MOST_PARTS], now[MOST_PARTS];
-    int64_t a, b;
-    bool has_whole = !(qn__is_const(low, &a) && qn__is_const(whole, &b) && a == b);
-    if (has_whole) {
-        loop l;
-        pack(g, acc, init, true);
-        qn__loop_open(g, &l, low, whole, step, true, false, n_acc, init, phi);
-        set_index(g, d, l.index);
-        pack(g, phi, now, false);
-        lane_step(g, r, NULL, now);
-        pack(g, now, next, true);
-        qn__loop_close(g, &l, next, out);
-        pack(g, out, acc, false);
-    }
-    if (qn__is_const(left, &known) && known == 0)
-        return;
-    loop l;
-    LLVMValueRef some = LLVMBuildICmp(g->b, LLVMIntNE, left, qn__const_i64(g, 0), "");
-    pack(g, acc, init, true);
-    qn__loop_open(g, &l, qn__const_i64(g, 0), LLVMBuildZExt(g->b, some, g->i64, ""), 1, true, false, n_acc, init, phi);
-    set_index(g, d, whole);
-    pack(g, phi, now, false);
-    lane_step(g, r, left, now);
-    pack(g, now, next, true);
-    qn__loop_close(g, &l, next, out);
-    pack(g, out, acc, false);
-}
-
-static LLVMValueRef half_of(lower *g, LLVMValueRef v, unsigned first, unsigned n)
-{
-    LLVMValueRef lane[64];
-    for (unsigned m = 0; m < n; m++)
-        lane[m] = LLVMConstInt(g->i32, first + m, false);
-    return LLVMBuildShuffleVector(g->b, v, LLVMConstNull(LLVMTypeOf(v)), LLVMConstVector(lane, n), "");
-}
-
-/** 64 lanes to one: l with l + 32, l + 16, ... First whole vectors, then halves of one. */
-static LLVMValueRef across_lanes(lower *g, const reduction *r, LLVMValueRef *acc, int j)
-{
-    LLVMValueRef v[MOST_PARTS];
-    int n = g->unroll;
-    for (int u = 0; u < n; u++)
-        v[u] = acc[u * g->jam_max + j];
-    for (; n > 1; n /= 2)
-        for (int u = 0; u < n / 2; u++)
-            v[u] = qn__combine(g, r, v[u], v[u + n / 2]);
-    for (unsigned half = (unsigned)g->width / 2; half > 0; half /= 2)
-        v[0] = qn__combine(g, r, half_of(g, v[0], 0, half), half_of(g, v[0], half, half));
-    return LLVMBuildExtractElement(g->b, v[0], LLVMConstInt(g->i32, 0, false), "");
-}
-
-/** Points [low, high), at most a block for floats, to one scalar for each accumulator. */
-static void lane_block(lower *g, const reduction *r, LLVMValueRef low, LLVMValueRef high, LLVMValueRef *out)
-{
-    outside o = enter_lanes(g);
-    LLVMValueRef acc[MOST_PARTS];
-    FOR_PARTS(g, p)
-        acc[p] = qn__constant_like(qn__lane_type(g, r->type), r->identity);
-    lane_range(g, r, low, high, acc);
-    for (int n = 0; n < r->n; n++)
-        out[n] = across_lanes(g, r, acc, r->part[n] % g->jam_max);
-    leave_lanes(g, &o);
-}
-
-/** Integers: outer reduction dimensions are loops, each row's result is folded. */
-static void lanes_any_order(lower *g, const reduction *r, int at, LLVMValueRef *acc)
-{
-    int d = r->dim[at];
-    LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], inner[MOST_PARTS];
-    if (at == r->n_dims - 1) {
-        lane_block(g, r, low_of(g, r, d), high_of(g, r, d), inner);
-        for (int n = 0; n < r->n; n++)
-            acc[n] = qn__combine(g, r, acc[n], inner[n]);
-        return;
-    }
-    loop l;
-    memcpy(init, acc, sizeof init);
-    qn__loop_open(g, &l, low_of(g, r, d), high_of(g, r, d), 1, may_be_empty(g, r, d), false, r->n, init, phi);
-    set_index(g, d, l.index);
-    memcpy(inner, phi, sizeof inner);
-    lanes_any_order(g, r, at + 1, inner);
-    qn__loop_close(g, &l, inner, acc);
-}
-
-/** Floats: blocks of 4096, each in 64 lanes; block results go through stripes of their own. */
-static void lanes_striped(lower *g, const reduction *r, LLVMValueRef *acc)
-{
-    int d = r->dim[0];
-    if (r->n_levels == 0) {
-        lane_block(g, r, low_of(g, r, d), high_of(g, r, d), acc);
-        return;
-    }
-    stripes s = {0};
-    qn__stripes_open(g, r, &s, 1, qn__scalar_type(g, r->type));
-    LLVMValueRef size = qn__const_i64(g, BLOCK), n = LLVMBuildSub(g->b, high_of(g, r, d), low_of(g, r, d), "");
-    LLVMValueRef blocks = LLVMBuildLShr(g->b, LLVMBuildAdd(g->b, n, qn__const_i64(g, BLOCK - 1), ""),
-                                        qn__const_i64(g, 12), "");
-    loop l;
-    qn__loop_open(g, &l, qn__const_i64(g, 0), blocks, 1, true, false, 0, NULL, NULL);
-    LLVMValueRef low = LLVMBuildAdd(g->b, low_of(g, r, d), LLVMBuildMul(g->b, l.index, size, ""), "");
-    LLVMValueRef part = qn__umin(g, LLVMBuildSub(g->b, high_of(g, r, d), low, ""), size);
-    addend result = {0};
-    lane_block(g, r, low, LLVMBuildAdd(g->b, low, part, ""), result.value);
-    qn__stripes_push(g, r, &s, 1, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, 1), ""), &result);
-    qn__loop_close(g, &l, NULL, NULL);
-    qn__stripes_close(g, r, &s, 1, blocks, acc);
 }
 
 /* ---------------------------------------------------------------- the reduce instruction */
@@ -594,9 +402,9 @@ void qn__reduce_in_order(lower *g, const reduction *r, LLVMValueRef *acc)
     if (r->points == 0)
         ;
     else if (over_lanes && is_float)
-        lanes_striped(g, r, acc);
+        qn__lanes_striped(g, r, acc);
     else if (over_lanes)
-        lanes_any_order(g, r, 0, acc);
+        qn__lanes_any_order(g, r, 0, acc);
     else if (is_float && order == QN_STRIPED)
         fold_striped(g, r, acc);
     else if (is_float && order == QN_INDEXED && r->n_levels > 0)
