@@ -10,6 +10,7 @@
  * bench_cases_product.c  sums of products: against the peak, and against C
  * bench_cases_body.c   kernels of RAJAPerf (bodies.h) against C; bench_body.c builds them
  * bench_cases_threads.c  what threads gain, against threads of fma chains and of streams
+ * bench_cases_data.c   copies, sums, sparse rows, lists, tables, pixels (bench_data_list.c) against C
  * native_*.c           the loops in C, see native.h
  */
 #ifndef QN_TESTS_BENCH_BENCH_H
@@ -21,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GROUP_EXACT, GROUP_DYNAMIC, GROUP_COST, GROUP_PEAK, GROUP_BODY, N_GROUPS };
+enum { GROUP_EXACT, GROUP_DYNAMIC, GROUP_COST, GROUP_PEAK, GROUP_BODY, GROUP_DATA, N_GROUPS };
 
 typedef struct bench {
     qn_context *context;
@@ -83,5 +84,6 @@ void bench_print_assembly(bench *b, const char *name, const qn_kernel *k, int n,
                           const qn_options *o);
 void bench_body_cases(bench *b);
 void bench_threads_cases(bench *b);
+void bench_data_cases(bench *b);
 
 #endif

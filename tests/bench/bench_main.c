@@ -227,6 +227,7 @@ static void print_summary(const bench *b)
     print_group(b, GROUP_DYNAMIC, "dynamic", "");
     print_group(b, GROUP_PEAK, "against the peak: exact", "");
     print_bodies(b);
+    print_group(b, GROUP_DATA, "copies to pixels: exact", "");
     /* The mean is that of the cases against C; of the costs only where nothing else was asked for.
      */
     bool is_cost = !b->n_ratios[GROUP_EXACT] && !b->n_ratios[GROUP_DYNAMIC];
@@ -260,6 +261,7 @@ int main(int argc, char **argv)
         bench_product_cases(&b);
         bench_body_cases(&b);
         bench_threads_cases(&b);
+        bench_data_cases(&b);
     }
     if (!b.assembly_of)
         print_summary(&b);
