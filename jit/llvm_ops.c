@@ -5,6 +5,7 @@
  */
 #include "jit/llvm_lower.h"
 
+#include <math.h>
 #include <string.h>
 
 /** A constant of v's type (all lanes) with these canonical bits. */
@@ -133,6 +134,21 @@ static LLVMValueRef lower_abs(lower *g, int type, LLVMValueRef a, LLVMValueRef b
     return class_of(type) == QN_CLASS_F ? intrinsic(g, "llvm.fabs", v, 1) : intrinsic(g, "llvm.abs", v, 2);
 }
 
+/** Whether v is a constant, no NaN, and not 0 where that is asked for, in all lanes. */
+static bool is_number(LLVMValueRef v, bool may_be_zero)
+{
+    LLVMTypeRef t = LLVMTypeOf(v);
+    bool is_vector = LLVMGetTypeKind(t) == LLVMVectorTypeKind;
+    for (unsigned l = 0; l < (is_vector ? LLVMGetVectorSize(t) : 1); l++) {
+        LLVMValueRef x = is_vector ? LLVMIsConstant(v) ? LLVMGetAggregateElement(v, l) : NULL : v;
+        LLVMBool loses;
+        double number = x && LLVMIsAConstantFP(x) ? LLVMConstRealGetDouble(x, &loses) : NAN;
+        if (number != number || (number == 0 && !may_be_zero))
+            return false;
+    }
+    return true;
+}
+
 /** a < b (or >) ? a : b is the machine's min (max); a NaN in the first operand is kept by the second select. */
 static LLVMValueRef extremum(lower *g, int type, LLVMValueRef a, LLVMValueRef b, bool is_max)
 {
@@ -141,6 +157,10 @@ static LLVMValueRef extremum(lower *g, int type, LLVMValueRef a, LLVMValueRef b,
         return intrinsic(g, is_max ? "llvm.smax" : "llvm.smin", v, 2);
     if (class_of(type) == QN_CLASS_U)
         return intrinsic(g, is_max ? "llvm.umax" : "llvm.umin", v, 2);
+    if (is_number(b, false)) /* the machine's own with the operands exchanged: a where it is NaN or both are equal */
+        return LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, is_max ? LLVMRealOGT : LLVMRealOLT, b, a, ""), b, a, "");
+    if (is_number(b, true)) /* one comparison: a where it is NaN or before b; where both are equal, b */
+        return LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, is_max ? LLVMRealUGT : LLVMRealULT, a, b, ""), a, b, "");
     LLVMValueRef before = LLVMBuildFCmp(g->b, is_max ? LLVMRealOGT : LLVMRealOLT, a, b, "");
     LLVMValueRef ordered = LLVMBuildSelect(g->b, before, a, b, "");
     LLVMValueRef is_nan = LLVMBuildFCmp(g->b, LLVMRealUNO, a, a, "");
@@ -275,9 +295,36 @@ static LLVMTypeRef type_like(const lower *g, int dtype, LLVMValueRef v)
     return LLVMGetTypeKind(old) == LLVMVectorTypeKind ? LLVMVectorType(t, LLVMGetVectorSize(old)) : t;
 }
 
-static LLVMValueRef saturate(lower *g, int to, LLVMValueRef v)
+/** Vectors of floats to integers, 0 for NaN and the nearest end beyond the range. (LLVM 19 does the intrinsics lane by lane.)
+ *  What is converted is clamped to numbers that the integer holds; where the highest of these is no float, the largest
+ *  float below 2^n stands for it, and what was 2^n or more is set afterwards. */
+static LLVMValueRef saturate_vector(lower *g, int to, int from, LLVMValueRef v)
+{
+    bool is_signed = class_of(to) == QN_CLASS_S;
+    int bits = qn__dtype_width(to), n = is_signed ? bits - 1 : bits, digits = from == QN_F64 ? 53 : 24;
+    uint64_t power = from == QN_F64 ? (uint64_t)(1023 + n) << 52 : (uint64_t)(127 + n) << 23; /* the bits of 2^n */
+    uint64_t minus = UINT64_C(1) << (qn__dtype_width(from) - 1), step = n <= digits ? UINT64_C(1) << (digits - n) : 1;
+    LLVMValueRef above = like(g, v, from, power), low = like(g, v, from, is_signed ? power | minus : 0);
+    LLVMValueRef most = like(g, v, from, power - step);
+    LLVMValueRef x = LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, LLVMRealOGT, v, low, ""), v, low, "");
+    x = LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, LLVMRealOLT, x, most, ""), x, most, "");
+    bool is_wide = bits > 32 || (bits == 32 && !is_signed);
+    LLVMTypeRef t = type_like(g, to, v), through = is_wide ? t : type_like(g, QN_I32, v);
+    LLVMValueRef r = is_wide && !is_signed ? LLVMBuildFPToUI(g->b, x, through, "") : LLVMBuildFPToSI(g->b, x, through, "");
+    if (n > digits) {
+        LLVMValueRef is_above = LLVMBuildFCmp(g->b, LLVMRealOGE, v, above, "");
+        r = LLVMBuildSelect(g->b, is_above, like(g, r, to, is_signed ? lowest(to) - 1 : UINT64_MAX), r, "");
+    }
+    if (is_signed)
+        r = LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, LLVMRealUNO, v, v, ""), LLVMConstNull(through), r, "");
+    return through == t ? r : LLVMBuildTrunc(g->b, r, t, "");
+}
+
+static LLVMValueRef saturate(lower *g, int to, int from, LLVMValueRef v)
 {
     LLVMTypeRef types[2] = {type_like(g, to, v), LLVMTypeOf(v)};
+    if (LLVMGetTypeKind(types[1]) == LLVMVectorTypeKind)
+        return saturate_vector(g, to, from, v);
     return qn__call(g, class_of(to) == QN_CLASS_S ? "llvm.fptosi.sat" : "llvm.fptoui.sat", types, 2, &v, 1);
 }
 
@@ -320,7 +367,7 @@ LLVMValueRef qn__lower_cast(lower *g, int to, int from, LLVMValueRef v)
     if (from_float && to_float)
         return to == QN_F64 ? LLVMBuildFPExt(g->b, v, t, "") : LLVMBuildFPTrunc(g->b, v, t, "");
     if (from_float)
-        return saturate(g, to, v);
+        return saturate(g, to, from, v);
     bool is_signed = class_of(from) == QN_CLASS_S;
     if (to_float)
         return is_signed ? LLVMBuildSIToFP(g->b, v, t, "") : LLVMBuildUIToFP(g->b, v, t, "");

@@ -334,6 +334,43 @@ static LLVMValueRef build_pure(lower *g, uint32_t i, int p, const LLVMValueRef *
     }
 }
 
+/** Whether a constant of float type is at or beyond the end of an integer type's range to which `op` limits. */
+static bool is_beyond(const lower *g, uint32_t constant, int op, int to)
+{
+    const qn_inst *x = &g->k->inst[constant];
+    float narrow;
+    double value;
+    if (x->op != QN_I_CONST)
+        return false;
+    uint32_t low_bits = (uint32_t)x->imm;
+    memcpy(&narrow, &low_bits, sizeof narrow);
+    memcpy(&value, &x->imm, sizeof value);
+    value = x->type == QN_F32 ? (double)narrow : value;
+    bool is_signed = qn__dtype_class(to) == QN_CLASS_S;
+    double end = (double)(UINT64_C(1) << (qn__dtype_width(to) - 1));
+    if (op == QN_OP_max)
+        return value <= (is_signed ? -end : 0);
+    return value >= (is_signed ? end - 1 : 2 * end - 1);
+}
+
+/** What a cast converts: where floats become integers, min and max that limit no further than the integer itself are left
+ *  out. (A NaN passes through them.) */
+static uint32_t cast_operand(const lower *g, uint32_t i)
+{
+    const qn_inst *x = &g->k->inst[i];
+    uint32_t v = qn__args(g->k, i)[0];
+    int from = g->k->inst[v].type;
+    if (x->op != QN_I_CAST || (from != QN_F32 && from != QN_F64) || qn__dtype_class(x->type) == QN_CLASS_F || x->type == QN_BOOL)
+        return v;
+    for (;;) {
+        const qn_inst *y = &g->k->inst[v];
+        int op = y->op >= QN_I_PURE ? qn__pure(y) : -1;
+        if ((op != QN_OP_min && op != QN_OP_max) || !is_beyond(g, qn__args(g->k, v)[1], op, x->type))
+            return v;
+        v = qn__args(g->k, v)[0];
+    }
+}
+
 /** Emits part p of a pure instruction: operands first, then the operation at the lowest level where they exist. */
 static void emit_pure(lower *g, uint32_t i, int p)
 {
@@ -346,8 +383,9 @@ static void emit_pure(lower *g, uint32_t i, int p)
         wanted = qn__index_level(g, (int)x->imm);
     } else {
         for (int n = 0; n < x->n_args && n < 3; n++) {
-            v[n] = is_vector(g, i) ? qn__vector(g, arg[n], p) : qn__scalar(g, arg[n], p);
-            int at = qn__level_of(g, arg[n], p);
+            uint32_t from = n == 0 ? cast_operand(g, i) : arg[n];
+            v[n] = is_vector(g, i) ? qn__vector(g, from, p) : qn__scalar(g, from, p);
+            int at = qn__level_of(g, from, p);
             wanted = at > wanted ? at : wanted;
         }
     }
