@@ -148,15 +148,27 @@ static void write_record(lower *g, uint32_t i, int p, LLVMValueRef lane, LLVMVal
         set_field(g, offsetof(qn_fault, index) + 8 * (size_t)r, at_lane(g, qn__args(g->k, i)[r], p, lane));
 }
 
-/** Branch weights, so that the cold block is laid out away from the loop. */
-static void mark_unlikely(lower *g, LLVMValueRef branch_inst)
+static void set_weights(lower *g, LLVMValueRef branch_inst, unsigned first, unsigned second)
 {
     static const char name[] = "branch_weights";
     LLVMMetadataRef m[3] = {LLVMMDStringInContext2(g->context, name, sizeof name - 1),
-                            LLVMValueAsMetadata(LLVMConstInt(g->i32, 1, false)),
-                            LLVMValueAsMetadata(LLVMConstInt(g->i32, 1000000, false))};
+                            LLVMValueAsMetadata(LLVMConstInt(g->i32, first, false)),
+                            LLVMValueAsMetadata(LLVMConstInt(g->i32, second, false))};
     unsigned kind = LLVMGetMDKindIDInContext(g->context, "prof", 4);
     LLVMSetMetadata(branch_inst, kind, LLVMMetadataAsValue(g->context, LLVMMDNodeInContext2(g->context, m, 3)));
+}
+
+enum { LIKELY = 1000000 };
+
+/** So that the cold block is laid out away from the loop. */
+static void mark_unlikely(lower *g, LLVMValueRef branch_inst)
+{
+    set_weights(g, branch_inst, 1, LIKELY);
+}
+
+void qn__mark_likely(lower *g, LLVMValueRef branch_inst)
+{
+    set_weights(g, branch_inst, LIKELY, 1);
 }
 
 /** The reduce whose points threads share. If those of a block do, no order in time is left: then the instruction at the top
@@ -189,7 +201,11 @@ void qn__note_fault(lower *g, uint32_t i, int p, LLVMValueRef bad, int status)
 {
     LLVMBasicBlockRef cold = qn__new_block(g, "cold"), record = qn__new_block(g, "record"),
                       go_on = qn__new_block(g, "on");
-    mark_unlikely(g, LLVMBuildCondBr(g->b, qn__any(g, bad), cold, go_on));
+    int64_t known;
+    if (qn__is_const(bad, &known) && known) /* in a block that is cold itself */
+        LLVMBuildBr(g->b, cold);
+    else
+        mark_unlikely(g, LLVMBuildCondBr(g->b, qn__any(g, bad), cold, go_on));
     qn__level_open(g, true, false, false);
     LLVMPositionBuilderAtEnd(g->b, cold);
     uint32_t r = g->p->is_gpu               ? place_on_gpu(g, i)

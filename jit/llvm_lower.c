@@ -488,8 +488,9 @@ static bool make_arrays(lower *g)
     uint32_t n = g->k->n_insts;
     g->value = qn__zalloc(n, sizeof *g->value);
     g->site = qn__zalloc(n, sizeof *g->site);
+    g->covered = qn__zalloc(g->k->n_accesses + 1, sizeof *g->covered);
     LLVMValueRef *parts = qn__zalloc((size_t)n * MOST_PARTS, sizeof *parts);
-    if (!g->value || !g->site || !parts || !qn__analyse(g->k, g->f, g->p->lane_dim, g->p->jam_dim, &g->a)) {
+    if (!g->value || !g->site || !g->covered || !parts || !qn__analyse(g->k, g->f, g->p->lane_dim, g->p->jam_dim, &g->a)) {
         qn__free(parts);
         return false;
     }
@@ -507,6 +508,7 @@ static void free_arrays(lower *g)
         qn__free(g->value[0].part);
     qn__free(g->value);
     qn__free(g->site);
+    qn__free(g->covered);
     qn__free(g->memo);
     qn__analysis_release(&g->a);
 }

@@ -84,6 +84,7 @@ typedef struct lower {
     memo *memo;
     int32_t n_memos, memo_capacity, memo_head[MEMO_HEADS];
     uint32_t *site; /* access site of each instruction */
+    bool *covered;  /* [n_accesses] tested before the `for` around it (llvm_version.c) */
     qn_error *err;
     LLVMValueRef scratch[MOST_SCRATCH]; /* arrays of partials on the stack, reused by reduces that are not nested */
     int n_scratch, scratch_used;
@@ -94,6 +95,7 @@ typedef struct lower {
     LLVMValueRef copy; /* memory for plan->pack */
     bool is_packed;    /* it holds what plan->pack loads in this step of the lanes */
     int rest_lanes;    /* lanes that run of the last vector of this step, 0: all, or not known */
+    bool loads_are_late;  /* those without checks of views that nothing writes: next to their use, as its operand */
     bool loads_on_demand; /* in a region without branches whose loads need no checks */
     /* PTX, see llvm_team.h */
     bool is_team;         /* all lanes of the warp run the code alike */
@@ -204,7 +206,7 @@ LLVMValueRef qn__relative_index(lower *g, uint32_t value, int p, const qn_fact *
 /* ---- llvm_memory.c */
 /** Runs `then` only if `condition` holds: opens a branch. Closed by end_branch. */
 typedef struct branch {
-    LLVMBasicBlockRef from, then, join;
+    LLVMBasicBlockRef from, then, join, other;
 } branch;
 
 branch qn__begin_branch(lower *g, LLVMValueRef condition);
@@ -230,6 +232,8 @@ LLVMValueRef qn__access_mask(lower *g, uint32_t i, int p, const check *c);
 /** Makes a load or store of one element a relaxed atomic one. */
 void qn__make_relaxed(const lower *g, LLVMValueRef access);
 void qn__lower_load(lower *g, uint32_t i);
+/** Whether a load is emitted where it is first used, by qn__lower_load_part. */
+bool qn__is_late(const lower *g, uint32_t i);
 /** The same for one canonical part. */
 void qn__lower_load_part(lower *g, uint32_t i, int p);
 void qn__lower_store(lower *g, uint32_t i);
@@ -279,6 +283,8 @@ void qn__lower_atomic(lower *g, uint32_t i);
 /* ---- llvm_fault.c */
 /** Emits a cold block that records a failure of instruction i for the lanes `bad` (vector, or i1 for a scalar access). */
 void qn__note_fault(lower *g, uint32_t i, int p, LLVMValueRef bad, int status);
+/** Branch weights: what the second successor does is laid out away from the loop. */
+void qn__mark_likely(lower *g, LLVMValueRef branch_inst);
 
 /* ---- llvm_control.c */
 void qn__lower_region(lower *g, uint32_t begin, uint32_t end);

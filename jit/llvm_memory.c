@@ -63,7 +63,7 @@ check qn__make_check(lower *g, uint32_t i, int p)
     check c = {0};
     const qn_param_fact *param = &g->f->param[g->k->inst[i].imm];
     const uint32_t *arg = qn__args(g->k, i);
-    if (!qn__is_checked(g->f, g->k, g->site[i]))
+    if (!qn__is_checked(g->f, g->k, g->site[i]) || g->covered[g->site[i]])
         return c;
     c.is_vector = g->width > 1 && !indices_are_uniform(g, i);
     c.is_clamped = param->checks == QN_CHECKS_CLAMP;
@@ -193,7 +193,7 @@ static LLVMValueRef plain_load(lower *g, uint32_t i, LLVMTypeRef t, LLVMValueRef
 
 branch qn__begin_branch(lower *g, LLVMValueRef condition)
 {
-    branch x = {LLVMGetInsertBlock(g->b), qn__new_block(g, "then"), qn__new_block(g, "join")};
+    branch x = {.from = LLVMGetInsertBlock(g->b), .then = qn__new_block(g, "then"), .join = qn__new_block(g, "join")};
     LLVMBuildCondBr(g->b, condition, x.then, x.join);
     qn__level_open(g, true, false, false);
     LLVMPositionBuilderAtEnd(g->b, x.then);
@@ -413,6 +413,58 @@ static LLVMValueRef shared_mask(lower *g, uint32_t i, int p, LLVMValueRef *masks
     return any;
 }
 
+/** Whether one branch decides for all that is emitted of an access: performed, or reported. */
+static bool is_one_branch(const lower *g, uint32_t i, int p, const check *c)
+{
+    bool is_single = g->unroll * g->jam == 1 && (g->width == 1 || g->a.value[i].shape == QN_UNIFORM);
+    return c->is_needed && !c->is_vector && !c->is_clamped && is_single && !g->mask[p] && !g->p->is_gpu;
+}
+
+/** Opens the branch in which the access is performed; end_checked closes it. */
+static branch begin_checked(lower *g, const check *c)
+{
+    branch x = {.from = LLVMGetInsertBlock(g->b), .then = qn__new_block(g, "then"), .join = qn__new_block(g, "join"),
+                .other = qn__new_block(g, "failed")};
+    qn__mark_likely(g, LLVMBuildCondBr(g->b, c->ok, x.then, x.other));
+    qn__level_open(g, true, false, false);
+    LLVMPositionBuilderAtEnd(g->b, x.then);
+    return x;
+}
+
+/** The result is `value` if the access was in range, else zero, and the failure is recorded. value may be NULL. */
+static LLVMValueRef end_checked(lower *g, const branch *x, uint32_t i, int p, LLVMValueRef value)
+{
+    LLVMBasicBlockRef blocks[2] = {LLVMGetInsertBlock(g->b), NULL};
+    LLVMBuildBr(g->b, x->join);
+    qn__level_close(g);
+    LLVMPositionBuilderAtEnd(g->b, x->from);
+    qn__level_open(g, true, false, false);
+    LLVMPositionBuilderAtEnd(g->b, x->other);
+    qn__note_fault(g, i, p, LLVMConstInt(g->i1, 1, false), QN_ERR_BOUNDS);
+    blocks[1] = LLVMGetInsertBlock(g->b);
+    LLVMBuildBr(g->b, x->join);
+    qn__level_close(g);
+    LLVMPositionBuilderAtEnd(g->b, x->join);
+    if (!value)
+        return NULL;
+    LLVMValueRef values[2] = {value, LLVMConstNull(LLVMTypeOf(value))}, phi = LLVMBuildPhi(g->b, LLVMTypeOf(value), "");
+    LLVMAddIncoming(phi, values, blocks, 2);
+    return phi;
+}
+
+/** A load of one element that is performed or reported. */
+static void load_checked(lower *g, uint32_t i, int p, const check *c)
+{
+    int dtype = g->k->inst[i].type;
+    address x;
+    branch then = begin_checked(g, c);
+    qn__make_address(g, i, p, NULL, &x);
+    qn__displace(g, &x);
+    LLVMValueRef v = qn__to_register(g, dtype, plain_load(g, i, qn__memory_type(g, dtype), x.pointer));
+    v = end_checked(g, &then, i, p, v);
+    qn__set(g, i, p, v, g->depth);
+}
+
 void qn__lower_load_part(lower *g, uint32_t i, int p)
 {
     if (qn__is_packed(g, i)) {
@@ -429,6 +481,10 @@ void qn__lower_load_part(lower *g, uint32_t i, int p)
         return;
     }
     check c = qn__make_check(g, i, p);
+    if (is_one_branch(g, i, p, &c)) {
+        load_checked(g, i, p, &c);
+        return;
+    }
     FOR_PARTS(g, q)
         if (qn__canonical_part(g, i, q) == p)
             qn__report(g, i, q, &c);
@@ -444,8 +500,18 @@ void qn__lower_load_part(lower *g, uint32_t i, int p)
     qn__set(g, i, p, v, at);
 }
 
+bool qn__is_late(const lower *g, uint32_t i)
+{
+    const qn_kernel_parameter *param = &g->k->param[g->k->inst[i].imm];
+    bool is_checked = qn__is_checked(g->f, g->k, g->site[i]) && !g->covered[g->site[i]];
+    return g->loads_on_demand ||
+           (g->loads_are_late && !is_checked && !param->is_written && !param->has_atomics && !is_atomic_view(g, i) && !g->f->is_ordered);
+}
+
 void qn__lower_load(lower *g, uint32_t i)
 {
+    if (g->loads_are_late && qn__is_late(g, i))
+        return;
     if (qn__lower_transposed_load(g, i))
         return;
     FOR_PARTS(g, p)

@@ -403,7 +403,7 @@ static LLVMValueRef value_of(lower *g, uint32_t i, int p)
     LLVMValueRef *part = g->value[i].part;
     if (!part[canonical] && (qn__is_pure(x) || x->op == QN_I_DIM))
         emit_pure(g, i, p);
-    if (!part[canonical] && x->op == QN_I_LOAD && g->loads_on_demand)
+    if (!part[canonical] && x->op == QN_I_LOAD && qn__is_late(g, i))
         qn__lower_load_part(g, i, canonical);
     if (!part[canonical]) { /* an effect that was not emitted: a defect of the lowering */
         g->failed = true;

@@ -319,13 +319,18 @@ static bool has_gather(const planner *s)
     return false;
 }
 
+/** Lanes of a whole register. */
+static int lanes_of(const qn_kernel *k, const qn_facts *f)
+{
+    int lanes = (f->isa >= QN_ISA_V4 ? WIDEST_V4 : WIDEST_V3) / widest_bits(k);
+    return lanes > 64 ? 64 : lanes;
+}
+
 static void choose_width(const planner *s)
 {
     qn_plan *p = s->p;
-    int register_bits = s->f->isa >= QN_ISA_V4 ? WIDEST_V4 : WIDEST_V3;
     int64_t t = trips(s->f, p->lane_dim);
-    p->width = register_bits / widest_bits(s->k);
-    p->width = p->width > 64 ? 64 : p->width;
+    p->width = lanes_of(s->k, s->f);
     if (kind_of(s->k, p->lane_dim) == QN_DIM_REDUCTION) {
         p->unroll = 64 / p->width > 8 ? 8 : 64 / p->width;
         p->width = 64 / p->unroll; /* 64 partials exactly */
@@ -449,6 +454,8 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
     if (s.has_analysis && f->plan.lane_dim >= 0) {
         bool is_wanted = wanted >= 0 && wanted < k->n_dims && is_applicable(&s, wanted);
         out->lane_dim = is_wanted ? wanted : best_lane_dim(&s);
+        if (!is_wanted && out->lane_dim >= 0 && qn__plan_is_scalar(k, f, &s.a, out->lane_dim, lanes_of(k, f)))
+            out->lane_dim = -1;
     }
     if (out->lane_dim >= 0) {
         choose_width(&s);

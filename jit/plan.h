@@ -30,6 +30,9 @@ bool qn__may_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, i
  *  arguments are the same array, and they combine nothing. */
 bool qn__may_repeat(const qn_kernel *k);
 
+/** Whether scalar code is better than lanes along d, because of loops that run differently in each (jit/plan_scalar.c). */
+bool qn__plan_is_scalar(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d, int width);
+
 /** Sets p->split_dim and p->granule, after all else (jit/plan_threads.c). */
 void qn__plan_split(const qn_kernel *k, const qn_facts *f, qn_plan *p, bool is_tile);
 /** Chunks that a thread should have where there are enough iterations. */
