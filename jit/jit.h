@@ -163,6 +163,7 @@ typedef struct qn_plan {
     int32_t threads[QN_MAX_RANK]; /* of a block along each dimension */
     int32_t stage_dim;            /* with axis[0], the dimension of a tile that staged loads go through, if there are any */
     uint64_t staged;              /* bit s: the load at access s goes through shared memory */
+    uint64_t words;               /* bit s: several of its small elements stand in an aligned word of 4 bytes */
     int32_t chunk;                /* QN_TEAM_BLOCK: points of an iteration that are evaluated together */
     int32_t is_along_points;      /* the same: neighbouring threads take neighbouring points, not iterations */
     int32_t is_product;           /* the staged loads are those of a reduce over one more dimension: register tiles */

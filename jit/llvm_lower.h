@@ -236,6 +236,8 @@ void qn__lower_load(lower *g, uint32_t i);
 bool qn__is_late(const lower *g, uint32_t i);
 /** The same for one canonical part. */
 void qn__lower_load_part(lower *g, uint32_t i, int p);
+/** The word of 4 bytes that begins with the element of load i, of memory that nobody writes. */
+LLVMValueRef qn__load_word(lower *g, uint32_t i);
 void qn__lower_store(lower *g, uint32_t i);
 /** any lane of a mask, as i1; true constant for NULL. */
 LLVMValueRef qn__any(lower *g, LLVMValueRef mask);

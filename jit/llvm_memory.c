@@ -191,6 +191,17 @@ static LLVMValueRef plain_load(lower *g, uint32_t i, LLVMTypeRef t, LLVMValueRef
     return v;
 }
 
+LLVMValueRef qn__load_word(lower *g, uint32_t i)
+{
+    address x;
+    qn__make_address(g, i, 0, NULL, &x);
+    qn__displace(g, &x);
+    LLVMValueRef v = LLVMBuildLoad2(g->b, g->i32, x.pointer, "");
+    LLVMSetAlignment(v, 4);
+    mark_invariant(g, v);
+    return v;
+}
+
 branch qn__begin_branch(lower *g, LLVMValueRef condition)
 {
     branch x = {.from = LLVMGetInsertBlock(g->b), .then = qn__new_block(g, "then"), .join = qn__new_block(g, "join")};

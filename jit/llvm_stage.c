@@ -5,6 +5,8 @@
  * the block takes a square tile of two dimensions, its threads read the tile along the dimension that suits the load, and
  * after a barrier each takes the element of its own iteration from shared memory.
  *
+ * Small elements that stand in aligned words of 4 bytes are read so.
+ *
  * Rows of the tile in shared memory are padded by one 32-bit word, so that threads side by side use different banks both
  * ways. All threads reach every barrier: units are the same for the whole block, and guards stand between barriers.
  */
@@ -20,6 +22,7 @@ typedef struct tile {
     int x, y;                   /* dimensions: of neighbouring threads in the body, and in staged loads */
     LLVMValueRef low_x, low_y;  /* of the tile */
     LLVMValueRef across, along; /* of this thread: its number in the row, its first row */
+    uint64_t by_element;        /* staged loads that are made one element at a time, as bits */
     void (*body)(lower *g, void *arg);
     void *arg;
 } tile;
@@ -84,7 +87,7 @@ LLVMValueRef qn__staged_value(lower *g, uint32_t i)
     int dtype = g->k->inst[i].type;
     LLVMValueRef v = LLVMBuildLoad2(g->b, qn__memory_type(g, dtype), address_of(g, i, g->stage_at), "");
     LLVMSetAlignment(v, (unsigned)element_bytes(g, i));
-    return dtype == QN_BOOL ? LLVMBuildTrunc(g->b, v, g->i1, "") : v;
+    return qn__to_register(g, dtype, v);
 }
 
 /** Sets the index of a dimension to low + first, a row's with its number. */
@@ -117,7 +120,7 @@ static void read_row(lower *g, const tile *t, const row *r, LLVMValueRef *value)
     qn__set_ahead(g, t->x, ROWS * r->constant, g->depth);
     for (uint32_t s = 0; s < g->k->n_accesses && s < 64; s++) {
         uint32_t i = g->k->access[s].inst;
-        if (!(g->p->staged >> s & 1))
+        if (!(t->by_element >> s & 1))
             continue;
         qn__lower_load(g, i);
         *value++ = qn__scalar(g, i, 0);
@@ -130,12 +133,62 @@ static void write_row(lower *g, const tile *t, const row *r, const LLVMValueRef 
     stage_place at = {first_of(g, t, r), t->across, ROWS * r->constant, 0};
     for (uint32_t s = 0; s < g->k->n_accesses && s < 64; s++) {
         uint32_t i = g->k->access[s].inst;
-        if (!(g->p->staged >> s & 1))
+        if (!(t->by_element >> s & 1))
             continue;
-        LLVMValueRef v = *value++;
-        if (g->k->inst[i].type == QN_BOOL)
-            v = LLVMBuildZExt(g->b, v, g->i8, "");
+        LLVMValueRef v = qn__to_memory(g, g->k->inst[i].type, *value++);
         LLVMSetAlignment(LLVMBuildStore(g->b, v, address_of(g, i, &at)), (unsigned)element_bytes(g, i));
+    }
+}
+
+/* ---------------------------------------------------------------- words of a tile */
+
+/** This thread's place among the words of a tile, and rows from one of its words to the next. */
+static stage_place word_place(lower *g, uint32_t i, int64_t *rows)
+{
+    int64_t each = 4 / element_bytes(g, i), words = SIDE / each;
+    LLVMValueRef thread = qn__nvptx_register(g, "tid.x", g->i64), n = qn__const_i64(g, words);
+    LLVMValueRef y = LLVMBuildMul(g->b, LLVMBuildURem(g->b, thread, n, ""), qn__const_i64(g, each), "");
+    *rows = QN_STAGE_THREADS / words;
+    return (stage_place){LLVMBuildUDiv(g->b, thread, n, ""), y, 0, 0};
+}
+
+/** Loads what one access needs of a whole tile in words of 4 bytes; `value` receives this thread's. */
+static void read_words(lower *g, const tile *t, uint32_t i, LLVMValueRef *value)
+{
+    int64_t rows;
+    stage_place at = word_place(g, i, &rows);
+    loop once;
+    set_index(g, t->y, t->low_y, at.y, NULL);
+    set_index(g, t->x, t->low_x, at.x, NULL);
+    for (int64_t m = 0; m < SIDE; m += rows) {
+        qn__loop_open(g, &once, qn__const_i64(g, 0), qn__const_i64(g, 1), 1, false, false, 0, NULL, NULL);
+        qn__set_ahead(g, t->x, m, g->depth);
+        *value++ = qn__load_word(g, i);
+        qn__set_ahead(g, t->x, 0, 0);
+        qn__loop_close(g, &once, NULL, NULL);
+    }
+}
+
+static void write_words(lower *g, uint32_t i, const LLVMValueRef *value)
+{
+    int64_t rows;
+    stage_place at = word_place(g, i, &rows);
+    for (; at.ahead_x < SIDE; at.ahead_x += rows)
+        LLVMSetAlignment(LLVMBuildStore(g->b, *value++, address_of(g, i, &at)), 4);
+}
+
+/** The accesses in words of a whole tile: reads all, or writes all. */
+static void for_words(lower *g, const tile *t, bool reads, LLVMValueRef *value)
+{
+    for (uint32_t s = 0; s < g->k->n_accesses && s < 64; s++) {
+        uint32_t i = g->k->access[s].inst;
+        if (!(g->p->words >> s & 1))
+            continue;
+        if (reads)
+            read_words(g, t, i, value);
+        else
+            write_words(g, i, value);
+        value += EACH;
     }
 }
 
@@ -199,11 +252,13 @@ static void close_once(lower *g, loop *l)
 }
 
 /** A whole tile of a small body: all loads of a thread are under way before the first is stored. */
-static void run_unrolled(lower *g, const tile *t)
+static void run_unrolled(lower *g, tile *t)
 {
-    LLVMValueRef value[EACH][64];
+    LLVMValueRef value[EACH][64], words[64 * EACH];
     loop outer, inner;
+    t->by_element = g->p->staged & ~g->p->words;
     open_once(g, &outer);
+    for_words(g, t, true, words);
     set_indices(g, t, true, NULL);
     for (int n = 0; n < EACH; n++) {
         open_once(g, &inner);
@@ -212,6 +267,7 @@ static void run_unrolled(lower *g, const tile *t)
     }
     for (int n = 0; n < EACH; n++)
         write_row(g, t, &(row){NULL, n}, value[n]);
+    for_words(g, t, false, words);
     close_once(g, &outer);
     barrier(g);
     open_once(g, &outer);
@@ -224,8 +280,9 @@ static void run_unrolled(lower *g, const tile *t)
     close_once(g, &outer);
 }
 
-static void run_rolled(lower *g, const tile *t, bool is_guarded)
+static void run_rolled(lower *g, tile *t, bool is_guarded)
 {
+    t->by_element = g->p->staged;
     for_rows(g, t, true, is_guarded);
     barrier(g);
     for_rows(g, t, false, is_guarded);

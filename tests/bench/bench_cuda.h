@@ -101,7 +101,7 @@ qn_status gpu_compare(gpu_bench *b, int slot, const gpu_array *a, const double *
                       bool has_border, bool *is_same, int64_t *at, qn_error *err);
 
 /** What a line computes; the host knows the results. */
-enum { FORM_COPY, FORM_SAXPY, FORM_TRIAD, FORM_FILL, FORM_STENCIL, FORM_ROWS, FORM_COLUMNS, FORM_DOT, FORM_PRODUCT };
+enum { FORM_COPY, FORM_SAXPY, FORM_TRIAD, FORM_FILL, FORM_STENCIL, FORM_ROWS, FORM_COLUMNS, FORM_TIMES, FORM_DOT, FORM_PRODUCT };
 
 /** A kernel: the result and up to two inputs are its first parameters, then perhaps GPU_SCALE. */
 typedef struct gpu_case {
@@ -134,8 +134,12 @@ int gpu_raw_load(gpu_raw *r, const void *cubin, const char *entry, double *secon
 int gpu_raw_other_stream(gpu_raw *r, void **stream);
 /** CUDA C to a kernel by NVRTC, and its seconds. */
 int gpu_raw_nvrtc(gpu_raw *r, const char *source, const char *entry, double *seconds);
-/** C = A B of square matrices in Right layout by cuBLAS, whose handle is made at the first call. */
-int gpu_raw_product(gpu_raw *r, void *stream, int dtype, int64_t n, void *c, const void *a,
+/** C = A B of square matrices by cuBLAS, whose handle is made at the first call. C has Right layout, A and B too unless they
+ *  are said to have Left. */
+int gpu_raw_product(gpu_raw *r, void *stream, int dtype, int64_t n, bool a_is_left, bool b_is_left, void *c, const void *a,
                     const void *b);
+/** y = A x, the same for a matrix of m x n and a vector. */
+int gpu_raw_times(gpu_raw *r, void *stream, int dtype, int64_t m, int64_t n, bool is_left, void *y, const void *a,
+                  const void *x);
 
 #endif

@@ -57,6 +57,11 @@ static const char columns_text[] =
     "kernel \"columns\" {\n view y: @[1]; view x: @[2];\n %0: i64 = const 0; %1: i64 = extent x, 0; %2: i64 = extent x, 1;\n"
     " %j: i64 = parallel %0, %2; %i: i64 = reduction %0, %1;\n"
     " %r: @ = reduce sum over %i {\n %3: @ = load x[%i, %j]; yield %3;\n };\n store y[%j], %r;\n}\n";
+static const char times_text[] =
+    "kernel \"times\" contract {\n view y: @[1]; view a: @[2]; view x: @[1];\n"
+    " %0: i64 = const 0; %1: i64 = extent a, 0; %2: i64 = extent a, 1;\n"
+    " %i: i64 = parallel %0, %1; %j: i64 = reduction %0, %2;\n %r: @ = reduce sum over %j {\n"
+    " %3: @ = load a[%i, %j]; %4: @ = load x[%j]; %5: @ = mul %3, %4; yield %5;\n };\n store y[%i], %r;\n}\n";
 static const char dot_text[] =
     "kernel \"dot\" contract {\n view y: @[0]; view a: @[1]; view b: @[1];\n %0: i64 = const 0; %1: i64 = extent a, 0;\n"
     " %i: i64 = reduction %0, %1;\n %r: @ = reduce sum over %i {\n"
@@ -148,8 +153,9 @@ static void transpose_lines(gpu_bench *b)
 static void sum_lines(gpu_bench *b, int dtype)
 {
     static const char *const name[] = {"rows", "columns", "dot"}, *const text[] = {rows_text, columns_text, dot_text};
+    static const int forms[] = {FORM_ROWS, FORM_COLUMNS, FORM_DOT};
     for (int i = 0; i < 3; i++) {
-        const int form = FORM_ROWS + i;
+        const int form = forms[i];
         gpu_case c = {.text = text[i],
                       .form = form,
                       .dtype = dtype,
@@ -189,6 +195,43 @@ static void product_lines(gpu_bench *b, int dtype)
     }
 }
 
+/* A matrix times a vector, against cuBLAS; its rows lie along memory, or its columns. */
+static void times_lines(gpu_bench *b, int dtype)
+{
+    for (int is_left = 0; is_left < 2; is_left++) {
+        gpu_case c = {.text = times_text, .form = FORM_TIMES, .dtype = dtype, .n_in = 2, .with_cublas = true, .memcpy_goal = 0.9};
+        c.in[0] = array_of(b, dtype, 2, GPU_2D_0, GPU_2D_1, 0);
+        c.in[0].is_left = is_left;
+        c.in[1] = (gpu_array){.dtype = dtype, .rank = 1, .extent = {c.in[0].extent[1]}, .seed = 1700};
+        c.out = (gpu_array){.dtype = dtype, .rank = 1, .extent = {c.in[0].extent[0]}};
+        c.bytes = (double)(gpu_elements(&c.in[0]) * qn_dtype_bytes(dtype));
+        snprintf(c.name, sizeof c.name, "times/%s/%s/cublas", qn_dtype_name(dtype), is_left ? "left" : "right");
+        gpu_run_case(b, &c);
+    }
+}
+
+/* Products of other extents and layouts, against cuBLAS. */
+static void more_product_lines(gpu_bench *b, int dtype)
+{
+    static const struct {
+        const char *layouts;
+        int64_t n;
+    } line[] = {{"nn", 1021}, {"nn", 1024}, {"nn", 2048}, {"nt", GPU_PRODUCT}, {"tn", GPU_PRODUCT}, {"tt", GPU_PRODUCT}};
+    for (size_t i = 0; i < sizeof line / sizeof line[0]; i++) {
+        gpu_case c = {.text = product_text, .form = FORM_PRODUCT, .dtype = dtype, .n_in = 2, .with_cublas = true};
+        c.out = array_of(b, dtype, 2, line[i].n, line[i].n, 0);
+        c.out.extent[1] = c.out.extent[0];
+        c.in[0] = c.in[1] = c.out;
+        c.in[0].is_left = line[i].layouts[0] == 't';
+        c.in[1].is_left = line[i].layouts[1] == 't';
+        c.in[1].seed = 1700;
+        const double n = (double)c.out.extent[0];
+        c.flops = 2.0 * n * n * n;
+        snprintf(c.name, sizeof c.name, "product/%s/%s/%lld/cublas", qn_dtype_name(dtype), line[i].layouts, (long long)line[i].n);
+        gpu_run_case(b, &c);
+    }
+}
+
 void gpu_speed_cases(gpu_bench *b)
 {
     static const int dtypes[] = {QN_F32, QN_F64};
@@ -200,5 +243,9 @@ void gpu_speed_cases(gpu_bench *b)
     for (int i = 0; i < 2; i++)
         sum_lines(b, dtypes[i]);
     for (int i = 0; i < 2; i++)
+        times_lines(b, dtypes[i]);
+    for (int i = 0; i < 2; i++)
         product_lines(b, dtypes[i]);
+    for (int i = 0; i < 2; i++)
+        more_product_lines(b, dtypes[i]);
 }

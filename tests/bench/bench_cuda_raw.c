@@ -237,25 +237,49 @@ int gpu_raw_nvrtc(gpu_raw *r, const char *source, const char *entry, double *sec
 
 /* ---------------------------------------------------------------- cuBLAS */
 
-int gpu_raw_product(gpu_raw *r, void *stream, int dtype, int64_t n, void *c, const void *a,
-                    const void *b)
+/** Makes the handle at the first call, and gives it the stream. */
+static int ready_blas(gpu_raw *r, void *stream)
 {
     int (*create)(void **), (*set_stream)(void *, void *);
+    if (!find(r->blas, "cublasCreate_v2", &create) || !find(r->blas, "cublasSetStream_v2", &set_stream))
+        return MISSING;
+    int result = r->blas_handle ? 0 : create(&r->blas_handle);
+    return result ? result : set_stream(r->blas_handle, stream);
+}
+
+int gpu_raw_product(gpu_raw *r, void *stream, int dtype, int64_t n, bool a_is_left, bool b_is_left, void *c, const void *a,
+                    const void *b)
+{
     int (*sgemm)(void *, int, int, int, int, int, const float *, const float *, int, const float *, int,
                  const float *, float *, int);
     int (*dgemm)(void *, int, int, int, int, int, const double *, const double *, int, const double *, int,
                  const double *, double *, int);
-    if (!find(r->blas, "cublasCreate_v2", &create) || !find(r->blas, "cublasSetStream_v2", &set_stream) ||
-        !find(r->blas, "cublasSgemm_v2", &sgemm) || !find(r->blas, "cublasDgemm_v2", &dgemm))
+    if (!find(r->blas, "cublasSgemm_v2", &sgemm) || !find(r->blas, "cublasDgemm_v2", &dgemm))
         return MISSING;
-    int result = r->blas_handle ? 0 : create(&r->blas_handle), edge = (int)n;
-    if (result == 0)
-        result = set_stream(r->blas_handle, stream);
+    int result = ready_blas(r, stream), edge = (int)n;
     const float one = 1, zero = 0;
     const double one_64 = 1, zero_64 = 0;
     if (result) /* Fortran order there: C' = B' A' */
         return result;
     if (dtype == QN_F32)
-        return sgemm(r->blas_handle, 0, 0, edge, edge, edge, &one, b, edge, a, edge, &zero, c, edge);
-    return dgemm(r->blas_handle, 0, 0, edge, edge, edge, &one_64, b, edge, a, edge, &zero_64, c, edge);
+        return sgemm(r->blas_handle, b_is_left, a_is_left, edge, edge, edge, &one, b, edge, a, edge, &zero, c, edge);
+    return dgemm(r->blas_handle, b_is_left, a_is_left, edge, edge, edge, &one_64, b, edge, a, edge, &zero_64, c, edge);
+}
+
+int gpu_raw_times(gpu_raw *r, void *stream, int dtype, int64_t m, int64_t n, bool is_left, void *y, const void *a,
+                  const void *x)
+{
+    int (*sgemv)(void *, int, int, int, const float *, const float *, int, const float *, int, const float *, float *, int);
+    int (*dgemv)(void *, int, int, int, const double *, const double *, int, const double *, int, const double *, double *,
+                 int);
+    if (!find(r->blas, "cublasSgemv_v2", &sgemv) || !find(r->blas, "cublasDgemv_v2", &dgemv))
+        return MISSING;
+    int result = ready_blas(r, stream), rows = (int)(is_left ? m : n), columns = (int)(is_left ? n : m);
+    const float one = 1, zero = 0;
+    const double one_64 = 1, zero_64 = 0;
+    if (result)
+        return result;
+    if (dtype == QN_F32)
+        return sgemv(r->blas_handle, !is_left, rows, columns, &one, a, rows, x, 1, &zero, y, 1);
+    return dgemv(r->blas_handle, !is_left, rows, columns, &one_64, a, rows, x, 1, &zero_64, y, 1);
 }

@@ -142,6 +142,29 @@ static void times_vector(const gpu_array *m, const double *x, double *out)
     }
 }
 
+/* y = A x; with values of 1/16 to 1 all sums are exact. */
+static bool check_times(const run *r, const char *who, qn_error *err)
+{
+    const gpu_case *c = r->c;
+    const int64_t m = c->in[0].extent[0], n = c->in[0].extent[1];
+    double *x = malloc((size_t)(m + n) * sizeof *x), *y = x + n;
+    const void *found;
+    if (!x)
+        return false;
+    for (int64_t j = 0; j < n; j++)
+        x[j] = value_at(gpu_residue(&c->in[1], &j));
+    times_vector(&c->in[0], x, y);
+    bool is_right = gpu_get(r->b, GPU_OUT, &c->out, 0, m, &found, err) == QN_OK;
+    for (int64_t i = 0; i < m && is_right; i++) {
+        is_right = number_of(c->dtype, found, i) == y[i];
+        if (!is_right)
+            gpu_wrong(r->b, c->name, "%s: element %lld is %.9g, not %.9g", who, (long long)i, number_of(c->dtype, found, i),
+                      y[i]);
+    }
+    free(x);
+    return is_right;
+}
+
 /* C x = A (B x) for a vector x of small numbers, exactly. */
 static bool check_product(const run *r, const char *who, qn_error *err)
 {
@@ -177,6 +200,8 @@ static bool check(const run *r, const char *who, qn_error *err)
 {
     if (r->c->form == FORM_PRODUCT)
         return check_product(r, who, err);
+    if (r->c->form == FORM_TIMES)
+        return check_times(r, who, err);
     return r->c->form >= FORM_ROWS ? check_sums(r, who, err) : check_table(r, who, err);
 }
 
@@ -192,8 +217,11 @@ static qn_status run_side(run *r, int side, qn_error *err)
         return qn_run(r->call, err);
     if (side == COPY)
         return qn_stream_copy(b->stream, &r->to, &r->from, err);
-    if (r->c->with_cublas)
-        result = gpu_raw_product(b->raw, stream, r->c->dtype, r->c->out.extent[0], out, x, y);
+    const gpu_array *in = r->c->in;
+    if (r->c->with_cublas && r->c->form == FORM_TIMES)
+        result = gpu_raw_times(b->raw, stream, r->c->dtype, in->extent[0], in->extent[1], in->is_left, out, x, y);
+    else if (r->c->with_cublas)
+        result = gpu_raw_product(b->raw, stream, r->c->dtype, r->c->out.extent[0], in[0].is_left, in[1].is_left, out, x, y);
     else
         result = r->peer(stream, out, x, y);
     if (result) {
@@ -404,7 +432,7 @@ void gpu_run_case(gpu_bench *b, const gpu_case *c)
         gpu_wrong(b, c->name, "%s", err.message);
     } else if (run_and_check(&r, OURS, "ours", c->form >= FORM_ROWS && c->form <= FORM_DOT ? 3 : 1)) {
         const bool is_there[SIDES] = {true, ready_peer(&r), c->flops <= 0};
-        if (is_there[THEIRS] || !c->with_cublas) {
+        if (is_there[THEIRS] || !c->with_cublas || c->memcpy_goal > 0) {
             if (time_sides(&r, is_there, median, &err))
                 gpu_wrong(b, c->name, "%s", err.message);
             else
