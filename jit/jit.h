@@ -165,6 +165,7 @@ typedef struct qn_plan {
     uint64_t staged;              /* bit s: the load at access s goes through shared memory */
     uint64_t words;               /* bit s: several of its small elements stand in an aligned word of 4 bytes */
     int32_t chunk;                /* QN_TEAM_BLOCK: points of an iteration that are evaluated together */
+    int32_t is_split;             /* the same: blocks of 4096 points are units of their own; a second step does the rest */
     int32_t is_along_points;      /* the same: neighbouring threads take neighbouring points, not iterations */
     int32_t is_product;           /* the staged loads are those of a reduce over one more dimension: register tiles */
 } qn_plan;

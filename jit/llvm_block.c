@@ -25,6 +25,12 @@ typedef struct early {
     int first; /* of its values, if it has_k */
 } early;
 
+/** What points add, in shared memory. Of a factor that is the same for all iterations there is one row. */
+typedef struct array {
+    bool has_x;
+    int64_t first, by_x, by_k; /* bytes: of the array in its buffer; from iteration to iteration, from point to point */
+} array;
+
 typedef struct block {
     reduction r;
     int x, k;            /* dimension of the tile; the reduced one */
@@ -39,41 +45,48 @@ typedef struct block {
     int n_loads, n_values;
     LLVMValueRef row[MOST_LOADS][MOST_EACH]; /* values of loads that do not differ between points */
     int n_arrays;                            /* in shared memory: 2 for products */
-    int64_t bytes, by_x, by_k, array_bytes;  /* of an element; from iteration to iteration, from point to point; all */
+    array array[2];
+    int64_t bytes, buffer_bytes; /* of an element, of a buffer with its arrays */
+    LLVMValueRef begin, points;  /* first index and number of the points; their number is at least 1 */
 } block;
 
 /* ---------------------------------------------------------------- shape */
 
-static void set_shape(block *m, const qn_kernel *k, const qn_plan *p, uint32_t reduce)
+/** The value that array n of a reduce holds. */
+static uint32_t value_of_array(const qn_kernel *k, uint32_t reduce, int n)
+{
+    uint32_t product = qn__contracted_product(k, reduce), end = k->inst[reduce].region[2];
+    return qn__args(k, product ? product : qn__last_of_region(k, k->inst[reduce].region[0], end))[n];
+}
+
+static void set_arrays(block *m, const qn_kernel *k, const qn_plan *p, const qn_analysis *a, uint32_t reduce)
+{
+    m->bytes = qn_dtype_bytes(k->inst[reduce].type);
+    m->n_arrays = qn__contracted_product(k, reduce) ? 2 : 1;
+    m->buffer_bytes = 0;
+    for (int n = 0; n < m->n_arrays; n++) {
+        array *v = &m->array[n];
+        v->has_x = a->value[value_of_array(k, reduce, n)].deps >> m->x & 1;
+        v->first = m->buffer_bytes;
+        /* Rows of points are read in pieces of 16 bytes by threads side by side: an odd number of them from row to row. */
+        bool in_rows = p->is_along_points || !v->has_x;
+        v->by_x = !v->has_x ? 0 : in_rows ? m->chunk * m->bytes + 16 : m->bytes;
+        v->by_k = in_rows ? m->bytes : m->tile * m->bytes;
+        int64_t bytes = in_rows && v->has_x ? m->tile * v->by_x : m->chunk * v->by_k;
+        m->buffer_bytes += (bytes + 15) / 16 * 16;
+    }
+}
+
+static void set_shape(block *m, const qn_plan *p)
 {
     m->x = p->axis[0];
     m->tile = p->tile[m->x];
     m->chunk = p->chunk;
-    m->bytes = qn_dtype_bytes(k->inst[reduce].type);
-    m->n_arrays = qn__contracted_product(k, reduce) ? 2 : 1;
-    /* Rows of points are read in pieces of 16 bytes by threads side by side: an odd number of pieces from row to row. */
-    m->by_x = p->is_along_points ? m->chunk * m->bytes + 16 : m->bytes;
-    m->by_k = p->is_along_points ? m->bytes : m->tile * m->bytes;
-    m->array_bytes = p->is_along_points ? m->tile * m->by_x : m->chunk * m->by_k;
     int64_t near = p->is_along_points ? NEAR : m->tile;
     m->step_x = p->is_along_points ? THREADS / near : near;
     m->step_k = p->is_along_points ? near : THREADS / near;
     m->each_x = (int)(m->tile / m->step_x);
     m->each_k = (int)(m->chunk / m->step_k);
-}
-
-int32_t qn__block_bytes(const qn_kernel *k, const qn_plan *p)
-{
-    int64_t most = 0;
-    for (uint32_t i = k->body; i < k->n_insts; i++) {
-        block m;
-        if (k->inst[i].op != QN_I_REDUCE)
-            continue;
-        set_shape(&m, k, p, i);
-        int64_t bytes = 2 * m.n_arrays * m.array_bytes;
-        most = bytes > most ? bytes : most;
-    }
-    return (int32_t)most;
 }
 
 /** The lesser of an index and the last one. */
@@ -133,13 +146,13 @@ typedef struct part {
     bool is_clamped;
 } part;
 
-typedef void (*point_function)(lower *g, block *m, int i, int j, LLVMValueRef *values, LLVMValueRef to);
+typedef void (*point_function)(lower *g, block *m, int i, int j, LLVMValueRef *values, const LLVMValueRef *to);
 
 /** Calls `run` for each point of each iteration of this thread, with the indices set. */
-static void for_points(lower *g, block *m, const part *c, point_function run, LLVMValueRef *values, LLVMValueRef to)
+static void for_points(lower *g, block *m, const part *c, point_function run, LLVMValueRef *values, const LLVMValueRef *to)
 {
     loop outer, inner;
-    LLVMValueRef first = LLVMBuildAdd(g->b, LLVMBuildAdd(g->b, g->begin[m->k], c->q, ""), m->off_k, "");
+    LLVMValueRef first = LLVMBuildAdd(g->b, LLVMBuildAdd(g->b, m->begin, c->q, ""), m->off_k, "");
     int at = g->depth;
     for (int j = 0; j < m->each_k; j++) {
         open_once(g, &outer);
@@ -188,7 +201,7 @@ static LLVMValueRef loaded(lower *g, uint32_t i)
     return qn__scalar(g, i, 0);
 }
 
-static void fetch_point(lower *g, block *m, int i, int j, LLVMValueRef *values, LLVMValueRef to)
+static void fetch_point(lower *g, block *m, int i, int j, LLVMValueRef *values, const LLVMValueRef *to)
 {
     (void)to;
     for (int n = 0; n < m->n_loads; n++) {
@@ -215,27 +228,27 @@ static void fetch_rows(lower *g, block *m)
 
 /* ---------------------------------------------------------------- shared memory */
 
-/** Where the chunk that begins at point number q is kept: the offset of one of two buffers, plus that of iteration x and
- *  point k. */
-static LLVMValueRef place_in(lower *g, const block *m, LLVMValueRef q, LLVMValueRef x, LLVMValueRef k)
+/** Where array n of the chunk that begins at point number q is kept: in one of two buffers, at iteration x and point k. */
+static LLVMValueRef place_in(lower *g, const block *m, int n_array, LLVMValueRef q, LLVMValueRef x, LLVMValueRef k)
 {
+    const array *v = &m->array[n_array];
     LLVMValueRef n = LLVMBuildUDiv(g->b, q, qn__const_i64(g, m->chunk), "");
     LLVMValueRef at = LLVMBuildAnd(g->b, n, qn__const_i64(g, 1), "");
-    at = LLVMBuildMul(g->b, at, qn__const_i64(g, m->n_arrays * m->array_bytes), "");
-    at = LLVMBuildAdd(g->b, at, LLVMBuildMul(g->b, x, qn__const_i64(g, m->by_x), ""), "");
-    at = LLVMBuildAdd(g->b, at, LLVMBuildMul(g->b, k, qn__const_i64(g, m->by_k), ""), "");
+    at = LLVMBuildMul(g->b, at, qn__const_i64(g, m->buffer_bytes), "");
+    at = LLVMBuildAdd(g->b, at, LLVMBuildMul(g->b, x, qn__const_i64(g, v->by_x), ""), "");
+    at = LLVMBuildAdd(g->b, at, LLVMBuildMul(g->b, k, qn__const_i64(g, v->by_k), ""), "");
     return LLVMBuildGEP2(g->b, g->i8, qn__nvptx_shared(g), &at, 1, "");
 }
 
-/** The same place in array n, i iterations and j points further. */
-static LLVMValueRef further(lower *g, const block *m, LLVMValueRef at, int n, int64_t i, int64_t j)
+/** The place i iterations and j points further. */
+static LLVMValueRef further(lower *g, const array *v, LLVMValueRef at, int64_t i, int64_t j)
 {
-    LLVMValueRef ahead = qn__const_i64(g, n * m->array_bytes + i * m->by_x + j * m->by_k);
+    LLVMValueRef ahead = qn__const_i64(g, v->first + i * v->by_x + j * v->by_k);
     return LLVMBuildGEP2(g->b, g->i8, at, &ahead, 1, "");
 }
 
 /** Evaluates a point whose loads were made ahead; what it adds is stored. */
-static void put_point(lower *g, block *m, int i, int j, LLVMValueRef *values, LLVMValueRef to)
+static void put_point(lower *g, block *m, int i, int j, LLVMValueRef *values, const LLVMValueRef *to)
 {
     LLVMValueRef held[MOST_LOADS] = {NULL};
     addend a;
@@ -251,8 +264,10 @@ static void put_point(lower *g, block *m, int i, int j, LLVMValueRef *values, LL
     g->team_reduce = 0;
     g->held = NULL;
     for (int n = 0; n < m->n_arrays; n++) {
+        if (!m->array[n].has_x && i > 0)
+            continue;
         LLVMValueRef v = qn__to_memory(g, m->r.type, n ? a.factor[0] : a.value[0]);
-        LLVMValueRef store = LLVMBuildStore(g->b, v, further(g, m, to, n, i * m->step_x, j * m->step_k));
+        LLVMValueRef store = LLVMBuildStore(g->b, v, further(g, &m->array[n], to[n], i * m->step_x, j * m->step_k));
         LLVMSetAlignment(store, (unsigned)m->bytes);
     }
 }
@@ -275,27 +290,30 @@ static void get_piece(lower *g, const block *m, LLVMValueRef at, LLVMValueRef *o
     }
 }
 
-/** `count` neighbouring points. */
-static void get_points(lower *g, const block *m, LLVMValueRef from, int array, int count, LLVMValueRef *out)
+/** `count` neighbouring points, from number q of a multiple of count on. */
+static void get_points(lower *g, const block *m, const array *v, LLVMValueRef from, LLVMValueRef q, int count,
+                       LLVMValueRef *out)
 {
     int piece = (int)(16 / m->bytes);
-    bool in_pieces = count % piece == 0 && g->p->is_along_points;
+    bool in_pieces = count % piece == 0 && v->by_k == m->bytes;
+    LLVMValueRef offset = LLVMBuildMul(g->b, q, qn__const_i64(g, v->by_k), "");
+    from = LLVMBuildGEP2(g->b, g->i8, from, &offset, 1, "");
     for (int n = 0; n < count; n += in_pieces ? piece : 1) {
-        LLVMValueRef at = further(g, m, from, array, 0, n);
+        LLVMValueRef at = further(g, v, from, 0, n);
         if (in_pieces) {
             get_piece(g, m, at, out + n);
             continue;
         }
-        LLVMValueRef v = LLVMBuildLoad2(g->b, qn__memory_type(g, m->r.type), at, "");
-        LLVMSetAlignment(v, (unsigned)m->bytes);
-        out[n] = qn__to_register(g, m->r.type, v);
+        LLVMValueRef x = LLVMBuildLoad2(g->b, qn__memory_type(g, m->r.type), at, "");
+        LLVMSetAlignment(x, (unsigned)m->bytes);
+        out[n] = qn__to_register(g, m->r.type, x);
     }
 }
 
 /* ---------------------------------------------------------------- sums */
 
-/** Adds points [low, high) of this thread's iteration, `step` at a time; the first point of the chunk stands at `from`. */
-static LLVMValueRef add_steps(lower *g, const block *m, LLVMValueRef from, LLVMValueRef low, LLVMValueRef high, int step,
+/** Adds points [low, high) of this thread's iteration, `step` at a time; the first of the chunk stands at `from`. */
+static LLVMValueRef add_steps(lower *g, const block *m, const LLVMValueRef *from, LLVMValueRef low, LLVMValueRef high, int step,
                               LLVMValueRef acc)
 {
     int64_t first, last;
@@ -304,10 +322,8 @@ static LLVMValueRef add_steps(lower *g, const block *m, LLVMValueRef from, LLVMV
     if (qn__is_const(low, &first) && qn__is_const(high, &last) && first == last)
         return acc;
     qn__loop_open(g, &l, low, high, step, true, false, 1, &init, &phi);
-    LLVMValueRef at = LLVMBuildMul(g->b, l.index, qn__const_i64(g, m->by_k), "");
-    at = LLVMBuildGEP2(g->b, g->i8, from, &at, 1, "");
-    for (int array = 0; array < m->n_arrays; array++)
-        get_points(g, m, at, array, step, value[array]);
+    for (int n = 0; n < m->n_arrays; n++)
+        get_points(g, m, &m->array[n], from[n], l.index, step, value[n]);
     LLVMValueRef next = phi;
     for (int n = 0; n < step; n++) {
         addend a;
@@ -327,7 +343,9 @@ static LLVMValueRef add_chunk(lower *g, const block *m, const part *c, LLVMValue
     int64_t step = BYTES_TOGETHER / m->bytes < MOST_TOGETHER ? BYTES_TOGETHER / m->bytes : MOST_TOGETHER;
     step = step < m->chunk ? step : m->chunk;
     branch then = qn__begin_branch(g, mine);
-    LLVMValueRef from = place_in(g, m, c->q, m->thread, zero);
+    LLVMValueRef from[2];
+    for (int n = 0; n < m->n_arrays; n++)
+        from[n] = place_in(g, m, n, c->q, m->thread, zero);
     LLVMValueRef whole = LLVMBuildAnd(g->b, points, qn__const_i64(g, -step), "");
     LLVMValueRef sum = add_steps(g, m, from, zero, whole, (int)step, acc);
     sum = add_steps(g, m, from, whole, points, 1, sum);
@@ -344,7 +362,10 @@ static void barrier(lower *g)
 
 static void put_chunk(lower *g, block *m, const part *c, LLVMValueRef *fetched)
 {
-    for_points(g, m, c, put_point, fetched, place_in(g, m, c->q, m->off_x, m->off_k));
+    LLVMValueRef to[2];
+    for (int n = 0; n < m->n_arrays; n++)
+        to[n] = place_in(g, m, n, c->q, m->off_x, m->off_k);
+    for_points(g, m, c, put_point, fetched, to);
     barrier(g);
 }
 
@@ -408,8 +429,7 @@ static LLVMValueRef fold(lower *g, block *m)
     for (int v = 0; v < LEVELS; v++)
         sums[v] = m->r.identity;
     if (m->r.points != 0) {
-        LLVMValueRef points = LLVMBuildSub(g->b, g->end[m->k], g->begin[m->k], "");
-        LLVMValueRef whole = LLVMBuildAnd(g->b, points, qn__const_i64(g, -m->chunk), "");
+        LLVMValueRef points = m->points, whole = LLVMBuildAnd(g->b, points, qn__const_i64(g, -m->chunk), "");
         barrier(g); /* the buffers have been read */
         set_places(g, m);
         fetch_rows(g, m);
@@ -419,33 +439,148 @@ static LLVMValueRef fold(lower *g, block *m)
     LLVMValueRef value = sums[0];
     for (int v = 1; v <= m->r.n_levels; v++)
         value = qn__combine(g, &m->r, sums[v], value);
-    return qn__or_empty(g, &m->r, value);
+    return value;
 }
 
-void qn__block_tile(lower *g, LLVMValueRef low, void (*body)(lower *g, void *arg), void *arg)
+static void open_block(lower *g, block *m, uint32_t reduce, LLVMValueRef thread, LLVMValueRef low)
 {
-    LLVMValueRef value[MOST_BLOCK_REDUCES], thread = qn__nvptx_register(g, "tid.x", g->i64);
-    uint32_t inst[MOST_BLOCK_REDUCES];
-    int n = 0, x = g->p->axis[0];
-    for (uint32_t i = g->k->body; i < g->k->n_insts && n < MOST_BLOCK_REDUCES; i = g->k->inst[i].region[2]) {
-        if (g->k->inst[i].op != QN_I_REDUCE)
-            continue;
-        block m = {.r = qn__describe_reduction(g, i), .thread = thread, .low = low};
-        set_shape(&m, g->k, g->p, i);
-        m.k = m.r.dim[0];
-        if (qn__dtype_class(m.r.type) != QN_CLASS_F || g->k->inst[i].imm != QN_INDEXED)
-            m.r.n_levels = 0;
-        find_loads(g, &m);
-        inst[n] = i;
-        value[n++] = fold(g, &m);
-    }
+    memset(m, 0, sizeof *m);
+    m->r = qn__describe_reduction(g, reduce);
+    m->thread = thread;
+    m->low = low;
+    m->k = m->r.dim[0];
+    set_shape(m, g->p);
+    set_arrays(m, g->k, g->p, &g->a, reduce);
+    g->shared_bytes = 2 * m->buffer_bytes > g->shared_bytes ? (int32_t)(2 * m->buffer_bytes) : g->shared_bytes;
+    if (qn__dtype_class(m->r.type) != QN_CLASS_F || g->k->inst[reduce].imm != QN_INDEXED)
+        m->r.n_levels = 0;
+    m->begin = g->begin[m->k];
+    m->points = LLVMBuildSub(g->b, g->end[m->k], m->begin, "");
+    find_loads(g, m);
+}
+
+static uint32_t next_reduce(const qn_kernel *k, uint32_t i)
+{
+    while (i < k->n_insts && k->inst[i].op != QN_I_REDUCE)
+        i = k->inst[i].region[2];
+    return i;
+}
+
+/** The body for the iteration of this thread, if there is one, with the values of the reduces. */
+static void run_body(lower *g, LLVMValueRef low, LLVMValueRef thread, const LLVMValueRef *value,
+                     void (*body)(lower *g, void *arg), void *arg)
+{
+    int x = g->p->axis[0], n = 0;
     LLVMValueRef at = LLVMBuildAdd(g->b, low, thread, "");
     LLVMValueRef mine = LLVMBuildICmp(g->b, LLVMIntULT, thread, qn__const_i64(g, g->p->tile[x]), "");
     branch then = qn__begin_branch(g, LLVMBuildAnd(g->b, mine, LLVMBuildICmp(g->b, LLVMIntSLT, at, g->end[x], ""), ""));
     g->iv[x] = at;
     g->iv_level[x] = g->depth;
-    for (int m = 0; m < n; m++)
-        qn__set(g, inst[m], 0, value[m], g->depth);
+    for (uint32_t i = next_reduce(g->k, g->k->body); i < g->k->n_insts; i = next_reduce(g->k, g->k->inst[i].region[2]))
+        qn__set(g, i, 0, value[n++], g->depth);
     body(g, arg);
     qn__end_branch(g, &then, NULL);
+}
+
+void qn__block_tile(lower *g, LLVMValueRef low, void (*body)(lower *g, void *arg), void *arg)
+{
+    LLVMValueRef value[MOST_BLOCK_REDUCES], thread = qn__nvptx_register(g, "tid.x", g->i64);
+    int n = 0;
+    for (uint32_t i = next_reduce(g->k, g->k->body); i < g->k->n_insts && n < MOST_BLOCK_REDUCES;
+         i = next_reduce(g->k, g->k->inst[i].region[2])) {
+        block m;
+        open_block(g, &m, i, thread, low);
+        value[n++] = qn__or_empty(g, &m.r, fold(g, &m));
+    }
+    run_body(g, low, thread, value, body, arg);
+}
+
+/* ---------------------------------------------------------------- blocks of points apart */
+
+/* Scratch memory: for each reduce a word for each iteration of each unit of the first step, which is a tile and a block of
+ * 4096 points: place (reduce x units + unit) x tile + thread, where unit = block x tiles + tile. */
+
+static LLVMValueRef scratch_at(lower *g, int reduce, LLVMValueRef units, LLVMValueRef unit, LLVMValueRef thread)
+{
+    LLVMValueRef at = LLVMBuildAdd(g->b, LLVMBuildMul(g->b, units, qn__const_i64(g, reduce), ""), unit, "");
+    at = LLVMBuildMul(g->b, at, qn__const_i64(g, g->p->tile[g->p->axis[0]]), "");
+    at = LLVMBuildAdd(g->b, at, thread, "");
+    return LLVMBuildGEP2(g->b, g->i64, qn__nvptx_scratch(g), &at, 1, "");
+}
+
+void qn__block_first(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueRef tile, LLVMValueRef number)
+{
+    LLVMValueRef thread = qn__nvptx_register(g, "tid.x", g->i64), size = qn__const_i64(g, BLOCK);
+    LLVMValueRef mine = LLVMBuildICmp(g->b, LLVMIntULT, thread, qn__const_i64(g, g->p->tile[g->p->axis[0]]), "");
+    LLVMValueRef first = LLVMBuildMul(g->b, number, size, "");
+    LLVMValueRef unit = LLVMBuildAdd(g->b, LLVMBuildMul(g->b, number, tiles, ""), tile, "");
+    int n = 0;
+    for (uint32_t i = next_reduce(g->k, g->k->body); i < g->k->n_insts; i = next_reduce(g->k, g->k->inst[i].region[2])) {
+        block m;
+        open_block(g, &m, i, thread, low);
+        LLVMValueRef units = LLVMBuildMul(g->b, tiles, qn__const_i64(g, (m.r.points + BLOCK - 1) / BLOCK), "");
+        m.r.n_levels = 0;
+        m.begin = LLVMBuildAdd(g->b, m.begin, first, "");
+        m.points = m.r.points % BLOCK == 0 ? size : qn__umin(g, LLVMBuildSub(g->b, m.points, first, ""), size);
+        LLVMValueRef value = fold(g, &m);
+        branch then = qn__begin_branch(g, mine);
+        LLVMValueRef at = scratch_at(g, n++, units, unit, thread);
+        LLVMSetAlignment(LLVMBuildStore(g->b, qn__to_memory(g, m.r.type, value), at), 8);
+        qn__end_branch(g, &then, NULL);
+    }
+}
+
+/** Adds the results of blocks [low, high) to the sums, `step` at a time. */
+static void add_blocks(lower *g, const reduction *r, LLVMValueRef from, LLVMValueRef pitch, int64_t low, int64_t high, int step,
+                       LLVMValueRef *sums)
+{
+    LLVMValueRef init[LEVELS], phi[LEVELS], next[LEVELS], value[MOST_TOGETHER];
+    int n_sums = r->n_levels + 1;
+    loop l;
+    if (low == high)
+        return;
+    memcpy(init, sums, (size_t)n_sums * sizeof *sums);
+    qn__loop_open(g, &l, qn__const_i64(g, low), qn__const_i64(g, high), step, false, false, n_sums, init, phi);
+    memcpy(next, phi, (size_t)n_sums * sizeof *next);
+    LLVMValueRef at = LLVMBuildMul(g->b, l.index, pitch, "");
+    at = LLVMBuildGEP2(g->b, g->i8, from, &at, 1, "");
+    for (int n = 0; n < step; n++) {
+        LLVMValueRef v = LLVMBuildLoad2(g->b, qn__memory_type(g, r->type), at, "");
+        LLVMSetAlignment(v, 8);
+        value[n] = qn__to_register(g, r->type, v);
+        at = LLVMBuildGEP2(g->b, g->i8, at, &pitch, 1, "");
+    }
+    for (int n = 0; n < step; n++) {
+        next[0] = qn__combine(g, r, next[0], value[n]);
+        qn__fold_up(g, r, next, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, n + 1), ""));
+    }
+    qn__loop_close(g, &l, next, sums);
+}
+
+void qn__block_second(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueRef tile, void (*body)(lower *g, void *arg),
+                      void *arg)
+{
+    enum { TOGETHER = 16 };
+    LLVMValueRef value[MOST_BLOCK_REDUCES], thread = qn__nvptx_register(g, "tid.x", g->i64);
+    LLVMValueRef mine = qn__umin(g, thread, qn__const_i64(g, g->p->tile[g->p->axis[0]] - 1));
+    LLVMValueRef pitch = LLVMBuildMul(g->b, tiles, qn__const_i64(g, 8 * g->p->tile[g->p->axis[0]]), "");
+    int n = 0;
+    for (uint32_t i = next_reduce(g->k, g->k->body); i < g->k->n_insts && n < MOST_BLOCK_REDUCES;
+         i = next_reduce(g->k, g->k->inst[i].region[2])) {
+        LLVMValueRef sums[LEVELS];
+        reduction r = qn__describe_reduction(g, i);
+        int64_t blocks = (r.points + BLOCK - 1) / BLOCK, whole = blocks / TOGETHER * TOGETHER;
+        r.n_levels--; /* of the points */
+        for (int v = 0; v <= r.n_levels; v++)
+            sums[v] = r.identity;
+        LLVMValueRef units = LLVMBuildMul(g->b, tiles, qn__const_i64(g, blocks), "");
+        LLVMValueRef from = scratch_at(g, n, units, tile, mine);
+        add_blocks(g, &r, from, pitch, 0, whole, TOGETHER, sums);
+        add_blocks(g, &r, from, pitch, whole, blocks, 1, sums);
+        value[n] = sums[0];
+        for (int v = 1; v <= r.n_levels; v++)
+            value[n] = qn__combine(g, &r, sums[v], value[n]);
+        n++;
+    }
+    run_body(g, low, thread, value, body, arg);
 }

@@ -532,10 +532,10 @@ static int count_sequential(const qn_kernel *k)
 
 /** Emits the function under one plan, of a GPU the kernel of one step; its number of instructions, or -1. */
 static int lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts *f, const qn_plan *p,
-                      const char *symbol, int step)
+                      const char *symbol, int step, int32_t *block_bytes)
 {
     lower g = {.module = module, .context = LLVMGetModuleContext(module), .k = k, .f = f, .p = p,
-               .width = 1, .unroll = 1, .jam = 1, .jam_max = p->jam};
+               .width = 1, .unroll = 1, .jam = 1, .jam_max = p->jam, .step = step};
     span spans[QN_MAX_RANK];
     int n_sequential = 0, n = -1;
     if (make_arrays(&g)) {
@@ -565,6 +565,7 @@ static int lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts *
         LLVMDisposeBuilder(g.b);
     }
     free_arrays(&g);
+    *block_bytes = g.shared_bytes > *block_bytes ? g.shared_bytes : *block_bytes;
     return n;
 }
 
@@ -589,15 +590,16 @@ qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_fact
                          const char *symbol, qn_blob_info *info, qn_error *err)
 {
     qn_plan plan = *p;
+    int32_t block_bytes = 0; /* of shared memory */
     int n;
-    while ((n = lower_once(module, k, f, &plan, symbol, 0)) > MOST_INSTRUCTIONS && reduce_plan(k, &plan))
+    while ((n = lower_once(module, k, f, &plan, symbol, 0, &block_bytes)) > MOST_INSTRUCTIONS && reduce_plan(k, &plan))
         LLVMDeleteFunction(LLVMGetNamedFunction(module, symbol));
-    if (n >= 0 && plan.team == QN_TEAM_GRID)
-        n = lower_once(module, k, f, &plan, QN_GPU_ENTRY "_2", 1);
+    if (n >= 0 && (plan.team == QN_TEAM_GRID || plan.is_split))
+        n = lower_once(module, k, f, &plan, QN_GPU_ENTRY "_2", 1, &block_bytes);
     if (n < 0)
         return qn__fail(err, QN_ERR_CODEGEN, "qn__llvm_lower: kernel could not be lowered (out of memory or too deep)");
     if (p->is_gpu)
-        qn__nvptx_info(k, f, p, &info->gpu);
+        qn__nvptx_info(k, f, p, block_bytes, &info->gpu);
     info->split_dim = plan.split_dim;
     info->granule = plan.granule;
     info->n_shared_reduces = plan.n_shared_reduces;

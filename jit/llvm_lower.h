@@ -97,6 +97,8 @@ typedef struct lower {
     int rest_lanes;    /* lanes that run of the last vector of this step, 0: all, or not known */
     bool loads_are_late;  /* those without checks of views that nothing writes: next to their use, as its operand */
     bool loads_on_demand; /* in a region without branches whose loads need no checks */
+    int step; /* of PTX: 0, 1 */
+    int32_t shared_bytes; /* of reduces by blocks, as far as they are emitted */
     /* PTX, see llvm_team.h */
     bool is_team;         /* all lanes of the warp run the code alike */
     uint32_t team_reduce; /* the reduce whose points the lanes share, while its region is emitted; else 0 */

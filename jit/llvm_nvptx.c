@@ -53,6 +53,8 @@ static void block_of(const qn_plan *p, int step, int32_t *threads)
         threads[a] = p->axis[a] >= 0 ? p->threads[p->axis[a]] : 1;
     if (p->team == QN_TEAM_WARP || p->team == QN_TEAM_GRID)
         threads[0] = WARP_LANES;
+    if (p->is_split && step)
+        threads[0] = p->tile[p->axis[0]] > WARP_LANES ? (int32_t)p->tile[p->axis[0]] : WARP_LANES;
     if (p->team == QN_TEAM_GRID)
         threads[1] = step ? SECOND_WARPS : FIRST_WARPS;
 }
@@ -105,7 +107,22 @@ static int64_t known_units(const qn_facts *f, const qn_plan *p)
     return n;
 }
 
-void qn__nvptx_info(const qn_kernel *k, const qn_facts *f, const qn_plan *p, qn_gpu_info *info)
+/** Two steps: tiles and blocks of points, tiles. */
+static void split_info(const qn_kernel *k, const qn_plan *p, qn_gpu_info *info)
+{
+    int64_t tile = p->tile[p->axis[0]], n_reduces = 0;
+    for (uint32_t i = k->body; i < k->n_insts; i++)
+        n_reduces += k->inst[i].op == QN_I_REDUCE;
+    info->n_steps = 2;
+    info->step[1] = info->step[0];
+    info->step[1].shared_bytes = 0;
+    block_of(p, 1, info->step[1].threads);
+    info->step[0].units = 0;
+    info->step[0].points = BLOCK;
+    info->scratch_per_unit = n_reduces * tile * (int64_t)sizeof(int64_t);
+}
+
+void qn__nvptx_info(const qn_kernel *k, const qn_facts *f, const qn_plan *p, int32_t block_bytes, qn_gpu_info *info)
 {
     memset(info, 0, sizeof *info);
     info->n_steps = 1;
@@ -118,10 +135,12 @@ void qn__nvptx_info(const qn_kernel *k, const qn_facts *f, const qn_plan *p, qn_
     block_of(p, 0, info->step[0].threads);
     info->step[0].units = known_units(f, p);
     info->step[0].shared_bytes = p->is_product              ? qn__product_bytes(k, p)
-                                 : p->team == QN_TEAM_BLOCK ? qn__block_bytes(k, p)
+                                 : p->team == QN_TEAM_BLOCK ? block_bytes
                                                             : qn__stage_bytes(k, p);
     for (int n = 0; n < p->n_loops; n++)
         info->step[0].tile[p->order[n]] = p->tile[p->order[n]];
+    if (p->is_split)
+        split_info(k, p, info);
 }
 
 LLVMValueRef qn__nvptx_shared(lower *g)
@@ -149,7 +168,8 @@ LLVMValueRef qn__nvptx_register(lower *g, const char *name, LLVMTypeRef t)
 typedef struct walk {
     int n, dim[QN_MAX_RANK]; /* tiled dimensions, outermost first */
     LLVMValueRef low[QN_MAX_RANK], high[QN_MAX_RANK], tiles[QN_MAX_RANK];
-    LLVMValueRef units, unit;
+    LLVMValueRef units, unit; /* tiles */
+    LLVMValueRef apart;       /* blocks of points of each, in the first of two steps; else NULL */
     LLVMTypeRef type;
 } walk;
 
@@ -171,10 +191,19 @@ static LLVMValueRef tiles_of(lower *g, const walk *w, int n)
     return LLVMBuildUDiv(g->b, extent, qn__const_i64(g, tile), "");
 }
 
+/** Blocks of 4096 points of the reduces. */
+static int64_t blocks_apart(const lower *g)
+{
+    uint32_t i = g->k->body;
+    while (g->k->inst[i].op != QN_I_REDUCE)
+        i++;
+    return (qn__describe_reduction(g, i).points + BLOCK - 1) / BLOCK;
+}
+
 /** Counts tiles and units; in 32 bits where their number is known to fit. */
 static void count_units(lower *g, walk *w)
 {
-    int64_t known = 1, n;
+    int64_t apart = g->p->is_split && g->step == 0 ? blocks_apart(g) : 1, known = apart, n;
     w->units = qn__const_i64(g, 1);
     for (int i = 0; i < w->n; i++) {
         w->tiles[i] = tiles_of(g, w, i);
@@ -184,11 +213,11 @@ static void count_units(lower *g, walk *w)
             known *= n;
         w->units = LLVMBuildMul(g->b, w->units, w->tiles[i], "");
     }
-    w->type = g->i64;
+    w->type = known > INT32_MAX ? g->i64 : g->i32;
+    w->apart = g->p->is_split && g->step == 0 ? constant(w->type, apart) : NULL;
     if (known > INT32_MAX)
-        return;
-    w->type = g->i32; /* a step of gridDim.x < 2^31 beyond the last unit does not wrap either */
-    w->units = constant(g->i32, known);
+        return; /* in 32 bits a step of gridDim.x < 2^31 beyond the last unit does not wrap either */
+    w->units = constant(g->i32, known / apart);
     for (int i = 0; i < w->n; i++)
         w->tiles[i] = LLVMBuildTrunc(g->b, w->tiles[i], g->i32, "");
 }
@@ -242,10 +271,32 @@ typedef struct unit_body {
     void *arg;
 } unit_body;
 
+static LLVMValueRef as_i64(lower *g, LLVMValueRef v)
+{
+    return LLVMTypeOf(v) == g->i64 ? v : LLVMBuildZExt(g->b, v, g->i64, "");
+}
+
+/** A tile whose reduces all threads share, or a block of its points. */
+static void run_block(lower *g, const unit_body *body, LLVMValueRef tile, LLVMValueRef number)
+{
+    LLVMValueRef low = g->iv[g->p->axis[0]], tiles = as_i64(g, body->w->units);
+    if (!g->p->is_split)
+        qn__block_tile(g, low, body->run, body->arg);
+    else if (g->step == 0)
+        qn__block_first(g, low, tiles, as_i64(g, tile), as_i64(g, number));
+    else
+        qn__block_second(g, low, tiles, as_i64(g, tile), body->run, body->arg);
+}
+
 /** A unit: the body, if this thread has an iteration in it. */
 static void run_unit(lower *g, LLVMValueRef unit, void *arg)
 {
     const unit_body *body = arg;
+    LLVMValueRef number = unit;
+    if (body->w->apart) {
+        number = LLVMBuildUDiv(g->b, unit, body->w->units, "");
+        unit = LLVMBuildURem(g->b, unit, body->w->units, "");
+    }
     body->w->unit = unit;
     LLVMValueRef ok = set_indices(g, body->w);
     if (g->p->is_product) {
@@ -253,7 +304,7 @@ static void run_unit(lower *g, LLVMValueRef unit, void *arg)
         return;
     }
     if (g->p->team == QN_TEAM_BLOCK) {
-        qn__block_tile(g, g->iv[g->p->axis[0]], body->run, body->arg);
+        run_block(g, body, unit, number);
         return;
     }
     if (g->p->staged) {
@@ -315,7 +366,8 @@ void qn__nvptx_units(lower *g, const LLVMValueRef *low, const LLVMValueRef *high
     count_units(g, &w);
     g->is_team = g->p->team == QN_TEAM_WARP;
     LLVMValueRef first = qn__nvptx_register(g, "ctaid.x", w.type), step = qn__nvptx_register(g, "nctaid.x", w.type);
-    qn__nvptx_stride(g, first, w.units, step, run_unit, &unit);
+    LLVMValueRef units = w.apart ? LLVMBuildMul(g->b, w.units, w.apart, "") : w.units;
+    qn__nvptx_stride(g, first, units, step, run_unit, &unit);
 }
 
 /* ---------------------------------------------------------------- the fault record */

@@ -18,8 +18,8 @@ LLVMValueRef qn__nvptx_register(lower *g, const char *name, LLVMTypeRef t);
 /** The body for first, first + step, ... below end, unsigned; i32 or i64. */
 void qn__nvptx_stride(lower *g, LLVMValueRef first, LLVMValueRef end, LLVMValueRef step,
                       void (*body)(lower *g, LLVMValueRef index, void *arg), void *arg);
-/** What a launch must know. */
-void qn__nvptx_info(const qn_kernel *k, const qn_facts *f, const qn_plan *p, qn_gpu_info *info);
+/** What a launch must know; block_bytes: shared memory of reduces by blocks. */
+void qn__nvptx_info(const qn_kernel *k, const qn_facts *f, const qn_plan *p, int32_t block_bytes, qn_gpu_info *info);
 /** Whether a dimension is divided between blocks and threads, so that no loop runs over it. */
 bool qn__nvptx_is_tiled(const lower *g, int d);
 /** Emits the loop over units of work and in it the body, for each thread that has an iteration, with the indices of the

@@ -498,7 +498,8 @@ static void print_threads(const qn_plan *p, qn_text *out)
     for (int n = 0; n < p->n_loops; n++)
         qn__text_add(out, " %lld", (long long)p->tile[p->order[n]]);
     if (p->team == QN_TEAM_BLOCK)
-        qn__text_add(out, "\nchunk %d points, along %s", p->chunk, p->is_along_points ? "points" : "iterations");
+        qn__text_add(out, "\nchunk %d points, along %s%s", p->chunk, p->is_along_points ? "points" : "iterations",
+                     p->is_split ? ", blocks of points apart" : "");
     qn__text_add(out, "\n");
 }
 

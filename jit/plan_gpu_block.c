@@ -13,7 +13,9 @@ enum { SHORTEST_ROW = 32, SHORTEST_COLUMN = 64 };
 /* Blocks that keep a large GPU busy, and iterations from which on a thread for each has enough loads under way: in bytes. */
 enum { ENOUGH_UNITS = 512, BYTES_OF_MANY = 1 << 19 };
 /* Iterations of a tile: at the least, and where their number is not known. */
-enum { SMALLEST_TILE = 8, USUAL_TILE = 32, LARGEST_TILE = 256, LONGEST_CHUNK = 1024 };
+enum { SMALLEST_TILE = 8, SMALLEST_COLUMNS = 16, USUAL_TILE = 32, LARGEST_TILE = 256, LONGEST_CHUNK = 1024 };
+/** Points that a unit of the first step takes where the blocks of points are apart: those of the order rule. */
+enum { POINTS_APART = 4096 };
 
 /* ---------------------------------------------------------------- may it? */
 
@@ -89,7 +91,9 @@ static bool is_applicable(const gpu_planner *s)
 typedef struct survey {
     int64_t points;             /* of the longest, -1: not known */
     double by_points, by_iterations; /* cost of what is read, see qn__gpu_access_cost */
-    int64_t bytes, arrays;      /* of the loads of a point ahead of time; in shared memory, for a point */
+    int64_t bytes, arrays;      /* of the loads of a point ahead of time that differ between iterations; the same in
+                                   shared memory */
+    bool may_split;             /* blocks of 4096 points may be apart: one known dimension in blocks or in any order */
     uint32_t size;              /* instructions of the largest region */
     bool is_whole;              /* each has a load that no two iterations share */
     uint64_t loads;             /* bits: sites of loads that are made ahead of time */
@@ -147,19 +151,29 @@ static void survey_reduce(const gpu_planner *s, uint32_t reduce, int lanes, surv
         if (!is_early(s, reduce, site))
             continue;
         v->loads |= UINT64_C(1) << site;
-        bytes += qn_dtype_bytes(qn__access_dtype(s->k, i));
+        bytes += s->a.value[i].deps & all ? qn_dtype_bytes(qn__access_dtype(s->k, i)) : 0;
     }
-    int64_t arrays = qn_dtype_bytes(x->type) * (qn__contracted_product(s->k, reduce) ? 2 : 1);
+    uint32_t product = qn__contracted_product(s->k, reduce);
+    int64_t arrays = 0;
+    for (int n = 0; n < (product ? 2 : 1); n++) {
+        uint32_t of = product ? product : qn__last_of_region(s->k, x->region[0], x->region[2]);
+        arrays += s->a.value[qn__args(s->k, of)[n]].deps & all ? qn_dtype_bytes(x->type) : 0;
+    }
     v->points = points < 0 || v->points < 0 ? -1 : points > v->points ? points : v->points;
     v->bytes = bytes > v->bytes ? bytes : v->bytes;
     v->arrays = arrays > v->arrays ? arrays : v->arrays;
     v->size = size > v->size ? size : v->size;
     v->is_whole &= is_whole;
+    v->may_split &= points >= 2 * POINTS_APART && (!is_float(x) || x->imm == QN_INDEXED);
 }
 
 static survey look(const gpu_planner *s, int lanes)
 {
-    survey v = {.is_whole = true};
+    survey v = {.is_whole = true, .may_split = true};
+    int n_reductions = 0;
+    for (int d = 0; d < s->k->n_dims; d++)
+        n_reductions += s->k->inst[s->k->dim[d]].sub == QN_DIM_REDUCTION;
+    v.may_split = n_reductions == 1;
     for (uint32_t site = 0; site < s->k->n_accesses && site < 64; site++) {
         uint32_t i = s->k->access[site].inst;
         if (s->k->inst[i].op == QN_I_LOAD && is_free(s, i, MOST_INDEX_DEPTH))
@@ -225,11 +239,13 @@ static void choose_shape(const gpu_planner *s, const survey *v, int x, int64_t t
     qn_plan *p = s->p;
     int64_t trips = qn__gpu_trips(s->f, x), all = iterations_of(s), least = p->is_along_points ? 32 : 1;
     int64_t tile = p->is_along_points || trips < 0 ? USUAL_TILE : LARGEST_TILE;
-    while (tile > SMALLEST_TILE && trips >= 0 && (tile / 2 >= trips || all / tile < ENOUGH_UNITS))
+    int64_t smallest = p->is_along_points ? SMALLEST_TILE : SMALLEST_COLUMNS;
+    p->is_split = v->may_split && all >= 0 && all / USUAL_TILE < ENOUGH_UNITS;
+    tile = p->is_split ? USUAL_TILE : tile;
+    while (tile > smallest && trips >= 0 && (tile / 2 >= trips || (!p->is_split && all / tile < ENOUGH_UNITS)))
         tile /= 2;
-    if (!p->is_along_points && tile < USUAL_TILE)
-        tile = USUAL_TILE; /* a warp reads whole lines */
-    while (total / tile > LONGEST_CHUNK || (v->points >= 0 && total / tile >= 2 * v->points && total / tile > least))
+    while (tile < LARGEST_TILE &&
+           (total / tile > LONGEST_CHUNK || (v->points >= 0 && total / tile >= 2 * v->points && total / tile > least)))
         tile *= 2;
     while (total / tile < least)
         tile /= 2;
