@@ -172,7 +172,7 @@ typedef struct qn_plan {
 
 /** Staged tiles are squares of this side, walked by so many threads along x. */
 enum { QN_STAGE_SIDE = 64, QN_STAGE_THREADS = 256 };
-/** Those of products have this side, and so many points of the reduce at a time. */
+/** Those of products have this side, or half of it, and so many points of the reduce at a time. */
 enum { QN_PRODUCT_SIDE = 128, QN_PRODUCT_CHUNK = 16 };
 
 /** Merges parallel dimensions that every access walks as one: their ranges in *f change (jit/collapse.c). Keys are made of

@@ -56,6 +56,9 @@ static LLVMValueRef atomic_scalar(lower *g, uint32_t i, LLVMValueRef pointer, LL
         LLVMValueRef pair = exchange_compare(g, dtype, pointer, expected, v);
         return from_bits(g, dtype, LLVMBuildExtractValue(g->b, pair, 0, ""));
     }
+    bool is_native = g->p->is_gpu && combine == QN_COMBINE_SUM && dtype == QN_F64; /* that of f32 flushes to zero */
+    if (is_native)
+        return LLVMBuildAtomicRMW(g->b, LLVMAtomicRMWBinOpFAdd, pointer, v, LLVMAtomicOrderingMonotonic, false);
     if (is_float && combine != QN_COMBINE_EXCHANGE)
         return combine_by_exchange(g, combine, dtype, pointer, v);
     static const LLVMAtomicRMWBinOp ops[QN_N_COMBINES] = {

@@ -34,16 +34,18 @@ static LLVMValueRef word(lower *g, LLVMValueRef words, int n, LLVMTypeRef t)
     return v;
 }
 
-/** Fixes the number of threads of a block: !nvvm.annotations = {function, "reqntidx", x, ...}. */
+/** Fixes the number of threads of a block: !nvvm.annotations = {function, "reqntidx", x, ...}; and how many blocks a
+ *  multiprocessor must have registers for. */
 static void annotate(lower *g, const int32_t *threads)
 {
-    static const char *const name[3] = {"reqntidx", "reqntidy", "reqntidz"};
-    LLVMMetadataRef m[7] = {LLVMValueAsMetadata(g->function)};
-    for (int a = 0; a < 3; a++) {
+    static const char *const name[4] = {"reqntidx", "reqntidy", "reqntidz", "minctasm"};
+    int value[4] = {threads[0], threads[1], threads[2], g->p->is_product ? qn__product_blocks(g->k, g->p) : 1};
+    LLVMMetadataRef m[9] = {LLVMValueAsMetadata(g->function)};
+    for (int a = 0; a < 4; a++) {
         m[1 + 2 * a] = LLVMMDStringInContext2(g->context, name[a], strlen(name[a]));
-        m[2 + 2 * a] = LLVMValueAsMetadata(LLVMConstInt(g->i32, (unsigned long long)threads[a], false));
+        m[2 + 2 * a] = LLVMValueAsMetadata(LLVMConstInt(g->i32, (unsigned long long)value[a], false));
     }
-    LLVMMetadataRef node = LLVMMDNodeInContext2(g->context, m, 7);
+    LLVMMetadataRef node = LLVMMDNodeInContext2(g->context, m, value[3] > 1 ? 9 : 7);
     LLVMAddNamedMetadataOperand(g->module, "nvvm.annotations", LLVMMetadataAsValue(g->context, node));
 }
 

@@ -19,6 +19,8 @@ void qn__stage_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y, void (*bod
 
 /** The same for the tile of a product (llvm_product.c). */
 int32_t qn__product_bytes(const qn_kernel *k, const qn_plan *p);
+/** Blocks that a multiprocessor should have registers for. */
+int qn__product_blocks(const qn_kernel *k, const qn_plan *p);
 void qn__product_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y, void (*body)(lower *g, void *arg), void *arg);
 
 /** Reduces by all threads of a block, then the body for each iteration, for the tile of axis[0] that begins at `low`

@@ -67,33 +67,56 @@ static uint32_t only_reduce(const gpu_planner *s)
     return found;
 }
 
+/** The shortest dimension that is worth a tile, and tiles of full size that keep a large GPU busy: below, smaller ones. */
+enum { SHORTEST = 48, ENOUGH_TILES = 200 };
+
+/** Dimensions of unknown length are taken for long ones. */
+static bool is_short(const gpu_planner *s, int d, int64_t least)
+{
+    int64_t n = qn__gpu_trips(s->f, d);
+    return n >= 0 && n < least;
+}
+
+/** Tiles of the dimensions x and y in the whole domain; many if that is not known. */
+static int64_t tiles(const gpu_planner *s, int x, int y)
+{
+    int64_t n = 1;
+    for (int d = 0; d < s->k->n_dims; d++) {
+        int64_t trips = qn__gpu_trips(s->f, d), side = d == x || d == y ? QN_PRODUCT_SIDE : 1;
+        if (!qn__gpu_is_parallel(s, d))
+            continue;
+        if (trips < 0 || __builtin_mul_overflow(n, (trips + side - 1) / side, &n))
+            return INT64_MAX;
+    }
+    return n;
+}
+
 /** Register tiles for what is like a matrix product, if it is long enough in all three dimensions. */
 bool qn__gpu_choose_product(const gpu_planner *s, int x)
 {
     qn_plan *p = s->p;
-    enum { MOST_POINTS = 4096, BIG = QN_PRODUCT_SIDE / 2 };
     uint32_t reduce = only_reduce(s);
-    if (!reduce || x < 0 || qn__gpu_trips(s->f, x) < BIG)
+    if (!reduce || x < 0 || is_short(s, x, SHORTEST))
         return false;
     int k = (int)s->k->inst[qn__args(s->k, reduce)[0]].imm;
     uint32_t value = qn__args(s->k, qn__last_of_region(s->k, s->k->inst[reduce].region[0], s->k->inst[reduce].region[2]))[0];
-    if (qn__gpu_trips(s->f, k) < QN_PRODUCT_CHUNK || qn__gpu_trips(s->f, k) > MOST_POINTS ||
-        !is_product_value(s, reduce, value, MOST_INDEX_DEPTH))
+    if (is_short(s, k, QN_PRODUCT_CHUNK) || !is_product_value(s, reduce, value, MOST_INDEX_DEPTH))
         return false;
     for (int y = 0; y < s->k->n_dims && !p->staged; y++) {
-        if (!qn__gpu_is_parallel(s, y) || y == x || qn__gpu_trips(s->f, y) < BIG)
+        if (!qn__gpu_is_parallel(s, y) || y == x || is_short(s, y, SHORTEST))
             continue;
         p->staged = product_loads(s, reduce, x, y, k);
         p->stage_dim = y;
     }
     if (!p->staged)
         return false;
+    bool is_small = tiles(s, x, p->stage_dim) < ENOUGH_TILES;
     p->is_product = 1;
     p->axis[0] = x;
     for (int n = 0; n < p->n_loops; n++) {
         int d = p->order[n];
-        p->threads[d] = !qn__gpu_is_parallel(s, d) ? 0 : d == x ? QN_STAGE_THREADS : 1;
-        p->tile[d] = !qn__gpu_is_parallel(s, d) ? 0 : d == x || d == p->stage_dim ? QN_PRODUCT_SIDE : 1;
+        p->threads[d] = !qn__gpu_is_parallel(s, d) ? 0 : d != x ? 1 : QN_STAGE_THREADS / (is_small ? 2 : 1);
+        p->tile[d] = !qn__gpu_is_parallel(s, d) ? 0 : d == x || d == p->stage_dim ? QN_PRODUCT_SIDE / (is_small ? 2 : 1) : 1;
     }
     return true;
 }

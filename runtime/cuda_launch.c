@@ -160,6 +160,8 @@ static qn_status launch_sequence(work *w, int d, int at, qn_error *err)
 static void keep_all(work *w, copied_args *copies)
 {
     const qn_task *t = w->task;
+    if (t->call && qn__stream_keeps(w->stream, t->call))
+        return; /* as where one call is run again and again */
     if (t->call) {
         qn__call_retain(t->call);
         qn__stream_keep(w->stream, qn__call_drop, t->call);

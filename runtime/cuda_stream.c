@@ -246,6 +246,12 @@ void qn__stream_keep(qn_stream *s, void (*release)(void *what), void *what)
     b->keep[b->n_keeps++] = (qn_keep){release, what};
 }
 
+bool qn__stream_keeps(const qn_stream *s, const void *what)
+{
+    const qn_batch *b = s->open;
+    return (b->n_keeps > 0 && b->keep[b->n_keeps - 1].what == what) || (b->n_keeps > 1 && b->keep[b->n_keeps - 2].what == what);
+}
+
 void qn__stream_end(qn_stream *s)
 {
     s->open->n_launches++;

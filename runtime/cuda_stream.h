@@ -79,6 +79,8 @@ qn_status qn__stream_begin(qn_stream *s, const char *who, int n_keeps, const qn_
                            qn_cu_ptr *fault, qn_error *err);
 /** Keeps something until the work given so far is done; takes over the reference. */
 void qn__stream_keep(qn_stream *s, void (*release)(void *what), void *what);
+/** Whether that is among the last things kept for the open batch; between begin and end. */
+bool qn__stream_keeps(const qn_stream *s, const void *what);
 /** Ends what qn__stream_begin started. */
 void qn__stream_end(qn_stream *s);
 /** Waits for everything given so far, and gives up what it held. Faults stay for the next fence. */

@@ -124,7 +124,8 @@ static uint64_t operand(machine *v, const thread *t, const ptx_operand *o)
                                (uint64_t)v->l->threads[2],
                                (uint64_t)v->block,
                                (uint64_t)v->l->blocks,
-                               (uint64_t)((t - v->thread) % WARP)};
+                               (uint64_t)((t - v->thread) % WARP),
+                               0};
         return of[o->number];
     }
     case OPERAND_SYMBOL:

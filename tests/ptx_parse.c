@@ -109,7 +109,7 @@ static bool is_declared(const reader *r, const char *name)
 }
 
 static const char *const special[] = {"%tid.x",   "%tid.y",   "%tid.z",    "%ntid.x",   "%ntid.y",
-                                      "%ntid.z",  "%ctaid.x", "%nctaid.x", "%laneid"};
+                                      "%ntid.z",  "%ctaid.x", "%nctaid.x", "%laneid", "%ctaid.y"};
 
 static bool find_symbol(reader *r, const char *name, ptx_operand *o)
 {
