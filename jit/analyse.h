@@ -56,6 +56,12 @@ static inline int64_t qn__wrap_add(int64_t x, int64_t y)
     return (int64_t)((uint64_t)x + (uint64_t)y);
 }
 
+/** Whether arguments p and q may be the same elements in a launch that does not run in iteration order: then all accesses of
+ *  both have one index tuple (jit/share.c). */
+bool qn__may_be_same(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint64_t p, uint64_t q);
+/** Bit p: parameter p is a view that is written, or may be the same as one. */
+uint64_t qn__written_too(const qn_kernel *k, const qn_facts *f, const qn_analysis *a);
+
 /** The reduce an instruction stands in, 0 if none. */
 uint32_t qn__enclosing_reduce(const qn_kernel *k, uint32_t i);
 /** The last instruction of a region that is not empty: its yield. */

@@ -3,6 +3,7 @@
  * jit.h: from a kernel and facts about its arguments to machine code, as bytes. jit/ neither caches nor launches.
  *
  * facts*.c, key.c  in libquern: what is known about arguments, as a canonical byte string (the key)
+ * share.c          in the provider: loads of one element become one
  * collapse.c       in the provider: dimensions that every access walks as one become one
  * plan.c           in the provider: how the domain is walked; data in, data out, no LLVM
  * analyse.c        in the provider: shapes of values (uniform, linear, varying) and affine addresses, no LLVM
@@ -175,6 +176,9 @@ enum { QN_STAGE_SIDE = 64, QN_STAGE_THREADS = 256 };
 /** Those of products have this side, or half of it, and so many points of the reduce at a time. */
 enum { QN_PRODUCT_SIDE = 128, QN_PRODUCT_CHUNK = 16 };
 
+/** Makes loads of one element one; changes the kernel and the access sites of *f, which were collected for it and stand in
+ *  its key as they were (jit/share.c). Out of memory: changes nothing. */
+void qn__share_loads(qn_kernel *k, qn_facts *f);
 /** Merges parallel dimensions that every access walks as one: their ranges in *f change (jit/collapse.c). Keys are made of
  *  facts as they were collected. Out of memory: merges none. */
 void qn__collapse(const qn_kernel *k, qn_facts *f);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * llvm_address.c: the address of an access. It is a byte pointer for lane 0 plus what the lanes add. The pointer is built
- * from terms, outermost level first, so that everything that does not change in a loop is computed outside it and shared
- * between accesses; the constant part is added last and becomes the displacement of the instruction.
+ * from terms, outermost loop first, so that everything that does not change in a loop is computed outside it and shared
+ * between accesses; what no loop changes comes next, as one index register; the constant part is added last and becomes
+ * the displacement of the instruction.
  */
 #include "jit/llvm_lower.h"
 
@@ -157,6 +158,8 @@ static LLVMValueRef shared_product(lower *g, int kind, LLVMValueRef a, LLVMValue
         found = LLVMBuildMul(g->b, a, qn__const_i64(g, n), "");
     else if (kind == MEMO_PRODUCT)
         found = LLVMBuildMul(g->b, a, b, "");
+    else if (kind == MEMO_SUM)
+        found = LLVMBuildAdd(g->b, a, b, "");
     else
         found = LLVMBuildGEP2(g->b, g->i8, a, &b, 1, "");
     qn__unseek(g, &here);
@@ -182,38 +185,52 @@ static LLVMValueRef term_bytes(lower *g, const term *t, int *at)
     return t->scale == 1 ? v : shared_product(g, MEMO_SCALE, v, NULL, t->scale, at);
 }
 
-/** Place of a term in the sum: outermost level first, but what is constant in the whole function (offsets of neighbours
- *  with dynamic strides) just before the innermost level, so that the terms of the loops between are shared. */
-static int place_of(const term *t, int innermost)
-{
-    return t->level == 0 ? 2 * innermost - 1 : 2 * t->level;
-}
-
+/** Outermost level first. */
 static void sort_terms(address *x)
 {
-    int innermost = 1;
-    for (int n = 0; n < x->n_terms; n++)
-        innermost = x->term[n].level > innermost ? x->term[n].level : innermost;
     for (int n = 1; n < x->n_terms; n++) {
         term t = x->term[n];
         int m = n;
-        for (; m > 0 && place_of(&x->term[m - 1], innermost) > place_of(&t, innermost); m--)
+        for (; m > 0 && x->term[m - 1].level > t.level; m--)
             x->term[m] = x->term[m - 1];
         x->term[m] = t;
     }
+}
+
+/** pointer + offset, whose level is `at`. */
+static void add_offset(lower *g, address *x, LLVMValueRef offset, int at)
+{
+    x->level = at > x->level ? at : x->level;
+    x->pointer = shared_product(g, MEMO_ADDRESS, x->pointer, offset, 0, &x->level);
+}
+
+/** The sum: what the loops add, outermost first, so that the terms of the loops around are shared; then, as one offset, what
+ *  is constant in the whole function: neighbours with dynamic strides are then a register each, not an address that is
+ *  made anew for every row. */
+static void add_terms(lower *g, address *x)
+{
+    LLVMValueRef constant = NULL;
+    int constant_level = 0; /* deeper where it is first needed in a branch */
+    sort_terms(x);
+    for (int n = 0; n < x->n_terms; n++) {
+        int at;
+        LLVMValueRef offset = term_bytes(g, &x->term[n], &at);
+        if (x->term[n].level > 0) {
+            add_offset(g, x, offset, at);
+            continue;
+        }
+        constant_level = at > constant_level ? at : constant_level;
+        constant = constant ? shared_product(g, MEMO_SUM, constant, offset, 0, &constant_level) : offset;
+    }
+    if (constant)
+        add_offset(g, x, constant, constant_level);
 }
 
 static void finish_address(lower *g, address *x, const qn_param_fact *param, int64_t bytes)
 {
     x->pointer = qn__slot(g, param->slot, g->ptr);
     x->level = 0;
-    sort_terms(x);
-    for (int n = 0; n < x->n_terms; n++) {
-        int at;
-        LLVMValueRef offset = term_bytes(g, &x->term[n], &at);
-        x->level = at > x->level ? at : x->level;
-        x->pointer = shared_product(g, MEMO_ADDRESS, x->pointer, offset, 0, &x->level);
-    }
+    add_terms(g, x);
     if (x->lanes || (x->lane_bytes && x->lane_bytes != bytes && x->lane_bytes != -bytes)) {
         x->kind = ADDRESS_LANES;
         x->stride = x->lanes || x->lane_bytes % bytes ? 0 : x->lane_bytes / bytes;

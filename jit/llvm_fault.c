@@ -142,7 +142,7 @@ static void write_record(lower *g, uint32_t i, int p, LLVMValueRef lane, LLVMVal
     bool is_access = status == QN_ERR_BOUNDS;
     set_field(g, offsetof(qn_fault, iteration), iteration);
     set_field(g, offsetof(qn_fault, point), point);
-    set_field(g, offsetof(qn_fault, site), qn__const_i64(g, is_access ? (int64_t)g->site[i] : -1 - (int64_t)i));
+    set_field(g, offsetof(qn_fault, site), qn__const_i64(g, is_access ? (int64_t)g->k->access[g->site[i]].site : -1 - (int64_t)i));
     set_field(g, offsetof(qn_fault, status), qn__const_i64(g, status));
     for (int r = 0; is_access && r < qn__n_indices(g->k, i); r++)
         set_field(g, offsetof(qn_fault, index) + 8 * (size_t)r, at_lane(g, qn__args(g->k, i)[r], p, lane));

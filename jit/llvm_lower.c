@@ -234,6 +234,26 @@ static void masked_rest(lower *g, const span *spans, int at, span s, int64_t ste
     qn__loop_close(g, &l, NULL, NULL);
 }
 
+/** The same inside other loops: whole vectors, then one under a mask that is made once for all rows. */
+static void masked_rest_of_rows(lower *g, const span *spans, int at, span s)
+{
+    place here;
+    int width = g->width >= 8 ? g->width / 2 : g->width;
+    LLVMTypeRef small = width <= 16 ? g->i32 : g->i8;
+    g->width = width;
+    qn__seek(g, 0, &here); /* where the bounds of the lanes are known */
+    LLVMValueRef n = LLVMBuildSub(g->b, s.high, s.low, "");
+    LLVMValueRef whole = LLVMBuildAnd(g->b, n, qn__const_i64(g, -(int64_t)width), "");
+    LLVMValueRef end = LLVMBuildAdd(g->b, s.low, whole, "");
+    LLVMValueRef left = LLVMBuildTrunc(g->b, LLVMBuildSub(g->b, s.high, end, ""), small, "");
+    LLVMValueRef mask = LLVMBuildICmp(g->b, LLVMIntULT, qn__lanes(g, small, 1), qn__splat(g, left, 0), "");
+    qn__unseek(g, &here);
+    loop_over(g, spans, at, (span){s.low, end}, width, true);
+    set_mask(g, 0, mask);
+    loop_once(g, spans, at, end, s.high, end);
+    clear_masks(g);
+}
+
 /** A mask of the first n lanes. */
 static LLVMValueRef first_lanes(const lower *g, int64_t n)
 {
@@ -360,8 +380,12 @@ static void loop_lanes(lower *g, const span *spans, int at)
     bool has_rest = g->p->remainder != QN_REMAINDER_NONE;
     if (loop_streams(g, spans, at))
         return;
+    place here;
+    qn__seek(g, 0, &here); /* the bounds of the lanes are known from the beginning */
     LLVMValueRef middle = has_rest ? whole_steps(g, s, step) : s.high;
+    qn__unseek(g, &here);
     bool is_known = qn__is_const(middle, &low) && qn__is_const(s.high, &high);
+    bool is_small = g->k->n_insts - g->k->body <= SMALL_BODY;
     lanes_together(g, spans, at, (span){s.low, middle}, has_rest, STREAM_NONE);
     g->width = g->p->width;
     if (g->p->remainder == QN_REMAINDER_TILE) {
@@ -370,8 +394,10 @@ static void loop_lanes(lower *g, const span *spans, int at)
         return;
     }
     g->unroll = 1;
-    if (has_rest && is_known && g->k->n_insts - g->k->body <= SMALL_BODY)
+    if (has_rest && is_known && is_small)
         known_rest(g, spans, at, low, high);
+    else if (g->p->remainder == QN_REMAINDER_MASK && g->depth > 0 && is_small)
+        masked_rest_of_rows(g, spans, at, (span){middle, s.high});
     else if (has_rest)
         lanes_apart(g, spans, at, (span){middle, s.high}, step);
     g->width = 1;
@@ -498,6 +524,7 @@ static bool make_arrays(lower *g)
         g->value[i].part = parts + (size_t)i * MOST_PARTS;
     for (uint32_t s = 0; s < g->k->n_accesses; s++)
         g->site[g->k->access[s].inst] = s;
+    g->written_too = qn__written_too(g->k, g->f, &g->a);
     memset(g->memo_head, 0xff, sizeof g->memo_head);
     return true;
 }

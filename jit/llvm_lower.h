@@ -51,7 +51,7 @@ typedef struct memo {
     int64_t n;
     int32_t next;
 } memo;
-enum { MEMO_SPLAT = 1, MEMO_LINEAR, MEMO_SCALE, MEMO_PRODUCT, MEMO_ADDRESS, MEMO_SLOT, MEMO_QUOTIENT, MEMO_REMAINDER };
+enum { MEMO_SPLAT = 1, MEMO_LINEAR, MEMO_SCALE, MEMO_PRODUCT, MEMO_SUM, MEMO_ADDRESS, MEMO_SLOT, MEMO_QUOTIENT, MEMO_REMAINDER };
 enum { MEMO_HEADS = 256 };
 
 typedef struct lower {
@@ -85,6 +85,7 @@ typedef struct lower {
     int32_t n_memos, memo_capacity, memo_head[MEMO_HEADS];
     uint32_t *site; /* access site of each instruction */
     bool *covered;  /* [n_accesses] tested before the `for` around it (llvm_version.c) */
+    uint64_t written_too; /* see qn__written_too */
     qn_error *err;
     LLVMValueRef scratch[MOST_SCRATCH]; /* arrays of partials on the stack, reused by reduces that are not nested */
     int n_scratch, scratch_used;

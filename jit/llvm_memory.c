@@ -240,12 +240,11 @@ void qn__choose_branch(lower *g, const branch *x, LLVMValueRef *values, const LL
     }
 }
 
-/** Level to which a load of this view may be hoisted: across loops that run, when nothing writes the view. */
+/** Level to which a load of this view may be hoisted: across loops that run, when nothing writes its elements. */
 static int load_level(const lower *g, uint32_t i, int wanted)
 {
-    const qn_kernel_parameter *param = &g->k->param[g->k->inst[i].imm];
     int at = g->depth;
-    if (param->is_written || is_atomic_view(g, i) || g->f->is_ordered)
+    if ((g->written_too >> g->k->inst[i].imm & 1) || is_atomic_view(g, i) || g->f->is_ordered)
         return at;
     while (at > wanted && !g->level[at].is_branch && !g->level[at].is_sequential && !g->level[at].may_be_empty)
         at--;

@@ -30,6 +30,7 @@ typedef struct planner {
     qn_analysis a;
     bool has_analysis;
     qn_plan *p;
+    bool has_one_step; /* of all lanes */
     bool has_tile; /* a register tile was chosen: the jammed dimension is innermost */
 } planner;
 
@@ -283,9 +284,10 @@ static int64_t round_down_to_power(int64_t n)
 
 /** Vectors in one step by the operations of the body and the longest chain among them: where each waits for the one
  *  before it, more steps must be under way than the processor looks ahead. */
-static int natural_unroll(const qn_kernel *k)
+static int natural_unroll(const qn_kernel *k, bool *is_small)
 {
     enum { FEW = 12, SOME = 48, MANY = 192, LONG_CHAIN = 8 };
+    *is_small = false;
     uint8_t *chain = qn__zalloc(k->n_insts, 1);
     int n = 0, longest = 0;
     for (uint32_t i = k->body; chain && i < k->n_insts; i++) {
@@ -307,6 +309,7 @@ static int natural_unroll(const qn_kernel *k)
     }
     qn__free(chain);
     int more = longest >= LONG_CHAIN ? 2 : 1;
+    *is_small = n <= FEW;
     return n <= FEW ? 4 : n <= SOME ? 2 * more : n <= MANY ? more : 1;
 }
 
@@ -326,8 +329,18 @@ static int lanes_of(const qn_kernel *k, const qn_facts *f)
     return lanes > 64 ? 64 : lanes;
 }
 
-static void choose_width(const planner *s)
+/** A small body takes a short row in one step: what depends on the lanes alone is then constant, and no loop turns. */
+static bool is_one_step(const planner *s, int64_t row)
 {
+    enum { MOST_VECTORS = 16 };
+    const qn_plan *p = s->p;
+    bool has_masks = s->f->isa >= QN_ISA_V4 || row % p->width == 0;
+    return has_masks && row > 0 && row <= (int64_t)MOST_VECTORS * p->width;
+}
+
+static void choose_width(planner *s)
+{
+    bool is_small = false;
     qn_plan *p = s->p;
     int64_t t = trips(s->f, p->lane_dim);
     p->width = lanes_of(s->k, s->f);
@@ -338,7 +351,12 @@ static void choose_width(const planner *s)
     }
     while (t >= 0 && p->width > 2 && p->width / 2 >= t)
         p->width /= 2;
-    p->unroll = has_gather(s) ? 1 : natural_unroll(s->k);
+    p->unroll = has_gather(s) ? 1 : natural_unroll(s->k, &is_small);
+    if (is_small && is_one_step(s, t)) {
+        s->has_one_step = true;
+        p->unroll = (int32_t)((t + p->width - 1) / p->width);
+        return;
+    }
     while (t >= 0 && p->unroll > 1 && (int64_t)p->unroll * p->width > t)
         p->unroll /= 2;
 }
@@ -347,7 +365,7 @@ static void choose_width(const planner *s)
 static bool has_rest_tile(const planner *s)
 {
     const qn_plan *p = s->p;
-    if (!(s->has_tile || p->jam > 1) || p->streams || p->lane_dim < 0 || kind_of(s->k, p->lane_dim) != QN_DIM_PARALLEL ||
+    if (!(s->has_tile || s->has_one_step || p->jam > 1) || p->streams || p->lane_dim < 0 || kind_of(s->k, p->lane_dim) != QN_DIM_PARALLEL ||
         trips(s->f, p->lane_dim) < 0)
         return false;
     for (uint32_t n = 0; n < s->k->n_accesses && s->f->isa < QN_ISA_V4; n++)

@@ -9,7 +9,7 @@
 #include "jit/plan.h"
 
 enum { PIECE_BYTES = 16, LINE_BYTES = 64, MOST_SMALL_STRIDE = 4, LIVE_VECTORS = 24, SMALL_BODY = 24, LARGE_BODY = 160,
-       MOST_STAGED = 4,
+       MOST_STAGED = 4, STREAM_RATIO = 4, MOST_STREAMS = 8,
        TILE = 512 /* a multiple of every block */ };
 
 static bool is_parallel(const qn_kernel *k, int d)
@@ -100,15 +100,52 @@ static int64_t block_of(const qn_kernel *k, const qn_facts *f, const qn_analysis
     return is_worth ? staged.transpose : p->jam;
 }
 
-/** Moves the dimension across behind the lanes. */
-static void put_last(qn_plan *p, int d)
+/** Moves dimension d to place `to` of the order, inwards. */
+static void move_inwards(qn_plan *p, int d, int to)
 {
     int at = 0;
-    while (at < p->n_loops && p->order[at] != d)
+    while (at < to && p->order[at] != d)
         at++;
-    for (; at + 1 < p->n_loops; at++)
+    for (; at < to; at++)
         p->order[at] = p->order[at + 1];
-    p->order[p->n_loops - 1] = d;
+    p->order[to] = d;
+}
+
+/** What moves through memory along the lanes and what is transposed: a view that is read counts 1, one that is written 2.
+ *  Also how many views run along the lanes. */
+static int count_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, int across,
+                         int *along, int *transposed)
+{
+    int views = 0;
+    *along = *transposed = 0;
+    for (int q = 0; q < k->n_params; q++) {
+        bool is_along = false, is_transposed = false;
+        for (uint32_t n = 0; n < k->n_accesses; n++) {
+            uint32_t i = k->access[n].inst;
+            int64_t stride;
+            if (k->inst[i].imm != (uint64_t)q)
+                continue;
+            is_transposed |= qn__is_transposed(k, f, a, p->lane_dim, across, n);
+            is_along |= qn__access_stride(k, f, a, i, p->lane_dim, &stride) && stride == 1;
+        }
+        int traffic = k->param[q].is_read + 2 * k->param[q].is_written;
+        *along += is_along ? traffic : 0;
+        *transposed += is_transposed ? traffic : 0;
+        views += is_along;
+    }
+    return views;
+}
+
+/** Where several arrays that are read and written run along the lanes, and one is transposed, the lanes are the innermost
+ *  loop, so that those arrays are streams: one for each jammed iteration, and not more than are prefetched. */
+static bool lanes_carry_most(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p, int across)
+{
+    int along, transposed, views = count_streams(k, f, a, p, across, &along, &transposed);
+    if (along < STREAM_RATIO * transposed)
+        return false;
+    while (p->jam > 2 && p->jam * views > MOST_STREAMS)
+        p->jam /= 2;
+    return true;
 }
 
 void qn__plan_tiles(const qn_kernel *k, const qn_facts *f, qn_plan *p)
@@ -149,6 +186,10 @@ void qn__plan_transpose(const qn_kernel *k, const qn_facts *f, const qn_analysis
     p->unroll = f->isa < QN_ISA_V4 && jam * 2 <= LIVE_VECTORS ? 2 : 1; /* a cache line of each row */
     while (p->unroll > 1 && (int64_t)p->unroll * p->width > trips(f, p->lane_dim))
         p->unroll = 1;
+    if (lanes_carry_most(k, f, a, p, across)) {
+        move_inwards(p, across, p->n_loops - 2);
+        return;
+    }
     p->transpose = (int32_t)block_of(k, f, a, p, widest);
-    put_last(p, across);
+    move_inwards(p, across, p->n_loops - 1);
 }

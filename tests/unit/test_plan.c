@@ -6,6 +6,7 @@
 #include "jit/jit.h"
 #include "tests/tap.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static const char copy2[] = "kernel \"copy\" { view x: f32[2]; view y: f32[2];\n"
@@ -51,12 +52,11 @@ static qn_view padded(int dtype, int64_t rows, int64_t columns, int64_t gap)
     return v;
 }
 
-static qn_plan plan_of(const char *text, qn_view *views, int n, const qn_options *o, int isa, bool ordered)
+/** Kernel and facts as the provider has them before the plan is made. */
+static bool facts_of(const char *text, qn_view *views, int n, const qn_options *o, int isa, bool ordered, qn_kernel **k,
+                     qn_facts *f)
 {
-    qn_kernel *k = NULL;
     qn_error err = {0};
-    qn_facts f;
-    qn_plan p = {0};
     qn_arg args[4];
     qn_arg_value values[4] = {{0}};
     qn_domain domain;
@@ -66,17 +66,67 @@ static qn_plan plan_of(const char *text, qn_view *views, int n, const qn_options
         values[i].layout = &views[i].layout;
     }
     qn_policy policy = {0};
-    if (qn_kernel_parse(text, strlen(text), &k, &err) || qn__domain(k, values, &domain, &err) ||
-        !qn__prove_bounds(k, values, &domain, proved) ||
-        qn__facts_collect(k, args, &domain, proved, o, &policy, isa, ordered, &f, &err)) {
+    if (qn_kernel_parse(text, strlen(text), k, &err) || qn__domain(*k, values, &domain, &err) ||
+        !qn__prove_bounds(*k, values, &domain, proved) ||
+        qn__facts_collect(*k, args, &domain, proved, o, &policy, isa, ordered, f, &err)) {
         tap_ok(false, "plan: %s", err.message);
-        return p;
+        return false;
     }
-    qn__collapse(k, &f);
+    qn__share_loads(*k, f);
+    qn__collapse(*k, f);
+    return true;
+}
+
+static qn_plan plan_of(const char *text, qn_view *views, int n, const qn_options *o, int isa, bool ordered)
+{
+    qn_kernel *k = NULL;
+    qn_facts f;
+    qn_plan p = {0};
+    if (!facts_of(text, views, n, o, isa, ordered, &k, &f))
+        return p;
     qn__plan_make(k, &f, &p);
     qn__facts_release(&f);
     qn_kernel_release(k);
     return p;
+}
+
+/** Accesses that are left of a kernel of three vectors. */
+static int accesses_of(const char *body, qn_view last, bool ordered)
+{
+    char text[600];
+    int64_t n[1] = {100};
+    qn_view v[3] = {view(QN_F32, 1, n, false), view(QN_F32, 1, n, false), last};
+    qn_kernel *k = NULL;
+    qn_facts f;
+    snprintf(text, sizeof text,
+             "kernel \"k\" { view o: f32[1]; view a: f32[1]; view b: f32[1]; %%one: i64 = const 1; %%n: i64 = extent o, 0;\n"
+             "%%i: i64 = parallel %%one, %%n; %%m: i64 = sub %%i, %%one; %s }", body);
+    if (!facts_of(text, v, 3, NULL, QN_ISA_V4, ordered, &k, &f))
+        return -1;
+    int left = f.n_accesses == k->n_accesses ? (int)f.n_accesses : -1;
+    if (left > 0 && k->access[left - 1].site + 1 < k->n_accesses)
+        left = -1; /* the last one keeps its number */
+    qn__facts_release(&f);
+    qn_kernel_release(k);
+    return left;
+}
+
+static void test_sharing(void)
+{
+    static const char twice[] = "%x: f32 = load a[%i]; store o[%i], %x; %y: f32 = load a[%i]; store b[%i], %y;";
+    static const char apart[] = "%x: f32 = load a[%i]; %w: f32 = load a[%m]; store o[%i], %x;\n"
+                                "%y: f32 = load a[%i]; %s: f32 = add %y, %w; store b[%i], %s;";
+    static const char own[] = "%x: f32 = load o[%i]; store o[%i], %x; %y: f32 = load o[%i]; store b[%i], %y;";
+    static const char before[] = "%x: f32 = load a[%i]; %q: i64 = add %m, %one; %y: f32 = load a[%q];\n"
+                                 "%s: f32 = add %x, %y; store o[%i], %s;";
+    int64_t n[1] = {100}, far[1] = {2};
+    qn_view same = view(QN_F32, 1, n, false), strided = same;
+    strided.layout.dim[0].stride = far[0];
+    tap_is_int(accesses_of(before, same, false), 2, "loads of one element are one");
+    tap_is_int(accesses_of(before, same, true), 3, "not in iteration order");
+    tap_is_int(accesses_of(twice, same, false), 4, "not across a store to what may be the same view");
+    tap_is_int(accesses_of(apart, same, false), 4, "but where another index shows that it is another view");
+    tap_is_int(accesses_of(own, strided, false), 4, "not across a store to the view itself");
 }
 
 static void test_layouts(void)
@@ -234,6 +284,7 @@ int main(void)
     test_collapse();
     test_streams();
     test_layouts();
+    test_sharing();
     test_reductions();
     test_overrides();
     return tap_done();
