@@ -184,7 +184,7 @@ static qn_status give(work *w, qn_error *err)
 {
     const qn_task *t = w->task;
     copied_args *copies = NULL;
-    qn_report report = {t->kernel, t->n, t->args};
+    qn_report report = {.kernel = t->kernel, .n = t->n, .args = t->args};
     bool may_fault = t->function->may_fault;
     qn_cu_ptr fault = 0;
     if (may_fault && !t->call) {
@@ -192,7 +192,7 @@ static qn_status give(work *w, qn_error *err)
         if (!copies)
             return qn__fail(err, QN_ERR_MEMORY, "%s: kernel \"%.60s\": no memory", who,
                             t->kernel->name);
-        report = (qn_report){copies->kernel, copies->n, copies->arg};
+        report = (qn_report){.kernel = copies->kernel, .n = copies->n, .args = copies->arg};
     }
     qn_status status = qn__stream_begin(w->stream, who, w->n_keeps + 2, may_fault ? &report : NULL,
                                         &fault, err);
@@ -260,7 +260,7 @@ static qn_status run_entered(work *w, const int64_t *slots, qn_error *err)
     return status;
 }
 
-qn_status qn__cuda_capture(const qn_task *t, const int64_t *slots, qn_stream *s, uint64_t scratch,
+qn_status qn__cuda_capture(const qn_task *t, const int64_t *slots, qn_stream *s, uint64_t fault, uint64_t scratch,
                            qn_error *err)
 {
     int64_t words[SMALL_WORDS];
@@ -270,7 +270,7 @@ qn_status qn__cuda_capture(const qn_task *t, const int64_t *slots, qn_stream *s,
     if (status)
         return status;
     memcpy(words, slots, (size_t)t->function->facts.n_slots * sizeof *slots);
-    words[w.info->n_words - 2] = 0; /* nothing to report */
+    words[w.info->n_words - 2] = (int64_t)fault;
     words[w.info->n_words - 1] = (int64_t)scratch;
     return launch_sequence(&w, 0, 0, err);
 }

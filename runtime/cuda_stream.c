@@ -69,18 +69,27 @@ static void retire(qn_gpu *g, qn_batch *list)
     }
 }
 
-/** Reads the faults of a batch that is done; the first one is kept in *first. */
+/** Counts a fault, if there is one; the first one is kept in *first. */
+static void read_fault(qn_gpu *g, const qn_report *r, const qn_fault *fault, qn_error *first)
+{
+    if (fault->iteration == UINT64_MAX)
+        return;
+    qn__lock(g->owner);
+    g->owner->counters.faults++;
+    qn__unlock(g->owner);
+    if (first && first->status == QN_OK)
+        qn__fault_report(r->kernel, fault, r->n, r->args, first);
+}
+
+/** Reads the faults of a batch that is done. */
 static void read_faults(qn_gpu *g, qn_batch *b, qn_error *first)
 {
     for (int i = 0; i < b->n_faults; i++) {
-        const qn_fault *fault = &b->seen[i].fault;
-        if (fault->iteration == UINT64_MAX)
-            continue;
-        qn__lock(g->owner);
-        g->owner->counters.faults++;
-        qn__unlock(g->owner);
-        if (first && first->status == QN_OK)
-            qn__fault_report(b->report[i].kernel, fault, b->report[i].n, b->report[i].args, first);
+        const qn_report *r = &b->report[i];
+        for (int j = 0; j < r->n_more; j++)
+            read_fault(g, &r->more[j], &r->seen[j].fault, first);
+        if (r->n_more == 0)
+            read_fault(g, r, &b->seen[i].fault, first);
     }
 }
 

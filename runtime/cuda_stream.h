@@ -18,11 +18,14 @@ typedef struct qn_keep {
     void *what;
 } qn_keep;
 
-/** What a fault is reported with. Borrowed: something in the batch keeps it. */
+/** What a fault is reported with, or several: those of a graph. Borrowed: something in the batch keeps it. */
 typedef struct qn_report {
     const qn_kernel *kernel;
     int n;
     const qn_arg *args;
+    int n_more; /* not 0: these reports instead, with records that are pinned and will have been copied */
+    const struct qn_report *more;
+    const qn_gpu_fault *seen;
 } qn_report;
 
 enum { QN_BATCH_LAUNCHES = 64, QN_BATCH_KEEPS = 256, QN_BATCH_FAULTS = 16, QN_MOST_BATCHES = 32 };

@@ -141,8 +141,9 @@ qn_status qn__cuda_check_views(qn_stream *s, const char *who, int n, const qn_ar
 qn_status qn__cuda_load(qn_stream *s, const char *who, qn_function *f, qn_error *err);
 /** Bytes of scratch memory on the GPU that a task needs (cuda_launch.c). */
 qn_status qn__cuda_scratch(const qn_task *t, int64_t *bytes, qn_error *err);
-/** Gives a task's kernels, and nothing else, to a stream that is captured (cuda_launch.c). */
-qn_status qn__cuda_capture(const qn_task *t, const int64_t *slots, qn_stream *s, uint64_t scratch,
+/** Gives a task's kernels, and nothing else, to a stream that is captured; `fault` is the device address of its record, 0
+ *  if it needs none (cuda_launch.c). */
+qn_status qn__cuda_capture(const qn_task *t, const int64_t *slots, qn_stream *s, uint64_t fault, uint64_t scratch,
                            qn_error *err);
 /** References of a prepared call (prepare.c). */
 void qn__call_retain(qn_call *call);

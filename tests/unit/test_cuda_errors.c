@@ -29,7 +29,7 @@ typedef struct things {
     qn_stream *s, *far, *wrapped;
     qn_view x, y, index, pinned, managed, host, far_x, column;
     qn_mark *begin, *end;
-    qn_call *call;
+    qn_call *call, *checked;
     qn_graph *graph;
 } things;
 
@@ -97,7 +97,9 @@ static qn_status work(things *t, qn_error *err)
     STEP(qn_run(t->call, err));
     o.stream = t->wrapped;
     STEP(qn_launch(t->c, gather, 3, args, &o, err));
-    STEP(qn_graph_new(t->c, 1, &t->call, &t->graph, err));
+    STEP(qn_prepare(t->c, gather, 3, args, &o, &t->checked, err));
+    qn_call *both[] = {t->call, t->checked};
+    STEP(qn_graph_new(t->c, 2, both, &t->graph, err));
     STEP(qn_graph_run(t->graph, t->s, err));
     STEP(qn_stream_mark(t->s, 1, &t->end, err));
     STEP(qn_stream_after(t->far, t->end, err));
@@ -119,6 +121,7 @@ static void release(things *t)
         qn_view_release(views[i]);
     qn_graph_release(t->graph);
     qn_call_release(t->call);
+    qn_call_release(t->checked);
     qn_mark_release(t->begin);
     qn_mark_release(t->end);
     qn_stream_release(t->wrapped);
