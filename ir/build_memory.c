@@ -157,6 +157,35 @@ static uint32_t contracted_update(qn_builder *b, const char *who, qn_param p, in
     return qn__append_op(b, who, QN_OP_mul, factor);
 }
 
+/** An f16 or bf16 that an f32 was cast from, or a constant that is one; 0: it may have more bits. */
+static uint32_t half_of(qn_builder *b, const char *who, int dtype, uint32_t x)
+{
+    if (b->inst[x].op == QN_I_CAST && b->inst[qn__builder_args(b, x)[0]].type == dtype)
+        return qn__builder_args(b, x)[0];
+    if (b->inst[x].op != QN_I_CONST)
+        return 0;
+    uint32_t half = qn__append_cast(b, who, dtype, x);
+    return half && qn__append_cast(b, who, QN_F32, half) == x ? half : 0; /* equal values have one number */
+}
+
+/** update_of of f16 and bf16, whose ops were expanded to those of f32 (build_half.c). */
+static uint32_t half_update_of(qn_builder *b, const char *who, qn_param p, int n, const uint32_t *args, int *combine)
+{
+    int dtype = b->param[p.id - 1].dtype;
+    if (b->inst[args[n]].op != QN_I_CAST)
+        return 0;
+    uint32_t wide = qn__builder_args(b, args[n])[0];
+    int op = qn__pure(&b->inst[wide]);
+    *combine = op == QN_OP_sub ? QN_COMBINE_SUM : combine_of_op(op);
+    if (b->inst[wide].type != QN_F32 || *combine < 0)
+        return 0;
+    uint32_t first = half_of(b, who, dtype, qn__builder_args(b, wide)[0]);
+    if (!first || !is_load_of(b, first, p, n, args))
+        return 0;
+    uint32_t second = half_of(b, who, dtype, qn__builder_args(b, wide)[1]);
+    return op == QN_OP_sub && second ? qn__append_half_op(b, who, QN_OP_neg, dtype, &second) : second;
+}
+
 /**
  * What the value args[n] combines with the element args[0..n) that it was loaded from, and how; 0
  * if it does not. The load is the first operand, or the second of an integer op. load - v is a sum
@@ -186,7 +215,8 @@ static bool store_as_atomic(qn_builder *b, const char *who, qn_param p, int n, c
 {
     const qn_kernel_parameter *view = &b->param[p.id - 1];
     const qn_inst *x = &b->inst[args[n]];
-    if (!(view->traits & QN_ATOMIC) || view->dtype == QN_BOOL || !qn__pure(x))
+    bool is_half = qn__is_half(view->dtype);
+    if (!(view->traits & QN_ATOMIC) || !(is_half || qn__pure(x)))
         return false;
     for (int a = 0; a < x->n_args; a++)
         if (!qn__is_open(b, qn__builder_args(b, args[n])[a]))
@@ -195,7 +225,7 @@ static bool store_as_atomic(qn_builder *b, const char *who, qn_param p, int n, c
     uint32_t all[QN_MAX_RANK + 1] = {0};
     for (int i = 0; i < n; i++)
         all[i] = args[i];
-    all[n] = update_of(b, who, p, n, args, &combine);
+    all[n] = (is_half ? half_update_of : update_of)(b, who, p, n, args, &combine);
     if (all[n] == 0)
         return b->error.status != 0;
     append_atomic(b, who, combine, p, n + 1, all);
@@ -234,10 +264,8 @@ static bool check_combine(qn_builder *b, const char *who, int combine,
     int cls = qn__dtype_class(view->dtype);
     bool is_bitwise =
         combine == QN_COMBINE_AND || combine == QN_COMBINE_OR || combine == QN_COMBINE_XOR;
-    bool is_exchange =
-        combine == QN_COMBINE_EXCHANGE || combine == QN_COMBINE_COMPARE_EXCHANGE;
-    bool is_taken = cls != QN_CLASS_B && !qn__has_parts(view->dtype) && !(is_bitwise && cls == QN_CLASS_F);
-    if (is_taken && (is_exchange || !qn__is_half(view->dtype)))
+    if (cls == QN_CLASS_B ? is_bitwise || combine == QN_COMBINE_EXCHANGE
+                          : !qn__has_parts(view->dtype) && !(is_bitwise && cls == QN_CLASS_F))
         return true;
     qn__builder_fail(b, QN_ERR_TYPE, "%s: view \"%.100s\": this combination does not take %s", who,
                      view->name, qn_dtype_name(view->dtype));

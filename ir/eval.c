@@ -305,6 +305,10 @@ uint64_t qn__eval_combine(int combine, int type, uint64_t accumulated, uint64_t 
         [QN_COMBINE_MAX] = QN_OP_max, [QN_COMBINE_AND] = QN_OP_and,  [QN_COMBINE_OR] = QN_OP_or,
         [QN_COMBINE_XOR] = QN_OP_xor, /* exchanges: 0, the new value */
     };
+    if (op[combine] && qn__is_half(type)) { /* in f32, rounded once, as the builder does it */
+        uint64_t x = qn__eval_cast(QN_F32, type, accumulated), y = qn__eval_cast(QN_F32, type, next);
+        return qn__eval_cast(type, QN_F32, qn__eval_op(op[combine], QN_F32, x, y, 0));
+    }
     return op[combine] ? qn__eval_op(op[combine], type, accumulated, next, 0) : next;
 }
 

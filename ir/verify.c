@@ -249,10 +249,9 @@ static bool check_atomic(verifier *v, uint32_t i)
     if (x->sub >= QN_N_COMBINES || !combines[x->sub].is_atomic)
         return wrong(v, i, "no atomic combination");
     int cls = qn__dtype_class(x->type);
-    if (qn__is_half(x->type) && x->sub < QN_COMBINE_EXCHANGE)
-        return wrong(v, i, "arithmetic on a half-width float");
-    return require(v, i, cls != QN_CLASS_B && !(cls == QN_CLASS_F && is_bitwise(x->sub)),
-                   "type not taken");
+    bool is_taken = cls == QN_CLASS_B ? is_bitwise(x->sub) || x->sub == QN_COMBINE_EXCHANGE
+                                      : !(cls == QN_CLASS_F && is_bitwise(x->sub));
+    return require(v, i, is_taken, "type not taken");
 }
 
 /** load, store and atomic. */

@@ -7,25 +7,39 @@
 
 /* ---------------------------------------------------------------- atomics */
 
+/** A value as the integer that stands in memory, and back. Of a bool any byte but 0 is true. */
 static LLVMValueRef as_bits(lower *g, int dtype, LLVMValueRef v)
 {
+    if (dtype == QN_BOOL)
+        return qn__lower_bitcast(g, QN_U8, dtype, v);
     LLVMTypeRef t = LLVMIntTypeInContext(g->context, (unsigned)(8 * qn_dtype_bytes(dtype)));
     return qn__dtype_class(dtype) == QN_CLASS_F ? LLVMBuildBitCast(g->b, v, t, "") : v;
 }
 
 static LLVMValueRef from_bits(lower *g, int dtype, LLVMValueRef v)
 {
+    if (dtype == QN_BOOL)
+        return qn__lower_bitcast(g, dtype, QN_U8, v);
     return qn__dtype_class(dtype) == QN_CLASS_F ? LLVMBuildBitCast(g->b, v, qn__scalar_type(g, dtype), "") : v;
 }
 
-static LLVMValueRef exchange_compare(lower *g, int dtype, LLVMValueRef pointer, LLVMValueRef expected, LLVMValueRef v)
+/** The bits that were there, and whether they were the expected ones. */
+static LLVMValueRef exchange_compare(lower *g, LLVMValueRef pointer, LLVMValueRef expected, LLVMValueRef v)
 {
-    LLVMValueRef pair = LLVMBuildAtomicCmpXchg(g->b, pointer, as_bits(g, dtype, expected), as_bits(g, dtype, v),
-                                               LLVMAtomicOrderingMonotonic, LLVMAtomicOrderingMonotonic, false);
-    return pair;
+    return LLVMBuildAtomicCmpXchg(g->b, pointer, expected, v, LLVMAtomicOrderingMonotonic, LLVMAtomicOrderingMonotonic,
+                                  false);
 }
 
-/** Float sums, minima and maxima: a loop around compare-exchange with the op table's meaning. */
+/** f16 and bf16 are combined in f32 and rounded once, as everywhere. */
+static LLVMValueRef combine_values(lower *g, int combine, int dtype, LLVMValueRef old, LLVMValueRef v)
+{
+    if (!qn__is_half(dtype))
+        return qn__lower_combine(g, combine, dtype, old, v);
+    LLVMValueRef x = qn__lower_cast(g, QN_F32, dtype, old), y = qn__lower_cast(g, QN_F32, dtype, v);
+    return qn__lower_cast(g, dtype, QN_F32, qn__lower_combine(g, combine, QN_F32, x, y));
+}
+
+/** What no instruction does, floats and bool: a loop around compare-exchange with the op table's meaning. */
 static LLVMValueRef combine_by_exchange(lower *g, int combine, int dtype, LLVMValueRef pointer, LLVMValueRef v)
 {
     LLVMTypeRef t = LLVMTypeOf(as_bits(g, dtype, v));
@@ -36,8 +50,8 @@ static LLVMValueRef combine_by_exchange(lower *g, int combine, int dtype, LLVMVa
     LLVMBuildBr(g->b, again);
     LLVMPositionBuilderAtEnd(g->b, again);
     LLVMValueRef old = LLVMBuildPhi(g->b, t, "");
-    LLVMValueRef sum = qn__lower_combine(g, combine, dtype, from_bits(g, dtype, old), v);
-    LLVMValueRef pair = exchange_compare(g, dtype, pointer, from_bits(g, dtype, old), sum);
+    LLVMValueRef sum = combine_values(g, combine, dtype, from_bits(g, dtype, old), v);
+    LLVMValueRef pair = exchange_compare(g, pointer, old, as_bits(g, dtype, sum));
     LLVMValueRef found = LLVMBuildExtractValue(g->b, pair, 0, "");
     LLVMValueRef values[2] = {first, found};
     LLVMBasicBlockRef blocks[2] = {before, LLVMGetInsertBlock(g->b)};
@@ -53,13 +67,13 @@ static LLVMValueRef atomic_scalar(lower *g, uint32_t i, LLVMValueRef pointer, LL
     int dtype = g->k->inst[i].type, combine = g->k->inst[i].sub;
     bool is_signed = qn__dtype_class(dtype) == QN_CLASS_S, is_float = qn__dtype_class(dtype) == QN_CLASS_F;
     if (combine == QN_COMBINE_COMPARE_EXCHANGE) {
-        LLVMValueRef pair = exchange_compare(g, dtype, pointer, expected, v);
+        LLVMValueRef pair = exchange_compare(g, pointer, as_bits(g, dtype, expected), as_bits(g, dtype, v));
         return from_bits(g, dtype, LLVMBuildExtractValue(g->b, pair, 0, ""));
     }
     bool is_native = g->p->is_gpu && combine == QN_COMBINE_SUM && dtype == QN_F64; /* that of f32 flushes to zero */
     if (is_native)
         return LLVMBuildAtomicRMW(g->b, LLVMAtomicRMWBinOpFAdd, pointer, v, LLVMAtomicOrderingMonotonic, false);
-    if (is_float && combine != QN_COMBINE_EXCHANGE)
+    if ((is_float || dtype == QN_BOOL) && combine != QN_COMBINE_EXCHANGE)
         return combine_by_exchange(g, combine, dtype, pointer, v);
     static const LLVMAtomicRMWBinOp ops[QN_N_COMBINES] = {
         [QN_COMBINE_SUM] = LLVMAtomicRMWBinOpAdd, [QN_COMBINE_MIN] = LLVMAtomicRMWBinOpMin,
