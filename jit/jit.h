@@ -157,11 +157,13 @@ typedef struct qn_plan {
     int64_t granule;             /* its chunks start at multiples of this, counted from its begin */
     int32_t n_shared_reduces;    /* x86: split_dim is that of so many reduces, the blocks of whose points threads divide */
     uint32_t merged[QN_MAX_RANK]; /* dimensions that run within each, see qn_facts */
-    /* NVPTX: each thread runs scalar code. tile: iterations that a block takes at once; 0: a loop in each thread. */
+    /* NVPTX: each thread runs scalar code, for `width` consecutive iterations of lane_dim, if there is one, and `jam` of
+       jam_dim. tile: iterations that a block takes at once; 0: a loop in each thread. */
     int32_t is_gpu;
     int32_t team;                 /* QN_TEAM_...: who runs one iteration */
     int32_t axis[3];              /* dimensions of threadIdx.x, y and z, -1: none */
     int32_t threads[QN_MAX_RANK]; /* of a block along each dimension */
+    int32_t lead;                 /* iterations before the begin of lane_dim at which the threads begin */
     int32_t stage_dim;            /* with axis[0], the dimension of a tile that staged loads go through, if there are any */
     uint64_t staged;              /* bit s: the load at access s goes through shared memory */
     uint64_t words;               /* bit s: several of its small elements stand in an aligned word of 4 bytes */

@@ -47,13 +47,12 @@ static void add_lanes(lower *g, address *x, LLVMValueRef vector, int64_t scale, 
 static void add_affine(lower *g, address *x, uint32_t value, int p, int64_t scale, LLVMValueRef stride)
 {
     const qn_affine *f = &g->a.affine[value];
-    int64_t ahead_u = (int64_t)(p / g->jam_max) * g->width, ahead_j = p % g->jam_max, constant = f->constant;
+    int64_t constant = f->constant;
     for (int d = 0; d < g->k->n_dims; d++) {
         if (!f->coef[d])
             continue;
         bool is_lane = d == g->p->lane_dim;
-        constant = qn__wrap_add(constant, qn__wrap_mul(f->coef[d], g->ahead[d]));
-        constant = qn__wrap_add(constant, qn__wrap_mul(f->coef[d], is_lane ? ahead_u : d == g->p->jam_dim ? ahead_j : 0));
+        constant = qn__wrap_add(constant, qn__wrap_mul(f->coef[d], qn__part_ahead(g, d, p) + g->ahead[d]));
         add_term(g, x, g->iv[d], g->iv_level[d], qn__wrap_mul(f->coef[d], scale), stride);
         if (is_lane && g->width > 1 && stride)
             add_lanes(g, x, qn__lanes(g, g->i64, qn__wrap_mul(f->coef[d], scale)), 1, stride);

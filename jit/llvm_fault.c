@@ -49,14 +49,11 @@ static LLVMValueRef first_lane(lower *g, LLVMValueRef bad)
 static LLVMValueRef position(lower *g, int d, int p, LLVMValueRef lane)
 {
     LLVMValueRef v = g->iv[d];
-    if (d == g->p->lane_dim && g->width > 1) {
-        LLVMValueRef ahead = qn__const_i64(g, (int64_t)(p / g->jam_max) * g->width);
-        v = LLVMBuildAdd(g->b, v, LLVMBuildAdd(g->b, lane, ahead, ""), "");
-    } else if (d == g->p->jam_dim) {
-        v = LLVMBuildAdd(g->b, v, qn__const_i64(g, p % g->jam_max), "");
-    }
-    if (g->ahead[d])
-        v = LLVMBuildAdd(g->b, v, qn__const_i64(g, g->ahead[d]), "");
+    int64_t ahead = qn__part_ahead(g, d, p) + g->ahead[d];
+    if (d == g->p->lane_dim && g->width > 1)
+        v = LLVMBuildAdd(g->b, v, lane, "");
+    if (ahead)
+        v = LLVMBuildAdd(g->b, v, qn__const_i64(g, ahead), "");
     return LLVMBuildSub(g->b, v, g->begin[d], "");
 }
 

@@ -10,6 +10,7 @@
  *   lanes:  whole steps of width x unroll, then what is left: one smaller step, vectors under a mask, or one by one
  */
 #include "jit/llvm_team.h"
+#include "jit/llvm_wide.h"
 #include "jit/plan.h"
 
 #include <string.h>
@@ -441,6 +442,7 @@ static void emit_nest(lower *g, const span *spans, int at)
     bool is_sequential =
         at < g->p->n_loops && g->k->inst[g->k->dim[g->p->order[at]]].sub == QN_DIM_SEQUENTIAL;
     if (at == g->p->n_loops) {
+        qn__wide_begin(g);
         qn__lower_region(g, g->k->body, g->k->n_insts);
     } else if (g->p->is_gpu && (is_sequential || qn__nvptx_is_tiled(g, g->p->order[at]))) {
         if (is_sequential) /* a launch runs one index */
@@ -599,6 +601,8 @@ static int lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts *
 /** A plan that emits less, or false if there is none. */
 static bool reduce_plan(const qn_kernel *k, qn_plan *p)
 {
+    if (p->is_gpu)
+        return false; /* its plan is bounded */
     bool over_reduction = p->lane_dim >= 0 && k->inst[k->dim[p->lane_dim]].sub == QN_DIM_REDUCTION;
     if (p->jam > 1)
         p->jam = 1;

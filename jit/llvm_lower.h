@@ -22,6 +22,8 @@
 
 #include <llvm-c/Core.h>
 
+/** Bits of g->edges: parts that are outside in the threads where the domain begins, or ends. */
+enum { EDGE_BEGIN = 1, EDGE_END = 2 };
 enum { MOST_PARTS = 40, MOST_LEVELS = 200, MOST_SCRATCH = 160, MOST_STAGES = 4 };
 
 /** An emitted value: one LLVM value per canonical part. */
@@ -70,6 +72,8 @@ typedef struct lower {
     int jam_max;            /* part encoding */
     LLVMValueRef mask[MOST_PARTS];      /* <width x i1>, active lanes; NULL: all */
     LLVMValueRef tail_mask[MOST_PARTS]; /* the same for the remainder alone: lanes inside the domain */
+    uint8_t edges[MOST_PARTS];          /* of a GPU: EDGE_..., where a part's mask comes from */
+    LLVMValueRef edge[2];               /* and the conditions under which all parts at an edge are inside; NULL: always */
 
     LLVMValueRef iv[QN_MAX_RANK]; /* index of each open dimension: of lane 0, vector 0, jam 0 */
     int iv_level[QN_MAX_RANK];
@@ -120,6 +124,15 @@ static inline void qn__set_ahead(lower *g, int d, int64_t n, int at)
 {
     g->ahead[d] = n;
     g->ahead_level[d] = at;
+}
+
+/** How far the index of dimension d for part p is from that of part 0. */
+static inline int64_t qn__part_ahead(const lower *g, int d, int p)
+{
+    int64_t ahead = d == g->p->jam_dim ? p % g->jam_max : 0;
+    if (d == g->p->lane_dim)
+        ahead += (int64_t)(p / g->jam_max) * g->width;
+    return ahead;
 }
 
 /** Loops over the parts of the current block. */
@@ -232,6 +245,8 @@ check qn__make_check(lower *g, uint32_t i, int p);
 void qn__report(lower *g, uint32_t i, int p, const check *c);
 /** Lanes for which a vector access is performed: NULL for all. */
 LLVMValueRef qn__access_mask(lower *g, uint32_t i, int p, const check *c);
+/** Of a GPU: a load of what the launch does not write goes through the read-only cache. */
+void qn__mark_invariant(lower *g, LLVMValueRef load);
 /** Makes a load or store of one element a relaxed atomic one. */
 void qn__make_relaxed(const lower *g, LLVMValueRef access);
 void qn__lower_load(lower *g, uint32_t i);

@@ -4,6 +4,7 @@
  */
 #include "jit/llvm_stage.h"
 #include "jit/llvm_team.h"
+#include "jit/llvm_wide.h"
 
 #include <string.h>
 
@@ -162,7 +163,7 @@ void qn__make_relaxed(const lower *g, LLVMValueRef access)
         LLVMSetOrdering(access, LLVMAtomicOrderingMonotonic);
 }
 
-static void mark_invariant(lower *g, LLVMValueRef load)
+void qn__mark_invariant(lower *g, LLVMValueRef load)
 {
     static const char name[] = "invariant.load";
     LLVMMetadataRef none = LLVMMDNodeInContext2(g->context, NULL, 0);
@@ -187,7 +188,7 @@ static LLVMValueRef plain_load(lower *g, uint32_t i, LLVMTypeRef t, LLVMValueRef
     if (is_atomic_view(g, i) && LLVMGetTypeKind(t) != LLVMVectorTypeKind)
         qn__make_relaxed(g, v);
     else if (g->p->is_gpu && g->f->param[g->k->inst[i].imm].is_constant_memory)
-        mark_invariant(g, v); /* loads through the read-only cache */
+        qn__mark_invariant(g, v); /* loads through the read-only cache */
     return v;
 }
 
@@ -198,7 +199,7 @@ LLVMValueRef qn__load_word(lower *g, uint32_t i)
     qn__displace(g, &x);
     LLVMValueRef v = LLVMBuildLoad2(g->b, g->i32, x.pointer, "");
     LLVMSetAlignment(v, 4);
-    mark_invariant(g, v);
+    qn__mark_invariant(g, v);
     return v;
 }
 
@@ -270,6 +271,8 @@ static LLVMValueRef load_scalar(lower *g, uint32_t i, int p, const check *c, int
         condition = g->mask[p] ? LLVMBuildAnd(g->b, c->ok, qn__any(g, g->mask[p]), "") : c->ok;
     else if (!ignores_masks(g, i) && g->mask[p])
         condition = qn__any(g, g->mask[p]);
+    else if (g->p->is_gpu && g->tail_mask[p]) /* parts are scalars there */
+        condition = g->tail_mask[p];
     address x;
     *at = g->depth;
     if (condition) {
@@ -522,7 +525,7 @@ void qn__lower_load(lower *g, uint32_t i)
 {
     if (g->loads_are_late && qn__is_late(g, i))
         return;
-    if (qn__lower_transposed_load(g, i))
+    if (qn__lower_transposed_load(g, i) || qn__wide_load(g, i))
         return;
     FOR_PARTS(g, p)
         if (qn__canonical_part(g, i, p) == p)
@@ -596,7 +599,7 @@ static bool store_is_uniform(const lower *g, uint32_t i, uint32_t value)
 void qn__lower_store(lower *g, uint32_t i)
 {
     uint32_t value = qn__args(g->k, i)[g->k->inst[i].n_args - 1];
-    if (qn__lower_transposed_store(g, i, value))
+    if (qn__lower_transposed_store(g, i, value) || qn__wide_store(g, i, value))
         return;
     FOR_PARTS(g, p)
     {

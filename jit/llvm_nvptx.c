@@ -8,6 +8,7 @@
  */
 #include "jit/llvm_stage.h"
 #include "jit/llvm_team.h"
+#include "jit/llvm_wide.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -98,7 +99,7 @@ static int64_t known_units(const qn_facts *f, const qn_plan *p)
     int64_t n = 1;
     for (int at = 0; at < p->n_loops; at++) {
         int d = p->order[at];
-        int64_t extent = f->end[d].value - f->begin[d].value, tile = p->tile[d];
+        int64_t extent = f->end[d].value - f->begin[d].value + (d == p->lane_dim ? p->lead : 0), tile = p->tile[d];
         if (tile == 0)
             continue;
         if (f->begin[d].kind != QN_FACT_EXACT || f->end[d].kind != QN_FACT_EXACT)
@@ -173,6 +174,7 @@ typedef struct walk {
     LLVMValueRef units, unit; /* tiles */
     LLVMValueRef apart;       /* blocks of points of each, in the first of two steps; else NULL */
     LLVMTypeRef type;
+    thread_place place;
 } walk;
 
 static LLVMValueRef constant(LLVMTypeRef t, int64_t n)
@@ -184,8 +186,10 @@ static LLVMValueRef constant(LLVMTypeRef t, int64_t n)
 static LLVMValueRef tiles_of(lower *g, const walk *w, int n)
 {
     int64_t tile = g->p->tile[w->dim[n]], low, high;
-    if (qn__is_const(w->low[n], &low) && qn__is_const(w->high[n], &high))
+    if (qn__is_const(w->low[n], &low) && qn__is_const(w->high[n], &high)) {
+        high += w->dim[n] == g->p->lane_dim ? g->p->lead : 0;
         return qn__const_i64(g, (high - low) / tile + ((high - low) % tile != 0));
+    }
     LLVMValueRef extent = LLVMBuildSub(g->b, w->high[n], w->low[n], "");
     if (tile == 1)
         return extent;
@@ -224,32 +228,82 @@ static void count_units(lower *g, walk *w)
         w->tiles[i] = LLVMBuildTrunc(g->b, w->tiles[i], g->i32, "");
 }
 
-/** The index of this thread in dimension number n (of staged tiles: that of the tile's corner) for the present unit; *ok is anded with "inside the domain". */
-static LLVMValueRef thread_index(lower *g, const walk *w, int n, LLVMValueRef tile_number, LLVMValueRef *ok)
+/** Iterations of dimension d that a thread computes at once, next to one another. */
+static int64_t at_once(const qn_plan *p, int d)
+{
+    return d == p->lane_dim ? p->width : d == p->jam_dim ? p->jam : 1;
+}
+
+/** How far threads begin before the dimension does. */
+static int64_t lead_of(const qn_plan *p, int d)
+{
+    return d == p->lane_dim ? p->lead : 0;
+}
+
+/** The type of what is counted along dimension number n: i32 where all of it fits, tiles that reach beyond the end too. */
+static LLVMTypeRef counter_type(const lower *g, const walk *w, int n)
+{
+    int64_t low, high, last, tile = g->p->tile[w->dim[n]];
+    bool fits = w->type == g->i32 && qn__is_const(w->low[n], &low) && qn__is_const(w->high[n], &high) &&
+                low > INT32_MIN / 2 && !__builtin_add_overflow(high, 2 * tile, &last) && last < INT32_MAX / 2;
+    return fits ? g->i32 : g->i64;
+}
+
+/** Iterations from where threads begin to the end of dimension number n. */
+static LLVMValueRef extent_from(lower *g, const walk *w, int n, LLVMTypeRef t)
+{
+    int64_t low, high, lead = lead_of(g->p, w->dim[n]);
+    if (qn__is_const(w->low[n], &low) && qn__is_const(w->high[n], &high))
+        return constant(t, high - low + lead);
+    return LLVMBuildSub(g->b, w->high[n], w->low[n], ""); /* no lead then */
+}
+
+/** Notes what code for several iterations at once must know of its place. */
+static void note_place(const lower *g, walk *w, int d, LLVMValueRef ahead, LLVMValueRef extent)
+{
+    for (int n = 0; n < 2; n++)
+        if (d == (n ? g->p->jam_dim : g->p->lane_dim)) {
+            w->place.ahead[n] = ahead;
+            w->place.extent[n] = extent;
+        }
+}
+
+/** The index of this thread in dimension number n (of staged tiles: that of the tile's corner) for the present unit; *ok is
+ *  anded with "inside the domain". */
+static LLVMValueRef thread_index(lower *g, walk *w, int n, LLVMValueRef tile_number, LLVMValueRef *ok)
 {
     static const char *const thread[3] = {"tid.x", "tid.y", "tid.z"};
     int d = w->dim[n];
     bool is_block = g->p->team == QN_TEAM_BLOCK;
-    int64_t tile = g->p->tile[d], low, high;
-    LLVMValueRef ahead = w->type == g->i64 ? tile_number : LLVMBuildZExt(g->b, tile_number, g->i64, "");
+    int64_t tile = g->p->tile[d], each = at_once(g->p, d), low, known;
+    LLVMTypeRef t = counter_type(g, w, n);
+    LLVMValueRef ahead = LLVMTypeOf(tile_number) == t ? tile_number : LLVMBuildZExt(g->b, tile_number, t, "");
     if (tile != 1)
-        ahead = LLVMBuildMul(g->b, ahead, qn__const_i64(g, tile), "");
+        ahead = LLVMBuildMul(g->b, ahead, constant(t, tile), "");
     bool is_corner = (g->p->staged && !is_block && d == g->p->stage_dim) || ((g->p->staged || is_block) && d == g->p->axis[0]);
     for (int a = 0; a < 3 && !is_corner; a++)
-        if (g->p->axis[a] == d)
-            ahead = LLVMBuildAdd(g->b, ahead, qn__nvptx_register(g, thread[a], g->i64), "");
-    bool is_known = qn__is_const(w->low[n], &low) && qn__is_const(w->high[n], &high);
-    LLVMValueRef index = is_known && low == 0 ? ahead : LLVMBuildAdd(g->b, w->low[n], ahead, "");
-    if (tile != 1 && !is_corner && !(is_known && (high - low) % tile == 0)) {
-        LLVMValueRef extent = LLVMBuildSub(g->b, w->high[n], w->low[n], "");
+        if (g->p->axis[a] == d) {
+            LLVMValueRef first = qn__nvptx_register(g, thread[a], t);
+            if (each > 1)
+                first = LLVMBuildMul(g->b, first, constant(t, each), "");
+            ahead = LLVMBuildAdd(g->b, ahead, first, "");
+        }
+    LLVMValueRef extent = extent_from(g, w, n, t);
+    note_place(g, w, d, ahead, extent);
+    if (tile != 1 && !is_corner && !(qn__is_const(extent, &known) && known % tile == 0)) {
         LLVMValueRef inside = LLVMBuildICmp(g->b, LLVMIntULT, ahead, extent, "");
         *ok = *ok ? LLVMBuildAnd(g->b, *ok, inside, "") : inside;
     }
-    return index;
+    if (!qn__is_const(w->low[n], &low))
+        return LLVMBuildAdd(g->b, w->low[n], ahead, "");
+    low -= lead_of(g->p, d);
+    if (low)
+        ahead = LLVMBuildAdd(g->b, ahead, constant(t, low), "");
+    return t == g->i64 ? ahead : LLVMBuildSExt(g->b, ahead, g->i64, "");
 }
 
 /** Sets the indices of the tiled dimensions for the present unit; the condition under which they are inside, or NULL. */
-static LLVMValueRef set_indices(lower *g, const walk *w)
+static LLVMValueRef set_indices(lower *g, walk *w)
 {
     LLVMValueRef rest = w->unit, ok = NULL;
     for (int n = w->n - 1; n >= 0; n--) {
@@ -290,6 +344,14 @@ static void run_block(lower *g, const unit_body *body, LLVMValueRef tile, LLVMVa
         qn__block_second(g, low, tiles, as_i64(g, tile), body->run, body->arg);
 }
 
+static void run_thread(lower *g, const unit_body *body)
+{
+    if (g->p->lane_dim >= 0)
+        qn__wide_unit(g, &body->w->place, body->run, body->arg);
+    else
+        body->run(g, body->arg);
+}
+
 /** A unit: the body, if this thread has an iteration in it. */
 static void run_unit(lower *g, LLVMValueRef unit, void *arg)
 {
@@ -314,14 +376,14 @@ static void run_unit(lower *g, LLVMValueRef unit, void *arg)
         return;
     }
     if (!ok) {
-        body->run(g, body->arg);
+        run_thread(g, body);
         return;
     }
     LLVMBasicBlockRef inside = qn__new_block(g, "mine"), join = qn__new_block(g, "idle");
     LLVMBuildCondBr(g->b, ok, inside, join);
     qn__level_open(g, false, false, true);
     LLVMPositionBuilderAtEnd(g->b, inside);
-    body->run(g, body->arg);
+    run_thread(g, body);
     LLVMBuildBr(g->b, join);
     qn__level_close(g);
     LLVMPositionBuilderAtEnd(g->b, join);

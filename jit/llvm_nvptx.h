@@ -7,6 +7,12 @@
 
 #include "jit/llvm_lower.h"
 
+/** How far this thread's first iteration is from where threads begin, and how far the domain's end: along the lanes
+ *  (plan->lane_dim) and the jammed dimension. Both i32 or both i64. */
+typedef struct thread_place {
+    LLVMValueRef ahead[2], extent[2];
+} thread_place;
+
 /** Opens the kernel of a step (0, 1): its parameter, g->slots, g->range and g->fault. Stands in its entry block then. */
 void qn__nvptx_open(lower *g, const char *symbol, int step);
 /** Address of the scratch memory. */

@@ -304,9 +304,7 @@ static LLVMValueRef param_value(lower *g, const qn_inst *x)
 static LLVMValueRef dim_value(lower *g, const qn_inst *x, int p)
 {
     int d = (int)x->imm;
-    int64_t ahead = d == g->p->lane_dim ? (int64_t)(p / g->jam_max) * g->width : 0;
-    ahead += d == g->p->jam_dim ? p % g->jam_max : 0;
-    ahead += g->ahead[d];
+    int64_t ahead = qn__part_ahead(g, d, p) + g->ahead[d];
     return ahead ? LLVMBuildAdd(g->b, g->iv[d], qn__const_i64(g, ahead), "") : g->iv[d];
 }
 

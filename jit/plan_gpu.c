@@ -116,11 +116,11 @@ static int32_t power_above(int64_t n, int32_t most)
 }
 
 /** Threads along the innermost loop: as many as there are, in blocks that leave few of them idle. */
-static int32_t threads_across(int64_t n, bool has_more)
+static int32_t threads_across(int64_t n, int32_t widest, bool has_more)
 {
     if (n < 0)
-        return has_more ? 2 * WARP : BLOCK_THREADS;
-    int32_t best = power_above(n, BLOCK_THREADS);
+        return has_more && widest > 2 * WARP ? 2 * WARP : widest;
+    int32_t best = power_above(n, widest);
     for (int32_t threads = best / 2; threads >= WARP; threads /= 2) {
         int64_t waste = (n + best - 1) / best * best - n, less = (n + threads - 1) / threads * threads - n;
         if ((waste - less) * 8 > n)
@@ -129,25 +129,35 @@ static int32_t threads_across(int64_t n, bool has_more)
     return best;
 }
 
-static void choose_threads(const gpu_planner *s)
+/** Iterations of dimension d that a thread computes at once. */
+static int64_t at_once(const qn_plan *p, int d)
+{
+    return d == p->lane_dim ? p->width : d == p->jam_dim ? p->jam : 1;
+}
+
+/** n_shared: dimensions along which neighbouring iterations share loads. Blocks are then less wide, so that more of these
+ *  are in a block, whose loads meet in one first-level cache. */
+static void choose_threads(const gpu_planner *s, int n_shared)
 {
     qn_plan *p = s->p;
     bool is_warp = p->team == QN_TEAM_WARP; /* which is the threads along x */
-    int32_t left = is_warp ? BLOCK_THREADS / WARP : BLOCK_THREADS;
+    int32_t widest = n_shared == 0 ? BLOCK_THREADS : n_shared == 1 ? 2 * WARP : WARP;
+    int32_t left = is_warp ? BLOCK_THREADS / WARP : n_shared > 1 ? BLOCK_THREADS / 2 : BLOCK_THREADS;
     int n_axes = is_warp ? 1 : 0;
     for (int n = p->n_loops - 1; n >= 0; n--) {
         int d = p->order[n];
         if (!qn__gpu_is_parallel(s, d))
             break;
-        int64_t t = qn__gpu_trips(s->f, d);
+        int64_t t = qn__gpu_trips(s->f, d), each = at_once(p, d);
+        t = t > 0 ? (t + (d == p->lane_dim ? p->lead : 0) + each - 1) / each : t;
         p->threads[d] = 1;
         if (n_axes < 3 && t != 1 && left > 1) {
-            p->threads[d] = n_axes == 0 ? threads_across(t, n > 0 && qn__gpu_is_parallel(s, p->order[n - 1]))
+            p->threads[d] = n_axes == 0 ? threads_across(t, widest, n > 0 && qn__gpu_is_parallel(s, p->order[n - 1]))
                                         : power_above(t < 0 ? left : t, left);
             p->axis[n_axes++] = d;
         }
         left /= p->threads[d];
-        p->tile[d] = p->threads[d];
+        p->tile[d] = p->threads[d] * each;
     }
 }
 
@@ -170,8 +180,11 @@ void qn__plan_gpu(const qn_kernel *k, const qn_facts *f, qn_plan *out)
             qn__analysis_release(&s.a);
             return;
         }
-        choose_threads(&s);
-        qn__gpu_choose_staging(&s);
+        qn__gpu_choose_staging(&s, lanes);
+        if (!out->staged) {
+            int n_shared = qn__gpu_choose_wide(&s, lanes);
+            choose_threads(&s, n_shared);
+        }
     }
     qn__analysis_release(&s.a);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plan_gpu.h: what the files of the plan for NVPTX show one another: plan_gpu.c makes it, plan_gpu_team.c says who runs
- * an iteration, plan_gpu_block.c when that is a block, plan_gpu_stage.c what goes through shared memory, plan_gpu_product.c which sums are register tiles.
+ * an iteration, plan_gpu_block.c when that is a block, plan_gpu_wide.c how many iterations a thread computes at once,
+ * plan_gpu_stage.c what goes through shared memory, plan_gpu_product.c which sums are register tiles.
  */
 #ifndef QN_JIT_PLAN_GPU_H
 #define QN_JIT_PLAN_GPU_H
@@ -31,8 +32,11 @@ double qn__gpu_access_cost(const gpu_planner *s, uint32_t i, int d);
 int qn__gpu_choose_team(const gpu_planner *s, int lanes);
 /** QN_TEAM_BLOCK, if the kernel allows it and it pays; makes the whole plan then (plan_gpu_block.c). */
 bool qn__gpu_choose_block(const gpu_planner *s, int lanes);
-/** Loads through shared memory, once the threads are chosen (plan_gpu_stage.c). */
-void qn__gpu_choose_staging(const gpu_planner *s);
+/** width, lead, jam_dim and jam, and lane_dim if there are any, once the order is chosen; x: as `lanes` above. Returns the
+ *  number of dimensions along which iterations share loads, 0 without jam (plan_gpu_wide.c). */
+int qn__gpu_choose_wide(const gpu_planner *s, int x);
+/** Loads through shared memory, and then threads, axis and tile, once the order is chosen (plan_gpu_stage.c). */
+void qn__gpu_choose_staging(const gpu_planner *s, int x);
 /** Register tiles for what is like a matrix product, if it is long enough in all three dimensions (plan_gpu_product.c). */
 bool qn__gpu_choose_product(const gpu_planner *s, int x);
 

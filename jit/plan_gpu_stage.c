@@ -85,10 +85,9 @@ static int count_bits(uint64_t bits)
     return __builtin_popcountll(bits);
 }
 
-void qn__gpu_choose_staging(const gpu_planner *s)
+void qn__gpu_choose_staging(const gpu_planner *s, int x)
 {
     qn_plan *p = s->p;
-    int x = p->axis[0];
     if (p->team != QN_TEAM_THREAD || x < 0 || (qn__gpu_trips(s->f, x) >= 0 && qn__gpu_trips(s->f, x) < LONG_ENOUGH))
         return;
     for (int y = 0; y < s->k->n_dims; y++) {
@@ -112,5 +111,5 @@ void qn__gpu_choose_staging(const gpu_planner *s)
         p->threads[d] = d == x ? QN_STAGE_THREADS : 1;
         p->tile[d] = d == x || d == p->stage_dim ? QN_STAGE_SIDE : 1;
     }
-    p->axis[1] = p->axis[2] = -1;
+    p->axis[0] = x;
 }

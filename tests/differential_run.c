@@ -90,6 +90,8 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
         o->executor = QN_CUDA;
         o->engine = QN_ENGINE_AUTO;
     }
+    if ((id == WAY_PTX_PLAN || id == WAY_CUDA_PLAN) && random_percent(r, 60)) /* wide accesses need known strides */
+        o->specialize = QN_SPECIALIZE_EXACT;
     if (id == WAY_CLAMP || id == WAY_CLAMP_PLAN)
         o->checks = QN_CHECKS_CLAMP;
     if (id == WAY_UNCHECKED)

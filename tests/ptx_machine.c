@@ -410,10 +410,10 @@ static uint64_t int_op(machine *v, thread *t, const ptx_inst *i, uint64_t a, uin
         return r;
     }
     case BASE_bfe: {
-        int first = (int)cut(b, 8), n = (int)cut(c, 8);
+        int first = (int)cut(b, 8), n = (int)cut(c, 8), last = first + n < type.bits ? first + n : type.bits;
         uint64_t field = first >= type.bits ? 0 : cut(u >> first, n);
-        if (type.kind == 's')
-            fail(v, t, i, "a signed bfe");
+        if (type.kind == 's' && n > 0 && (u >> (last - 1) & 1))
+            field |= UINT64_MAX << (last > first ? last - first : 0);
         return field;
     }
     default:

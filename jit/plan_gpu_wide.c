@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan_gpu_wide.c: how many iterations a thread of a GPU computes at once: `width` consecutive ones along axis[0], so that
+ * 16 bytes move with one instruction, and `jam` consecutive ones of another dimension, which share what they load. docs/plan.md explains the choices; llvm_wide.c makes the accesses.
+ *
+ * The body has no regions and no atomics; an access that may fail is done one element at a time.
+ */
+#include "jit/plan_gpu.h"
+
+enum { ACCESS_BYTES = 16, MOST_WIDTH = 16, MOST_JAM = 16, MOST_AT_ONCE = 32, MOST_EMITTED = 1500 };
+/** Rows that share loads; more do not gain what their registers cost. */
+enum { USUAL_JAM = 4 };
+
+static int64_t element_bytes(const gpu_planner *s, uint32_t i)
+{
+    return qn_dtype_bytes(qn__access_dtype(s->k, i));
+}
+
+static bool is_exact(const qn_facts *f, int d)
+{
+    return qn__gpu_trips(f, d) >= 0;
+}
+
+static bool has_simple_body(const gpu_planner *s)
+{
+    for (uint32_t i = s->k->body; i < s->k->n_insts; i++)
+        if (s->k->inst[i].region[2] != i + 1 || s->k->inst[i].op == QN_I_ATOMIC)
+            return false;
+    return true;
+}
+
+/* ---------------------------------------------------------------- addresses */
+
+/** An address along a dimension, in bytes: first + step x index, and anything that is a multiple of `align`. */
+typedef struct course {
+    int64_t first, step;
+    uint64_t align; /* a power of two */
+} course;
+
+static uint64_t lowest_bit(int64_t n)
+{
+    uint64_t bits = (uint64_t)n | UINT64_C(1) << 62;
+    return bits & (0 - bits);
+}
+
+static void add_multiple(course *c, int64_t bytes)
+{
+    uint64_t bit = lowest_bit(bytes);
+    c->align = bit < c->align ? bit : c->align;
+}
+
+/** The course of access i along x; false if it is not known. */
+static bool find_course(const gpu_planner *s, uint32_t i, int x, course *out)
+{
+    const qn_param_fact *param = &s->f->param[s->k->inst[i].imm];
+    int64_t bytes = element_bytes(s, i);
+    course c = {.align = UINT64_C(1) << param->align};
+    if (!qn__is_plain_access(s->k, s->f, i))
+        return false;
+    for (int r = 0; r < qn__n_indices(s->k, i); r++) {
+        const qn_dim_fact *dim = &param->dim[r];
+        const qn_affine *a = &s->a.affine[qn__args(s->k, i)[r]];
+        if (dim->n_digits == 0)
+            continue;
+        const qn_fact *stride = &s->f->digit[dim->first_digit].stride;
+        if (dim->n_digits > 1 || stride->kind != QN_FACT_EXACT || dim->lower.kind != QN_FACT_EXACT)
+            return false;
+        int64_t by = qn__wrap_mul(stride->value, bytes);
+        c.first = qn__wrap_add(c.first, qn__wrap_mul(by, qn__wrap_add(a->constant, -dim->lower.value)));
+        c.step = qn__wrap_add(c.step, qn__wrap_mul(by, a->coef[x]));
+        for (int d = 0; d < s->k->n_dims; d++)
+            if (d != x && a->coef[d])
+                add_multiple(&c, qn__wrap_mul(by, a->coef[d]));
+        for (int n = 0; n < 2; n++)
+            if (a->sym[n] && (s->a.value[a->sym[n]].deps >> x & 1))
+                return false;
+            else if (a->sym[n])
+                add_multiple(&c, qn__wrap_mul(by, a->sym_coef[n]));
+    }
+    *out = c;
+    return true;
+}
+
+/** Whether access i may be part of a wide one: consecutive elements along x, which do not fail. */
+static bool may_be_wide(const gpu_planner *s, uint32_t site, int x, course *c)
+{
+    uint32_t i = s->k->access[site].inst;
+    return find_course(s, i, x, c) && c->step == element_bytes(s, i) && !qn__is_checked(s->f, s->k, site) &&
+           !(s->k->param[s->k->inst[i].imm].traits & QN_ATOMIC);
+}
+
+/** Bytes of consecutive accesses that start where `width` of them are aligned, if threads start `lead` iterations before
+ *  the domain begins. Stores count more: a load that is not aligned finds most of its elements in other threads' lines. */
+static int64_t aligned_bytes(const gpu_planner *s, int x, int width, int lead)
+{
+    int64_t sum = 0;
+    for (uint32_t site = 0; site < s->k->n_accesses; site++) {
+        uint32_t i = s->k->access[site].inst;
+        int64_t bytes = element_bytes(s, i), at = s->f->begin[x].value - lead;
+        uint64_t whole = (uint64_t)(bytes * width < ACCESS_BYTES ? bytes * width : ACCESS_BYTES);
+        course c;
+        if (may_be_wide(s, site, x, &c) && c.align >= whole &&
+            ((uint64_t)qn__wrap_add(c.first, qn__wrap_mul(c.step, at)) & (whole - 1)) == 0)
+            sum += bytes * (s->k->inst[i].op == QN_I_LOAD ? 1 : 4);
+    }
+    return sum;
+}
+
+/* ---------------------------------------------------------------- along x */
+
+/** Whether consecutive iterations in one thread do no access harm: what moves with x is consecutive, or depends on data. */
+static bool suits_all(const gpu_planner *s, int x)
+{
+    for (uint32_t site = 0; site < s->k->n_accesses; site++) {
+        uint32_t i = s->k->access[site].inst;
+        bool is_load = s->k->inst[i].op == QN_I_LOAD;
+        int64_t stride;
+        if (!qn__access_stride(s->k, s->f, &s->a, i, x, &stride)) {
+            if (!is_load)
+                return false;
+        } else if (stride != 1 && !(is_load && stride == 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/** Iterations of which the narrowest accesses are 16 bytes, but the widest no more than 32. */
+static int natural_width(const gpu_planner *s)
+{
+    int64_t least = 8, most = 1;
+    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
+        int64_t bytes = element_bytes(s, s->k->access[n].inst);
+        least = bytes < least ? bytes : least;
+        most = bytes > most ? bytes : most;
+    }
+    int64_t narrow = ACCESS_BYTES / least, wide = 2 * ACCESS_BYTES / most;
+    return (int)(narrow < wide ? narrow : wide);
+}
+
+static void choose_lead(const gpu_planner *s, int x)
+{
+    qn_plan *p = s->p;
+    bool all_exact = true;
+    for (int d = 0; d < s->k->n_dims; d++) /* else the number of units is found without it */
+        all_exact = all_exact && (!qn__gpu_is_parallel(s, d) || is_exact(s->f, d));
+    int64_t best = aligned_bytes(s, x, p->width, 0);
+    for (int lead = 1; lead < p->width && all_exact; lead++)
+        if (aligned_bytes(s, x, p->width, lead) > best) {
+            best = aligned_bytes(s, x, p->width, lead);
+            p->lead = lead;
+        }
+    if (best == 0 && s->f->plan.width <= 1)
+        p->width = 1;
+}
+
+/* ---------------------------------------------------------------- along another dimension */
+
+static bool same_but_constant(const qn_affine *a, const qn_affine *b)
+{
+    for (int d = 0; d < QN_MAX_RANK; d++)
+        if (a->coef[d] != b->coef[d])
+            return false;
+    return a->sym[0] == b->sym[0] && a->sym[1] == b->sym[1] && a->sym_coef[0] == b->sym_coef[0] &&
+           a->sym_coef[1] == b->sym_coef[1];
+}
+
+/** Whether loads a and b read the same element some iterations of d apart. */
+static bool meets(const gpu_planner *s, uint32_t a, uint32_t b, int d)
+{
+    const qn_kernel *k = s->k;
+    const qn_param_fact *param = &s->f->param[k->inst[a].imm];
+    int64_t apart = 0, step;
+    if (k->inst[a].op != QN_I_LOAD || k->inst[b].op != QN_I_LOAD || k->inst[a].imm != k->inst[b].imm ||
+        k->inst[a].sub != k->inst[b].sub || !param->is_constant_memory ||
+        !qn__access_stride(k, s->f, &s->a, a, d, &step) || step == 0)
+        return false;
+    for (int r = 0; r < qn__n_indices(k, a); r++) {
+        const qn_affine *x = &s->a.affine[qn__args(k, a)[r]], *y = &s->a.affine[qn__args(k, b)[r]];
+        const qn_dim_fact *dim = &param->dim[r];
+        if (!same_but_constant(x, y))
+            return false;
+        if (dim->n_digits == 0 || x->constant == y->constant)
+            continue;
+        const qn_fact *stride = &s->f->digit[dim->first_digit].stride;
+        if (dim->n_digits > 1 || stride->kind != QN_FACT_EXACT)
+            return false;
+        apart = qn__wrap_add(apart, qn__wrap_mul(stride->value, qn__wrap_add(y->constant, -x->constant)));
+    }
+    return apart != 0 && apart % step == 0 && apart / step >= -USUAL_JAM && apart / step <= USUAL_JAM;
+}
+
+/** Loads that iterations of d share with their neighbours. */
+static int count_shared(const gpu_planner *s, int d)
+{
+    int n = 0;
+    for (uint32_t a = 0; a < s->k->n_accesses; a++) {
+        bool is_shared = false;
+        uint32_t i = s->k->access[a].inst;
+        for (uint32_t b = 0; b < s->k->n_accesses && !is_shared; b++)
+            is_shared = meets(s, i, s->k->access[b].inst, d);
+        n += is_shared;
+    }
+    return n;
+}
+
+/** The rows of a thread: all but a few of the dimension's are in whole steps, best in none but those. */
+static int rows_of(int64_t trips, int most)
+{
+    for (int n = most; trips > 0 && 2 * n > most; n--)
+        if (trips % n == 0)
+            return n;
+    return trips < 0 || trips >= most ? most : (int)trips;
+}
+
+/** Returns the number of dimensions along which loads are shared. */
+static int choose_jam(const gpu_planner *s, int x)
+{
+    qn_plan *p = s->p;
+    int best = -1, most = 0, n_shared = 0, wanted = s->f->plan.jam_dim - 1;
+    for (int n = 0; n < p->n_loops; n++) { /* outermost first: what is near is shared by threads of a block */
+        int d = p->order[n], shared = 0;
+        if (!qn__gpu_is_parallel(s, d) || d == x || qn__gpu_trips(s->f, d) == 1)
+            continue;
+        shared = count_shared(s, d);
+        n_shared += shared > 0;
+        if (d == wanted)
+            shared = INT32_MAX;
+        if (shared > most) {
+            best = d;
+            most = shared;
+        }
+    }
+    if (best < 0 || s->f->plan.jam == 1)
+        return 0;
+    int limit = s->f->plan.jam > 1 ? s->f->plan.jam : rows_of(qn__gpu_trips(s->f, best), USUAL_JAM);
+    limit = limit > MOST_JAM ? MOST_JAM : limit;
+    while (limit * p->width > MOST_AT_ONCE)
+        limit--;
+    if (limit < 2)
+        return 0;
+    p->jam_dim = best;
+    p->jam = limit;
+    return n_shared;
+}
+
+/* ---------------------------------------------------------------- all of it */
+
+int qn__gpu_choose_wide(const gpu_planner *s, int x)
+{
+    qn_plan *p = s->p;
+    int wanted = s->f->plan.width, n_insts = (int)(s->k->n_insts - s->k->body);
+    if (x < 0 || p->team != QN_TEAM_THREAD || !has_simple_body(s))
+        return 0;
+    p->width = s->f->begin[x].kind == QN_FACT_EXACT && suits_all(s, x) ? natural_width(s) : 1;
+    if (wanted > 0 && s->f->begin[x].kind == QN_FACT_EXACT)
+        p->width = wanted > MOST_WIDTH ? MOST_WIDTH : wanted;
+    while (p->width > 1 && is_exact(s->f, x) && qn__gpu_trips(s->f, x) < p->width)
+        p->width /= 2;
+    if (p->width > 1)
+        choose_lead(s, x);
+    int n_shared = choose_jam(s, x);
+    while (p->jam > 1 && p->jam * p->width * n_insts > MOST_EMITTED)
+        p->jam /= 2;
+    if (p->width * p->jam * n_insts > MOST_EMITTED) {
+        p->width = p->jam = 1;
+        p->lead = 0;
+    }
+    if (p->jam == 1)
+        p->jam_dim = -1;
+    if (p->width > 1 || p->jam > 1)
+        p->lane_dim = x;
+    return p->jam > 1 ? n_shared : 0;
+}
