@@ -118,20 +118,32 @@ static bool merge_pair(const qn_kernel *k, qn_facts *f, const qn_analysis *a, ui
     return false;
 }
 
+/** Dimensions that may be merged: exact ones, whose index is used in addresses alone. On a GPU the host counts units of work
+ *  with the kernel's dimensions unless all parallel ones are exact. */
+static uint32_t find_candidates(const qn_kernel *k, const qn_facts *f, uint32_t used)
+{
+    bool is_gpu = qn__target_of(f->isa) == QN_TARGET_NVPTX, all_exact = true;
+    uint32_t candidates = 0;
+    for (int d = 0; d < k->n_dims; d++) {
+        int kind = k->inst[k->dim[d]].sub;
+        all_exact = all_exact && (kind != QN_DIM_PARALLEL || is_exact(f, d));
+        if ((kind == QN_DIM_PARALLEL || (kind == QN_DIM_REDUCTION && !is_gpu)) && is_exact(f, d) && !(used >> d & 1))
+            candidates |= 1u << d;
+    }
+    return is_gpu && !all_exact ? 0 : candidates;
+}
+
 void qn__collapse(const qn_kernel *k, qn_facts *f)
 {
     const qn_plan_options *wanted = &f->plan; /* a plan that names dimensions means those of the kernel */
     qn_analysis a;
-    if (qn__target_of(f->isa) != QN_TARGET_X86 || k->n_dims < 2 || f->is_ordered || may_fail(k, f) ||
+    if (k->n_dims < 2 || f->is_ordered || may_fail(k, f) ||
         wanted->lane_dim > 0 || wanted->jam_dim || wanted->order[0])
         return;
-    uint32_t *mask = qn__zalloc(k->n_insts, sizeof *mask), candidates = 0;
+    uint32_t *mask = qn__zalloc(k->n_insts, sizeof *mask);
     if (mask && qn__analyse(k, f, -1, -1, &a)) {
         mark_indices(k, mask);
-        uint32_t used = used_as_values(k, mask);
-        for (int d = 0; d < k->n_dims; d++)
-            if (k->inst[k->dim[d]].sub != QN_DIM_SEQUENTIAL && is_exact(f, d) && !(used >> d & 1))
-                candidates |= 1u << d;
+        uint32_t candidates = find_candidates(k, f, used_as_values(k, mask));
         while (merge_pair(k, f, &a, candidates))
             ;
         qn__analysis_release(&a);

@@ -22,8 +22,9 @@
 
 #include <llvm-c/Core.h>
 
-/** Bits of g->edges: parts that are outside in the threads where the domain begins, or ends. */
-enum { EDGE_BEGIN = 1, EDGE_END = 2 };
+/** Bits of g->edges: parts that are outside in the threads where the domain begins, or ends, along the lanes and along the
+ *  jammed dimension. */
+enum { N_EDGES = 4 };
 enum { MOST_PARTS = 40, MOST_LEVELS = 200, MOST_SCRATCH = 160, MOST_STAGES = 4 };
 
 /** An emitted value: one LLVM value per canonical part. */
@@ -72,8 +73,9 @@ typedef struct lower {
     int jam_max;            /* part encoding */
     LLVMValueRef mask[MOST_PARTS];      /* <width x i1>, active lanes; NULL: all */
     LLVMValueRef tail_mask[MOST_PARTS]; /* the same for the remainder alone: lanes inside the domain */
-    uint8_t edges[MOST_PARTS];          /* of a GPU: EDGE_..., where a part's mask comes from */
-    LLVMValueRef edge[2];               /* and the conditions under which all parts at an edge are inside; NULL: always */
+    uint8_t edges[MOST_PARTS];          /* of a GPU: the edges that a part's mask comes from, as bits */
+    LLVMValueRef side[2][MOST_PARTS];   /* the masks of each vector of lanes, and of each jammed iteration; NULL: none */
+    LLVMValueRef edge[N_EDGES];         /* and the conditions under which all parts at one are inside; NULL: always */
 
     LLVMValueRef iv[QN_MAX_RANK]; /* index of each open dimension: of lane 0, vector 0, jam 0 */
     int iv_level[QN_MAX_RANK];

@@ -93,13 +93,19 @@ LLVMValueRef qn__nvptx_scratch(lower *g)
     return word(g, g->slots, g->f->n_slots + 2 * count_sequential(g->k) + 1, g->ptr);
 }
 
+/** How far threads begin before the dimension does. */
+static int64_t lead_of(const qn_plan *p, int d)
+{
+    return d == p->lane_dim ? p->lead : d == p->jam_dim ? p->jam_lead : 0;
+}
+
 /** Units of work if the domain is exact and not empty, else 0. Merged dimensions are one here. */
 static int64_t known_units(const qn_facts *f, const qn_plan *p)
 {
     int64_t n = 1;
     for (int at = 0; at < p->n_loops; at++) {
         int d = p->order[at];
-        int64_t extent = f->end[d].value - f->begin[d].value + (d == p->lane_dim ? p->lead : 0), tile = p->tile[d];
+        int64_t extent = f->end[d].value - f->begin[d].value + lead_of(p, d), tile = p->tile[d];
         if (tile == 0)
             continue;
         if (f->begin[d].kind != QN_FACT_EXACT || f->end[d].kind != QN_FACT_EXACT)
@@ -187,7 +193,7 @@ static LLVMValueRef tiles_of(lower *g, const walk *w, int n)
 {
     int64_t tile = g->p->tile[w->dim[n]], low, high;
     if (qn__is_const(w->low[n], &low) && qn__is_const(w->high[n], &high)) {
-        high += w->dim[n] == g->p->lane_dim ? g->p->lead : 0;
+        high += lead_of(g->p, w->dim[n]);
         return qn__const_i64(g, (high - low) / tile + ((high - low) % tile != 0));
     }
     LLVMValueRef extent = LLVMBuildSub(g->b, w->high[n], w->low[n], "");
@@ -232,12 +238,6 @@ static void count_units(lower *g, walk *w)
 static int64_t at_once(const qn_plan *p, int d)
 {
     return d == p->lane_dim ? p->width : d == p->jam_dim ? p->jam : 1;
-}
-
-/** How far threads begin before the dimension does. */
-static int64_t lead_of(const qn_plan *p, int d)
-{
-    return d == p->lane_dim ? p->lead : 0;
 }
 
 /** The type of what is counted along dimension number n: i32 where all of it fits, tiles that reach beyond the end too. */

@@ -28,7 +28,7 @@ typedef struct element {
     int64_t at;
     LLVMTypeRef type;       /* in memory */
     LLVMValueRef condition; /* NULL: always */
-    unsigned edges;         /* EDGE_...: all of them hold: the condition does */
+    unsigned edges;         /* of g->edge: if all of these hold, the condition does */
     bool is_constant;       /* memory that the launch does not write */
     LLVMValueRef value;
 } element;
@@ -56,18 +56,26 @@ static int64_t lowest_bit(int64_t n)
     return n ? n & -n : MOST_BYTES;
 }
 
-/** Fills align and rest of a base: of the index of the lanes the multiple that a thread begins at is known. */
+/** Whether a value is the index of dimension d, where a thread begins: the first is known, and the step of threads. */
+static bool is_begin_of(const lower *g, const term *t, int d, int64_t *first)
+{
+    return d >= 0 && t->value == g->iv[d] && !t->stride && qn__is_const(g->begin[d], first);
+}
+
+/** Fills align and rest of a base. */
 static base describe(const lower *g, uint32_t i, const address *x)
 {
     const qn_param_fact *param = &g->f->param[g->k->inst[i].imm];
-    int d = g->p->lane_dim;
     base b = {.pointer = x->pointer, .align = INT64_C(1) << param->align};
     for (int n = 0; n < x->n_terms; n++) {
         const term *t = &x->term[n];
         int64_t bit = lowest_bit(t->scale), first;
-        if (d >= 0 && t->value == g->iv[d] && !t->stride && qn__is_const(g->begin[d], &first)) {
+        if (is_begin_of(g, t, g->p->lane_dim, &first)) {
             b.rest = qn__wrap_add(b.rest, qn__wrap_mul(t->scale, first - g->p->lead));
             bit = lowest_bit(qn__wrap_mul(t->scale, g->p->width));
+        } else if (g->p->is_crossed && is_begin_of(g, t, g->p->jam_dim, &first)) {
+            b.rest = qn__wrap_add(b.rest, qn__wrap_mul(t->scale, first - g->p->jam_lead));
+            bit = lowest_bit(qn__wrap_mul(t->scale, g->p->jam));
         }
         b.align = bit < b.align ? bit : b.align;
     }
@@ -264,7 +272,7 @@ static LLVMValueRef whole_condition(lower *g, const element *e, int count)
     unsigned edges = 0;
     for (int n = 0; n < count; n++)
         edges |= e[n].edges;
-    for (int n = 0; n < 2; n++)
+    for (int n = 0; n < N_EDGES; n++)
         if (edges >> n & 1)
             all = qn__mask_and(g, all, g->edge[n]);
     return all;
@@ -302,6 +310,25 @@ static void load_one(lower *g, const group *s, element *e)
         branch then = qn__begin_branch(g, e->condition);
         e->value = qn__end_branch(g, &then, load_from(g, e, e->type, pointer_of(g, s, e), align_of(s, e)));
     }
+}
+
+static bool has_one_condition(const element *e, int count)
+{
+    for (int n = 1; n < count; n++)
+        if (e[n].condition != e->condition)
+            return false;
+    return true;
+}
+
+/** A piece that is needed as a whole or not at all. */
+static void load_if(lower *g, const group *s, element *e, int count)
+{
+    LLVMTypeRef t = piece_type(g, e, count);
+    branch then = qn__begin_branch(g, e->condition);
+    LLVMValueRef v = load_from(g, e, t, pointer_of(g, s, e), (int64_t)count * e->bytes);
+    v = qn__end_branch(g, &then, v);
+    for (int n = 0; n < count; n++)
+        e[n].value = take(g, e, v, n);
 }
 
 /** A piece of which some elements may not be needed: whole where all are, else one by one. */
@@ -345,6 +372,8 @@ static void load_all(lower *g, group *s)
             load_one(g, s, e);
         else if (!whole_condition(g, e, count))
             load_whole(g, s, e, count);
+        else if (has_one_condition(e, count))
+            load_if(g, s, e, count);
         else
             load_apart(g, s, e, count);
     }
@@ -375,19 +404,30 @@ static bool differs(const lower *g, uint32_t i)
     return g->a.value[i].shape != QN_UNIFORM || g->a.value[i].depends_jam;
 }
 
-/** Whether an index stays inside its dimension also in the parts that are outside the domain along the lanes. */
-static bool is_inside(const lower *g, const qn_affine *a, const qn_dim_fact *dim)
+/** Sides of a thread: parts that may be outside along the lanes, and along the jammed dimension. */
+enum { SIDE_LANES = 1, SIDE_JAM = 2 };
+
+/** First and last index of dimension e, with the parts that are outside the domain on these sides. */
+static void whole_range(const lower *g, int e, int sides, int64_t *first, int64_t *last)
 {
-    int d = g->p->lane_dim;
-    int64_t end = g->f->end[d].value - g->f->begin[d].value + g->p->lead, low = a->constant, high = a->constant;
-    end = (end + g->p->width - 1) / g->p->width * g->p->width; /* from where the threads begin */
+    bool is_jam = g->p->is_crossed && e == g->p->jam_dim && (sides & SIDE_JAM);
+    bool is_lanes = e == g->p->lane_dim && (sides & SIDE_LANES);
+    int64_t step = is_jam ? g->p->jam : is_lanes ? g->p->width : 1;
+    *first = g->f->begin[e].value - (is_jam ? g->p->jam_lead : is_lanes ? g->p->lead : 0);
+    *last = *first + (g->f->end[e].value - *first + step - 1) / step * step - 1;
+}
+
+/** Whether an index stays inside its dimension also in the parts that are outside the domain. */
+static bool is_inside(const lower *g, const qn_affine *a, const qn_dim_fact *dim, int sides)
+{
+    int64_t low = a->constant, high = a->constant;
     if (a->sym[0] || a->sym[1] || a->constant < INT32_MIN || a->constant > INT32_MAX || dim->lower.kind != QN_FACT_EXACT || dim->extent.kind != QN_FACT_EXACT)
         return false;
     for (int e = 0; e < g->k->n_dims; e++) {
-        int64_t first = g->f->begin[e].value - (e == d ? g->p->lead : 0), last = g->f->end[e].value - 1;
-        last = e == d ? first + end - 1 : last;
+        int64_t first, last;
         if (!a->coef[e])
             continue;
+        whole_range(g, e, sides, &first, &last);
         if (g->f->begin[e].kind != QN_FACT_EXACT || g->f->end[e].kind != QN_FACT_EXACT || last < first || a->coef[e] < -4 ||
             a->coef[e] > 4 || first < INT32_MIN || last > INT32_MAX)
             return false;
@@ -397,27 +437,41 @@ static bool is_inside(const lower *g, const qn_affine *a, const qn_dim_fact *dim
     return low >= dim->lower.value && high < qn__wrap_add(dim->lower.value, dim->extent.value);
 }
 
-/** Whether a load may be performed for all parts of a thread, those under a mask too: elements of the view are there. */
-static bool is_whole(const lower *g, uint32_t i)
+/** Whether a load may be performed for the parts that are outside on these sides too: elements of the view are there. */
+static bool is_whole(const lower *g, uint32_t i, int sides)
 {
     const qn_param_fact *param = &g->f->param[g->k->inst[i].imm];
-    bool is_known = g->p->lane_dim >= 0 && g->f->begin[g->p->lane_dim].kind == QN_FACT_EXACT &&
-                    g->f->end[g->p->lane_dim].kind == QN_FACT_EXACT && param->is_constant_memory;
+    bool is_known = param->is_constant_memory;
     for (int r = 0; r < qn__n_indices(g->k, i) && is_known; r++)
-        is_known = param->dim[r].n_digits == 0 || is_inside(g, &g->a.affine[qn__args(g->k, i)[r]], &param->dim[r]);
+        is_known = param->dim[r].n_digits == 0 || is_inside(g, &g->a.affine[qn__args(g->k, i)[r]], &param->dim[r], sides);
     return is_known;
+}
+
+static LLVMValueRef mask_of(lower *g, int p, int sides)
+{
+    return sides == SIDE_LANES ? g->side[0][p / g->jam_max]
+           : sides == SIDE_JAM ? g->side[1][p % g->jam_max]
+           : sides             ? g->tail_mask[p]
+                               : NULL;
+}
+
+static unsigned edges_of(const lower *g, int p, int sides)
+{
+    unsigned all = g->edges[p];
+    return (sides & SIDE_LANES ? all & 3u : 0) | (sides & SIDE_JAM ? all & 12u : 0);
 }
 
 /** The parts that need a load's value: of those that share it, all. */
 static bool add_load(lower *g, group *s, uint32_t i)
 {
-    bool is_free = is_whole(g, i);
+    const int both = SIDE_LANES | SIDE_JAM;
+    int needed = is_whole(g, i, both) ? 0 : is_whole(g, i, SIDE_LANES) ? SIDE_JAM : is_whole(g, i, SIDE_JAM) ? SIDE_LANES : both;
     FOR_PARTS(g, p)
     {
         if (qn__canonical_part(g, i, p) != p)
             continue;
         FOR_PARTS(g, q)
-            if (qn__canonical_part(g, i, q) == p && !add_need(g, s, i, p, is_free ? NULL : g->tail_mask[q], g->edges[q]))
+            if (qn__canonical_part(g, i, q) == p && !add_need(g, s, i, p, mask_of(g, q, needed), edges_of(g, q, needed)))
                 return false;
     }
     return true;

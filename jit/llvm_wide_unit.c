@@ -2,7 +2,8 @@
 /*
  * llvm_wide_unit.c: the iterations of one thread of a GPU that computes several at once: plan->width consecutive ones along
  * the lanes, those that may be outside the domain under masks, and plan->jam rows, all of them at once or, at the end, one
- * after the other. Threads begin plan->lead iterations before the domain, so that accesses are aligned.
+ * after the other; where some accesses run along the rows (plan->is_crossed), these have masks too. Threads begin plan->lead
+ * iterations (and jam_lead rows) before the domain, so that accesses are aligned.
  */
 #include "jit/llvm_wide.h"
 
@@ -108,40 +109,69 @@ static void run_rows(lower *g, const unit *w)
         either(g, w, all, rows_together, rows_apart);
 }
 
-/* ---------------------------------------------------------------- all of it */
+/* ---------------------------------------------------------------- edges */
 
-/** Masks of the parts of a thread that begins `ahead` iterations from where the first does. Of one with iterations in the
- *  domain those parts have none that are inside wherever it stands. */
-static void set_masks(lower *g, LLVMValueRef ahead, LLVMValueRef extent)
+/** Parts of one dimension that may be outside the domain. */
+typedef struct edges {
+    LLVMValueRef begin, end;         /* the conditions under which all are inside; NULL: always */
+    LLVMValueRef mask[MOST_PARTS];   /* of each part; NULL: always inside */
+    bool at_begin[MOST_PARTS], at_end[MOST_PARTS];
+} edges;
+
+/** Of a thread whose `n` parts begin `ahead` iterations from where the first thread's do, which is `lead` before the domain.
+ *  Of a thread with iterations in the domain those parts have no mask that are inside wherever it stands. */
+static void find_edges(lower *g, LLVMValueRef ahead, LLVMValueRef extent, int lead, int n, edges *e)
 {
-    int64_t known = 0, width = g->p->width, lead = g->p->lead;
+    int64_t known = 0;
     bool is_known = qn__is_const(extent, &known);
     LLVMValueRef left = LLVMBuildSub(g->b, extent, ahead, "");
-    g->edge[0] = lead ? LLVMBuildICmp(g->b, LLVMIntNE, ahead, number_like(ahead, 0), "") : NULL;
-    g->edge[1] = has_left(g, ahead, extent, width);
-    for (int u = 0; u < width; u++) {
-        bool at_begin = u < lead, at_end = g->edge[1] && (is_known ? u >= known % width : u > 0);
-        LLVMValueRef mask = at_begin ? g->edge[0] : NULL;
-        if (at_end && is_known)
-            mask = qn__mask_and(g, mask, g->edge[1]);
-        else if (at_end)
-            mask = qn__mask_and(g, mask, LLVMBuildICmp(g->b, LLVMIntUGT, left, number_like(left, u), ""));
+    memset(e, 0, sizeof *e);
+    e->begin = lead ? LLVMBuildICmp(g->b, LLVMIntNE, ahead, number_like(ahead, 0), "") : NULL;
+    e->end = has_left(g, ahead, extent, n);
+    for (int u = 0; u < n; u++) {
+        e->at_begin[u] = u < lead;
+        e->at_end[u] = e->end && (is_known ? u >= known % n : u > 0);
+        if (e->at_begin[u])
+            e->mask[u] = e->begin;
+        if (e->at_end[u] && is_known)
+            e->mask[u] = qn__mask_and(g, e->mask[u], e->end);
+        else if (e->at_end[u])
+            e->mask[u] = qn__mask_and(g, e->mask[u], LLVMBuildICmp(g->b, LLVMIntUGT, left, number_like(left, u), ""));
+    }
+}
+
+static void set_masks(lower *g, const unit *w)
+{
+    edges x, y = {.begin = NULL};
+    find_edges(g, w->at->ahead[0], w->at->extent[0], g->p->lead, g->p->width, &x);
+    if (g->p->is_crossed)
+        find_edges(g, w->at->ahead[1], w->at->extent[1], g->p->jam_lead, g->p->jam, &y);
+    g->edge[0] = x.begin;
+    g->edge[1] = x.end;
+    g->edge[2] = y.begin;
+    g->edge[3] = y.end;
+    memcpy(g->side[0], x.mask, sizeof x.mask);
+    memcpy(g->side[1], y.mask, sizeof y.mask);
+    for (int u = 0; u < g->p->width; u++)
         for (int j = 0; j < g->jam_max; j++) {
             int p = u * g->jam_max + j;
-            g->mask[p] = g->tail_mask[p] = mask;
-            g->edges[p] = (uint8_t)((at_begin ? EDGE_BEGIN : 0) | (at_end ? EDGE_END : 0));
+            g->mask[p] = g->tail_mask[p] = qn__mask_and(g, x.mask[u], y.mask[j]);
+            g->edges[p] = (uint8_t)(x.at_begin[u] | x.at_end[u] << 1 | y.at_begin[j] << 2 | y.at_end[j] << 3);
         }
-    }
 }
 
 void qn__wide_unit(lower *g, const thread_place *at, void (*body)(lower *g, void *arg), void *arg)
 {
     const unit w = {at, body, arg};
     g->unroll = g->p->width;
-    set_masks(g, at->ahead[0], at->extent[0]);
-    run_rows(g, &w);
+    set_masks(g, &w);
+    if (g->p->is_crossed)
+        rows_together(g, &w);
+    else
+        run_rows(g, &w);
     g->unroll = 1;
     memset(g->mask, 0, sizeof g->mask);
     memset(g->tail_mask, 0, sizeof g->tail_mask);
     memset(g->edges, 0, sizeof g->edges);
+    memset(g->side, 0, sizeof g->side);
 }

@@ -141,15 +141,15 @@ static void choose_threads(const gpu_planner *s, int n_shared)
 {
     qn_plan *p = s->p;
     bool is_warp = p->team == QN_TEAM_WARP; /* which is the threads along x */
-    int32_t widest = n_shared == 0 ? BLOCK_THREADS : n_shared == 1 ? 2 * WARP : WARP;
-    int32_t left = is_warp ? BLOCK_THREADS / WARP : n_shared > 1 ? BLOCK_THREADS / 2 : BLOCK_THREADS;
+    int32_t widest = p->is_crossed ? WARP / 4 : n_shared == 0 ? BLOCK_THREADS : n_shared == 1 ? 2 * WARP : WARP / 2;
+    int32_t left = is_warp ? BLOCK_THREADS / WARP : p->is_crossed || n_shared > 1 ? BLOCK_THREADS / 2 : BLOCK_THREADS;
     int n_axes = is_warp ? 1 : 0;
     for (int n = p->n_loops - 1; n >= 0; n--) {
         int d = p->order[n];
         if (!qn__gpu_is_parallel(s, d))
             break;
         int64_t t = qn__gpu_trips(s->f, d), each = at_once(p, d);
-        t = t > 0 ? (t + (d == p->lane_dim ? p->lead : 0) + each - 1) / each : t;
+        t = t > 0 ? (t + (d == p->lane_dim ? p->lead : d == p->jam_dim ? p->jam_lead : 0) + each - 1) / each : t;
         p->threads[d] = 1;
         if (n_axes < 3 && t != 1 && left > 1) {
             p->threads[d] = n_axes == 0 ? threads_across(t, widest, n > 0 && qn__gpu_is_parallel(s, p->order[n - 1]))

@@ -247,7 +247,7 @@ static void choose_shape(const gpu_planner *s, const survey *v, int x, int64_t t
     while (tile < LARGEST_TILE &&
            (total / tile > LONGEST_CHUNK || (v->points >= 0 && total / tile >= 2 * v->points && total / tile > least)))
         tile *= 2;
-    while (total / tile < least)
+    while (total / tile < least || (!p->is_along_points && tile > LARGEST_TILE)) /* one thread for each iteration */
         tile /= 2;
     p->tile[x] = tile;
     p->chunk = (int32_t)(total / tile);

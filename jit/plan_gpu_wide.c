@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plan_gpu_wide.c: how many iterations a thread of a GPU computes at once: `width` consecutive ones along axis[0], so that
- * 16 bytes move with one instruction, and `jam` consecutive ones of another dimension, which share what they load. docs/plan.md explains the choices; llvm_wide.c makes the accesses.
+ * 16 bytes move with one instruction, and `jam` consecutive ones of another dimension, which share what they load, or along which
+ * other accesses move 16 bytes. docs/plan.md explains the choices; llvm_wide.c makes the accesses.
  *
  * The body has no regions and no atomics; an access that may fail is done one element at a time.
  */
 #include "jit/plan_gpu.h"
 
 enum { ACCESS_BYTES = 16, MOST_WIDTH = 16, MOST_JAM = 16, MOST_AT_ONCE = 32, MOST_EMITTED = 1500 };
+/** Side of the squares of a thread where accesses run along two dimensions. */
+enum { MOST_SIDE = 4 };
 /** Rows that share loads; more do not gain what their registers cost. */
 enum { USUAL_JAM = 4 };
 
@@ -89,8 +92,8 @@ static bool may_be_wide(const gpu_planner *s, uint32_t site, int x, course *c)
            !(s->k->param[s->k->inst[i].imm].traits & QN_ATOMIC);
 }
 
-/** Bytes of consecutive accesses that start where `width` of them are aligned, if threads start `lead` iterations before
- *  the domain begins. Stores count more: a load that is not aligned finds most of its elements in other threads' lines. */
+/** Bytes of accesses consecutive along x that start where `width` of them are aligned, if threads start `lead` iterations
+ *  before the domain begins. Stores count more: a load that is not aligned finds most of its elements in other threads' lines. */
 static int64_t aligned_bytes(const gpu_planner *s, int x, int width, int lead)
 {
     int64_t sum = 0;
@@ -138,20 +141,22 @@ static int natural_width(const gpu_planner *s)
     return (int)(narrow < wide ? narrow : wide);
 }
 
-static void choose_lead(const gpu_planner *s, int x)
+/** The lead along x that aligns most; *bytes of an iteration are aligned then. */
+static int best_lead(const gpu_planner *s, int x, int width, int64_t *bytes)
 {
-    qn_plan *p = s->p;
     bool all_exact = true;
+    int best = 0;
     for (int d = 0; d < s->k->n_dims; d++) /* else the number of units is found without it */
         all_exact = all_exact && (!qn__gpu_is_parallel(s, d) || is_exact(s->f, d));
-    int64_t best = aligned_bytes(s, x, p->width, 0);
-    for (int lead = 1; lead < p->width && all_exact; lead++)
-        if (aligned_bytes(s, x, p->width, lead) > best) {
-            best = aligned_bytes(s, x, p->width, lead);
-            p->lead = lead;
+    *bytes = aligned_bytes(s, x, width, 0);
+    for (int lead = 1; lead < width && all_exact; lead++) {
+        int64_t aligned = aligned_bytes(s, x, width, lead);
+        if (aligned > *bytes) {
+            *bytes = aligned;
+            best = lead;
         }
-    if (best == 0 && s->f->plan.width <= 1)
-        p->width = 1;
+    }
+    return best;
 }
 
 /* ---------------------------------------------------------------- along another dimension */
@@ -244,6 +249,67 @@ static int choose_jam(const gpu_planner *s, int x)
     return n_shared;
 }
 
+/* ---------------------------------------------------------------- accesses along two dimensions */
+
+/** The dimension along which those accesses are consecutive that are not along x, on every iteration; -1: there is none. */
+static int other_dimension(const gpu_planner *s, int x)
+{
+    uint32_t candidates = 0;
+    for (int d = 0; d < s->k->n_dims; d++)
+        if (qn__gpu_is_parallel(s, d) && d != x && is_exact(s->f, d) && qn__gpu_trips(s->f, d) >= ACCESS_BYTES)
+            candidates |= 1u << d;
+    for (uint32_t site = 0; site < s->k->n_accesses; site++) {
+        uint32_t i = s->k->access[site].inst;
+        int64_t stride;
+        course c;
+        if (qn__access_stride(s->k, s->f, &s->a, i, x, &stride) &&
+            (stride == 1 || (stride == 0 && s->k->inst[i].op == QN_I_LOAD)))
+            continue;
+        for (int d = 0; d < s->k->n_dims; d++)
+            if ((candidates >> d & 1) && !may_be_wide(s, site, d, &c))
+                candidates &= ~(1u << d);
+    }
+    for (int d = 0; d < s->k->n_dims; d++)
+        if (candidates >> d & 1)
+            return d;
+    return -1;
+}
+
+/** The order of the loops with y just outside x, so that a block takes a tile of both. */
+static void move_next(qn_plan *p, int y)
+{
+    int at = 0;
+    while (p->order[at] != y)
+        at++;
+    for (; at < p->n_loops - 2; at++)
+        p->order[at] = p->order[at + 1];
+    p->order[p->n_loops - 2] = y;
+}
+
+/** Squares of iterations for each thread, whose accesses are wide along x or along y. */
+static bool choose_crossed(const gpu_planner *s, int x)
+{
+    qn_plan *p = s->p;
+    int64_t along_x, along_y;
+    if (s->f->begin[x].kind != QN_FACT_EXACT || s->f->plan.jam || s->f->plan.width || suits_all(s, x))
+        return false;
+    int y = other_dimension(s, x), width = natural_width(s);
+    width = width > MOST_SIDE ? MOST_SIDE : width;
+    if (y < 0 || width < 2 || width * width * (int)(s->k->n_insts - s->k->body) > MOST_EMITTED)
+        return false;
+    int lead = best_lead(s, x, width, &along_x), jam_lead = best_lead(s, y, width, &along_y);
+    if (along_x == 0 || along_y == 0)
+        return false;
+    p->width = width;
+    p->lead = lead;
+    p->jam_dim = y;
+    p->jam = width;
+    p->jam_lead = jam_lead;
+    p->is_crossed = 1;
+    move_next(p, y);
+    return true;
+}
+
 /* ---------------------------------------------------------------- all of it */
 
 int qn__gpu_choose_wide(const gpu_planner *s, int x)
@@ -252,13 +318,21 @@ int qn__gpu_choose_wide(const gpu_planner *s, int x)
     int wanted = s->f->plan.width, n_insts = (int)(s->k->n_insts - s->k->body);
     if (x < 0 || p->team != QN_TEAM_THREAD || !has_simple_body(s))
         return 0;
+    if (choose_crossed(s, x)) {
+        p->lane_dim = x;
+        return 0;
+    }
     p->width = s->f->begin[x].kind == QN_FACT_EXACT && suits_all(s, x) ? natural_width(s) : 1;
     if (wanted > 0 && s->f->begin[x].kind == QN_FACT_EXACT)
         p->width = wanted > MOST_WIDTH ? MOST_WIDTH : wanted;
     while (p->width > 1 && is_exact(s->f, x) && qn__gpu_trips(s->f, x) < p->width)
         p->width /= 2;
-    if (p->width > 1)
-        choose_lead(s, x);
+    if (p->width > 1) {
+        int64_t bytes;
+        p->lead = best_lead(s, x, p->width, &bytes);
+        if (bytes == 0 && wanted <= 1)
+            p->width = 1;
+    }
     int n_shared = choose_jam(s, x);
     while (p->jam > 1 && p->jam * p->width * n_insts > MOST_EMITTED)
         p->jam /= 2;
