@@ -111,6 +111,7 @@ static void collect_view(qn_facts *f, qn_param_fact *out, const qn_view *v, choi
     out->slot = f->n_slots++;
     for (int d = 0; d < v->layout.rank; d++)
         collect_dim(f, &out->dim[d], v, d, c);
+    out->has_slots = f->n_slots > out->slot + 1;
     collect_reach(f, out, &v->layout);
 }
 
@@ -246,20 +247,25 @@ static void fill_digits(const qn_facts *f, const qn_dim_fact *dim, const qn_layo
     }
 }
 
-static void fill_view(const qn_facts *f, const qn_param_fact *param, const qn_view *v,
-                      int64_t *slots)
+static void fill_dims(const qn_facts *f, const qn_param_fact *param, const qn_layout *l, int64_t *slots)
 {
-    slots[param->slot] = (int64_t)(intptr_t)v->data;
-    for (int d = 0; d < v->layout.rank; d++) {
+    for (int d = 0; d < l->rank; d++) {
         const qn_dim_fact *dim = &param->dim[d];
         const qn_digit_fact *first = &f->digit[dim->first_digit];
-        fill(&dim->lower, v->layout.dim[d].lower, slots);
-        fill(&dim->extent, v->layout.dim[d].extent, slots);
+        fill(&dim->lower, l->dim[d].lower, slots);
+        fill(&dim->extent, l->dim[d].extent, slots);
         bool is_exact =
             dim->n_digits == 0 || (dim->n_digits == 1 && first->stride.kind == QN_FACT_EXACT);
         if (!is_exact)
-            fill_digits(f, dim, &v->layout, d, slots);
+            fill_digits(f, dim, l, d, slots);
     }
+}
+
+static void fill_scalar(const qn_param_fact *param, int dtype, const qn_arg *arg, int64_t *slots)
+{
+    int type = qn__part_dtype(dtype, NULL, 0);
+    for (int part = 0; part < param->n_parts; part++)
+        slots[param->slot + part] = (int64_t)qn__arg_part(type, arg->bits, arg->high, part);
 }
 
 void qn__facts_fill(const qn_facts *f, const qn_kernel *k, const qn_arg *args, int64_t *slots)
@@ -267,10 +273,10 @@ void qn__facts_fill(const qn_facts *f, const qn_kernel *k, const qn_arg *args, i
     for (int p = 0; p < f->n_params; p++) {
         const qn_param_fact *param = &f->param[p];
         if (param->is_view)
-            fill_view(f, param, args[p].view, slots);
-        for (int part = 0; part < param->n_parts && !param->is_constant; part++)
-            slots[param->slot + part] =
-                (int64_t)qn__arg_part(qn__part_dtype(k->param[p].dtype, NULL, part), args[p].bits,
-                                      args[p].high, part);
+            slots[param->slot] = (int64_t)(intptr_t)args[p].view->data;
+        if (param->has_slots)
+            fill_dims(f, param, &args[p].view->layout, slots);
+        else if (!param->is_view && !param->is_constant)
+            fill_scalar(param, k->param[p].dtype, &args[p], slots);
     }
 }

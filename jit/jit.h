@@ -55,6 +55,7 @@ typedef struct qn_param_fact {
     int32_t is_view;
     int32_t checks;      /* view: QN_CHECKS_..., that of the launch or its own */
     int32_t unit;        /* view: of qn_view */
+    int32_t has_slots;   /* view: some of its dimensions have slots */
     int32_t n_parts;     /* scalar: 2 if complex, in slots that follow one another */
     int32_t is_constant; /* scalar: `bits` are exact */
     uint64_t bits[2];    /* of each part */

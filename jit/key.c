@@ -191,6 +191,8 @@ static void code_view(codec *c, qn_facts *f, qn_param_fact *param)
             refuse(c, "extent");
         code_digits(c, f, dim);
     }
+    if (!c->out)
+        param->has_slots = c->next_slot > param->slot + 1;
     if (!c->out && n_dims != count_dims(param))
         refuse(c, "number of dimensions");
     for (int d = n_dims; d < QN_MAX_RANK && !c->out; d++)

@@ -93,6 +93,7 @@ static void unlink_args(qn_cache *c, qn_known_args *a)
 /** Forgets all entries of a kernel. */
 static void forget_args(qn_cache *c, qn_known_kernel *known)
 {
+    known->recent = NULL;
     while (known->args) {
         qn_known_args *a = known->args;
         known->args = a->next_of_kernel;
@@ -249,6 +250,36 @@ void qn__cache_remove(qn_cache *c, qn_function *f)
     c->dropped = f;
 }
 
+static bool is_pinned(const qn_cache *c, const qn_function *f)
+{
+    for (int i = 0; i < QN_PINS; i++)
+        if (atomic_load_explicit(&c->pin[i], memory_order_acquire) == f)
+            return true;
+    return false;
+}
+
+qn_pin *qn__cache_pin(qn_cache *c, qn_function *f)
+{
+    for (int i = 0; i < QN_PINS; i++) {
+        if (atomic_load_explicit(&c->pin[i], memory_order_acquire))
+            continue;
+        atomic_store_explicit(&c->pin[i], f, memory_order_relaxed);
+        return &c->pin[i];
+    }
+    return NULL;
+}
+
+qn_function *qn__cache_take_dropped(qn_cache *c)
+{
+    qn_function **link = &c->dropped;
+    while (*link && is_pinned(c, *link))
+        link = &(*link)->next;
+    qn_function *f = *link;
+    if (f)
+        *link = f->next;
+    return f;
+}
+
 static qn_function *oldest_function(const qn_cache *c, const qn_function *keep)
 {
     qn_function *oldest = NULL;
@@ -288,6 +319,8 @@ void qn__cache_clear(qn_cache *c)
 
 void qn__cache_forked(qn_cache *c)
 {
+    for (int i = 0; i < QN_PINS; i++)
+        qn__cache_unpin(&c->pin[i]); /* of threads that are not here */
     for (int b = 0; b < QN_FUNCTION_BUCKETS; b++) {
         for (qn_function **link = &c->functions[b]; *link;) {
             qn_function *f = *link;

@@ -3,8 +3,8 @@
  * cache.h: what a context knows of kernels it has met, in two levels, both bounded by bytes.
  *
  * (1) entries: the exact description of some arguments -> domain, byte ranges and code. A hit needs
- * nothing else. (2) functions: kernel text, key and loader -> code. Counted, so that running code
- * is never freed.
+ * nothing else. (2) functions: kernel text, key and loader -> code. Counted or pinned while they
+ * run, so that running code is never freed.
  *
  * The caller holds the lock of the context, except where it says otherwise.
  */
@@ -93,6 +93,7 @@ typedef struct qn_known_kernel {
     qn_kernel *kernel;
     uint32_t scalars[2]; /* scalar parameters that decide the domain */
     qn_known_args *args;
+    qn_known_args *recent; /* of them, or NULL: the one to compare first */
     uint64_t last_use;
     /* policy */
     int n_exact;
@@ -102,6 +103,10 @@ typedef struct qn_known_kernel {
     qn_layout *last;                /* [n_params], without digit tables */
 } qn_known_kernel;
 
+/** Holds a function for one thread while it runs; NULL: free. Taken under the lock, given up without it. */
+typedef _Atomic(qn_function *) qn_pin;
+
+enum { QN_PINS = 32 };
 enum { QN_ARG_BUCKETS = 4096, QN_KERNEL_BUCKETS = 512, QN_FUNCTION_BUCKETS = 1024 };
 
 typedef struct qn_cache {
@@ -109,6 +114,7 @@ typedef struct qn_cache {
     qn_known_kernel *kernels[QN_KERNEL_BUCKETS];
     qn_function *functions[QN_FUNCTION_BUCKETS];
     qn_function *dropped; /* removed, their references to be given up without the lock */
+    qn_pin pin[QN_PINS];
     uint64_t clock;
     int64_t n_functions, n_args;
     int64_t bytes, known_bytes, arg_bytes, code_bytes; /* of everything, of kernels with entries, of
@@ -135,14 +141,25 @@ void qn__cache_remove(qn_cache *c, qn_function *f);
 /** Removes what was not used longest until the bound holds; `keep` stays. Returns the number of
  * functions removed. */
 int qn__cache_evict(qn_cache *c, int64_t bound, const qn_function *keep);
+/** Takes one of the removed functions that is not pinned from `dropped`; NULL if there is none. */
+qn_function *qn__cache_take_dropped(qn_cache *c);
 /** Empties the cache; functions wait in `dropped`. */
 void qn__cache_clear(qn_cache *c);
 
 /** After fork, in the child: forgets builds that no thread goes on with. */
 void qn__cache_forked(qn_cache *c);
 
-/** Gives up the references of removed functions. The lock is not held. */
-void qn__cache_sweep(qn_context *c);
+/** Holds a function of the cache without counting, which costs more than the rest of a hit; qn__cache_unpin ends that.
+ * NULL if all pins are in use. For short runs that call nothing of the host: the cache cannot go before they end. */
+qn_pin *qn__cache_pin(qn_cache *c, qn_function *f);
+/** The lock need not be held. */
+static inline void qn__cache_unpin(qn_pin *pin)
+{
+    atomic_store_explicit(pin, NULL, memory_order_release);
+}
+/** Gives up the references of removed functions, but for those that are pinned. Whether none is left. The lock is not
+ * held. */
+bool qn__cache_sweep(qn_context *c);
 /** A new function that is being built, with one reference; NULL without memory. On success the key
  * is taken over. */
 qn_function *qn__function_new(qn_context *c, const qn_kernel *k, qn_text *key, qn_facts *facts,

@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include "runtime/context.h"
 
+#include <sched.h>
 #include <string.h>
 #include <time.h>
 
@@ -240,7 +241,8 @@ void qn_context_release(qn_context *c)
     atomic_store_explicit(&c->is_released, true, memory_order_relaxed);
     qn__cache_clear(&c->cache);
     qn__unlock(c);
-    qn__cache_sweep(c);
+    while (!qn__cache_sweep(c))
+        sched_yield(); /* a short run of another thread ends soon */
     qn__cuda_drain(c);
     qn__context_drop(c);
 }

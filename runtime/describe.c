@@ -14,10 +14,10 @@
 
 #include <string.h>
 
+/** Of the options: all between `bytes` and `stream`. */
 enum {
-    CHOICE_BYTES = offsetof(qn_options, plan) - offsetof(qn_options, engine),
-    CHOICE_WORDS = (CHOICE_BYTES + 7) / 8,
-    PLAN_WORDS = (sizeof(qn_plan_options) + 7) / 8
+    OPTION_BYTES = offsetof(qn_options, plan) + sizeof(qn_plan_options) - offsetof(qn_options, engine),
+    OPTION_WORDS = (OPTION_BYTES + 7) / 8
 };
 
 /** Number and alignment class of a data address in one word. */
@@ -27,68 +27,122 @@ static inline uint64_t address_class(const void *data)
     return address == 0 ? 8 : (uint64_t)__builtin_ctzll((unsigned long long)address | 64);
 }
 
-/** Whether a caller left the plan to the planner, as nearly all do. */
-static inline bool is_plan_free(const qn_plan_options *p)
-{
-    int32_t any = p->lane_dim | p->width | p->unroll | p->jam_dim | p->jam | p->streams |
-                  p->transpose | p->pack | p->team;
-    for (int d = 0; d < QN_MAX_RANK; d++)
-        any |= p->order[d];
-    return any == 0;
-}
+/* The two walks below are one code; each is worth its own copy, in which the words are in registers. */
+#define FLAT static inline __attribute__((always_inline))
 
-/** The first word says what follows: the options, and the plan if a field of it is fixed. */
-static void describe_options(const qn_options *o, qn_description *out)
-{
-    uint64_t *word = out->word + 1;
-    bool is_free = is_plan_free(&o->plan);
-    word[CHOICE_WORDS - 1] = 0;
-    memcpy(word, &o->engine, CHOICE_BYTES);
-    word[CHOICE_WORDS] = o->stream ? (uint64_t)(uintptr_t)o->stream->gpu : 0;
-    out->word[0] = is_free ? 1 : 2;
-    out->n = 1 + CHOICE_WORDS + 1;
-    if (is_free)
-        return;
-    word[CHOICE_WORDS + PLAN_WORDS] = 0;
-    memcpy(word + CHOICE_WORDS + 1, &o->plan, sizeof o->plan);
-    out->n += PLAN_WORDS;
-}
+/** Where the words go: into a new description, or against a known one. */
+typedef struct words {
+    bool is_known;
+    uint64_t *to;          /* the next one, if not */
+    const uint64_t *known; /* if so */
+    size_t left;           /* words that may follow */
+    uint64_t differs;      /* bits, from the known ones */
+} words;
 
-static bool describe_digits(const qn_digits *digits, int rank, qn_description *out)
+/** Before the next n words: whether there is room for them. */
+FLAT bool reserve(words *w, size_t n)
 {
-    uint32_t n_words = (uint32_t)(rank + 1) + 2 * (uint32_t)digits->n;
-    if (digits->tables || digits->n < 0 || digits->n > QN_MAX_DIGITS || out->n + n_words > QN_DESCRIPTION_WORDS)
+    if (n > w->left)
         return false;
-    uint64_t *word = out->word + out->n;
-    for (int d = 0; d <= rank; d++)
-        *word++ = (uint64_t)(int64_t)digits->first[d];
-    for (int i = 0; i < digits->n; i++) {
-        *word++ = (uint64_t)digits->digit[i].extent;
-        *word++ = (uint64_t)digits->digit[i].stride;
-    }
-    out->n += n_words;
+    w->left -= n;
     return true;
 }
 
-static bool describe_view(const qn_view *v, const qn_kernel_parameter *param, qn_description *out)
+FLAT void put(words *w, uint64_t word)
+{
+    if (w->is_known)
+        w->differs |= *w->known++ ^ word;
+    else
+        *w->to++ = word;
+}
+
+FLAT void put_options(words *w, const qn_options *o)
+{
+    if (w->is_known) {
+        w->differs |= (uint64_t)(memcmp(w->known, &o->engine, OPTION_BYTES) != 0);
+        w->known += OPTION_WORDS;
+    } else {
+        w->to[OPTION_WORDS - 1] = 0;
+        memcpy(w->to, &o->engine, OPTION_BYTES);
+        w->to += OPTION_WORDS;
+    }
+    put(w, o->stream ? (uint64_t)(uintptr_t)o->stream->gpu : 0);
+}
+
+/** The first word says whether options follow. */
+FLAT bool walk_options(const qn_options *o, words *w)
+{
+    if (!reserve(w, o ? 2 + OPTION_WORDS : 1))
+        return false;
+    put(w, o != NULL);
+    if (o)
+        put_options(w, o);
+    return true;
+}
+
+FLAT bool walk_digits(const qn_digits *digits, int rank, words *w)
+{
+    if (digits->tables || digits->n < 0 || digits->n > QN_MAX_DIGITS ||
+        !reserve(w, (size_t)(rank + 1) + 2 * (size_t)digits->n))
+        return false;
+    for (int d = 0; d <= rank; d++)
+        put(w, (uint64_t)(int64_t)digits->first[d]);
+    for (int i = 0; i < digits->n; i++) {
+        put(w, (uint64_t)digits->digit[i].extent);
+        put(w, (uint64_t)digits->digit[i].stride);
+    }
+    return true;
+}
+
+FLAT bool walk_view(const qn_view *v, const qn_kernel_parameter *param, words *w)
 {
     const qn_layout *l = &v->layout;
     int rank = param->rank;
     if (v->record != param->record && !qn_record_equal(v->record, param->record))
         return false;
-    if (l->rank != rank || l->origin != 0 || out->n + 3 + 3 * (uint32_t)rank > QN_DESCRIPTION_WORDS)
+    if (l->rank != rank || l->origin != 0 || !reserve(w, 3 + 3 * (size_t)rank))
         return false;
-    uint64_t *word = out->word + out->n;
-    *word++ = (uint64_t)(uint32_t)v->dtype << 32 | (uint32_t)v->space;
-    *word++ = (uint64_t)v->traits << 32 | l->projected;
-    *word++ = (uint64_t)v->unit << 8 | address_class(v->data) << 1 | (l->digits != NULL);
+    put(w, (uint64_t)(uint32_t)v->dtype << 32 | (uint32_t)v->space);
+    put(w, (uint64_t)v->traits << 32 | l->projected);
+    put(w, (uint64_t)v->unit << 8 | address_class(v->data) << 1 | (l->digits != NULL));
     for (int d = 0; d < rank; d++) {
-        *word++ = (uint64_t)l->dim[d].lower;
-        *word++ = (uint64_t)l->dim[d].extent;
-        *word++ = (uint64_t)l->dim[d].stride;
+        put(w, (uint64_t)l->dim[d].lower);
+        put(w, (uint64_t)l->dim[d].extent);
+        put(w, (uint64_t)l->dim[d].stride);
     }
-    out->n += 3 + 3 * (uint32_t)rank;
-    return !l->digits || describe_digits(l->digits, rank, out);
+    return !l->digits || walk_digits(l->digits, rank, w);
+}
+
+FLAT bool walk_scalar(const qn_arg *arg, bool decides, words *w)
+{
+    bool is_long = arg->dtype == QN_C128;
+    if (arg->view || !reserve(w, !decides ? 1 : is_long ? 3 : 2))
+        return false;
+    put(w, (uint64_t)(uint32_t)arg->dtype << 1 | decides);
+    if (decides)
+        put(w, arg->bits);
+    if (decides && is_long)
+        put(w, arg->high);
+    return true;
+}
+
+/** All words; false if the arguments are not what the kernel takes, need more room, or differ from what is known. */
+FLAT bool walk(const qn_kernel *k, int n, const qn_arg *args, const qn_options *o, const uint32_t scalars[2],
+                        words *w)
+{
+    if (n != k->n_params || (!args && n > 0) || (o && o->bytes != sizeof *o) || !walk_options(o, w))
+        return false;
+    for (int i = 0; i < n; i++) {
+        const qn_kernel_parameter *param = &k->param[i];
+        bool is_good;
+        if (param->rank >= 0)
+            is_good = args[i].view && walk_view(args[i].view, param, w);
+        else
+            is_good = walk_scalar(&args[i], (scalars[i >> 5] >> (i & 31) & 1) != 0 || (o && o->constant_scalars), w);
+        if (!is_good || w->differs)
+            return false;
+    }
+    return true;
 }
 
 /** A hash of the words; four independent chains hide the latency of the multiplications. */
@@ -116,28 +170,17 @@ static uint64_t hash_words(const uint64_t *word, uint32_t n)
 bool qn__describe(const qn_kernel *k, int n, const qn_arg *args, const qn_options *o,
                   const uint32_t scalars[2], qn_description *out)
 {
-    if (n != k->n_params || (!args && n > 0) || (o && o->bytes != sizeof *o))
+    words w = {.to = out->word, .left = QN_DESCRIPTION_WORDS};
+    if (!walk(k, n, args, o, scalars, &w))
         return false;
-    out->n = 1;
-    out->word[0] = 0;
-    if (o)
-        describe_options(o, out);
-    for (int i = 0; i < n; i++) {
-        const qn_kernel_parameter *param = &k->param[i];
-        if (param->rank >= 0) {
-            if (!args[i].view || !describe_view(args[i].view, param, out))
-                return false;
-            continue;
-        }
-        if (args[i].view || out->n + 3 > QN_DESCRIPTION_WORDS)
-            return false;
-        bool decides = (scalars[i >> 5] >> (i & 31) & 1) != 0 || (o && o->constant_scalars);
-        out->word[out->n++] = (uint64_t)(uint32_t)args[i].dtype << 1 | decides;
-        if (decides)
-            out->word[out->n++] = args[i].bits;
-        if (decides && args[i].dtype == QN_C128)
-            out->word[out->n++] = args[i].high;
-    }
+    out->n = QN_DESCRIPTION_WORDS - (uint32_t)w.left;
     out->hash = hash_words(out->word, out->n);
     return true;
+}
+
+bool qn__is_described(const qn_kernel *k, int n, const qn_arg *args, const qn_options *o, const uint32_t scalars[2],
+                      const uint64_t *word, uint32_t n_words)
+{
+    words w = {.is_known = true, .known = word, .left = n_words};
+    return walk(k, n, args, o, scalars, &w) && w.left == 0 && !w.differs;
 }

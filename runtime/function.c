@@ -60,17 +60,16 @@ void qn__function_drop(void *f)
     qn_function_release(f);
 }
 
-void qn__cache_sweep(qn_context *c)
+bool qn__cache_sweep(qn_context *c)
 {
     for (;;) {
         qn__lock(c);
-        qn_function *f = c->cache.dropped;
+        qn_function *f = qn__cache_take_dropped(&c->cache);
         bool was_ready = f && f->state == QN_READY; /* one that is being built may change still */
-        if (f)
-            c->cache.dropped = f->next;
+        bool is_clean = !c->cache.dropped;
         qn__unlock(c);
         if (!f)
-            return;
+            return is_clean;
         if (was_ready)
             qn__event(c, QN_EVENT_EVICT, f->kernel->name, NULL, 0);
         qn_function_release(f);

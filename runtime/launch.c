@@ -5,6 +5,7 @@
  * reads no clock unless the host listens.
  */
 #include "runtime/cuda_stream.h"
+#include "runtime/fpu.h"
 #include "runtime/launch.h"
 
 #include <string.h>
@@ -13,7 +14,8 @@ enum { SMALL_SLOTS = 256 };
 
 /** What the cache knows about a launch. */
 typedef struct found {
-    qn_function *function; /* with a reference; NULL: the interpreter */
+    qn_function *function; /* with a pin or a reference; NULL: the interpreter */
+    qn_pin *pin;
     bool is_ordered;
     int64_t n_iterations;
     int64_t range[QN_RANGE_WORDS];
@@ -23,6 +25,11 @@ typedef struct found {
 enum { LOOK_MISS = 0, LOOK_HIT, LOOK_OVERLAP };
 
 /* ---------------------------------------------------------------- the short way */
+
+static int executor_of(const qn_context *c, const qn_options *o)
+{
+    return o && o->executor ? o->executor : c->options.default_executor;
+}
 
 /** Whether the byte ranges of all pairs that matter are disjoint. */
 static bool are_disjoint(const qn_known_args *known, const qn_arg *args)
@@ -37,10 +44,24 @@ static bool are_disjoint(const qn_known_args *known, const qn_arg *args)
     return true;
 }
 
+/** Iterations of a run that may hold up who wants to release the context. */
+enum { MOST_PINNED = 1 << 16 };
+
+/** Whether the code may run with a pin: it is short, runs on this thread alone, needs nothing but its argument block, and
+ *  nothing of the host is called. */
+static bool may_pin(const qn_context *c, const qn_known_args *known, const qn_function *f, int executor)
+{
+    const qn_blob_info *info = &f->info;
+    bool is_alone = executor == QN_SERIAL || known->n_iterations / 2 < info->chunk;
+    return f->entry && is_alone && known->n_iterations <= MOST_PINNED && !known->domain.is_empty &&
+           f->facts.n_slots <= SMALL_SLOTS && !info->scratch_bytes && !info->n_shared_reduces && !c->options.event_hook;
+}
+
 /** Takes what is known of these arguments. The lock is held. */
-static void take(qn_context *c, qn_known_args *known, bool is_ordered, found *out)
+static void take(qn_context *c, qn_known_args *known, bool is_ordered, const qn_options *o, found *out)
 {
     qn_function *f = known->choice[is_ordered].function;
+    int executor = is_ordered ? QN_SERIAL : executor_of(c, o);
     known->kernel->last_use = ++c->cache.clock;
     out->function = f;
     out->is_ordered = is_ordered;
@@ -48,8 +69,10 @@ static void take(qn_context *c, qn_known_args *known, bool is_ordered, found *ou
     out->domain.is_empty = known->domain.is_empty;
     if (f && f->ptx.n > 0)
         out->domain = known->domain;
+    out->pin = f && may_pin(c, known, f, executor) ? qn__cache_pin(&c->cache, f) : NULL;
     if (f) {
-        qn__function_retain(f);
+        if (!out->pin)
+            qn__function_retain(f);
         f->last_use = c->cache.clock;
         qn__range_fill(known->kernel->kernel, &f->info, &known->domain, out->range);
     } else {
@@ -61,24 +84,42 @@ static void take(qn_context *c, qn_known_args *known, bool is_ordered, found *ou
     c->counters.interpreted += !f && !known->domain.is_empty;
 }
 
+/** What is known of these arguments, by their description, or NULL. */
+static qn_known_args *find_described(qn_cache *c, qn_known_kernel *kernel, int n, const qn_arg *args,
+                                     const qn_options *o)
+{
+    qn_description d;
+    qn_known_args *known =
+        qn__describe(kernel->kernel, n, args, o, kernel->scalars, &d) ? qn__cache_args(c, kernel, &d) : NULL;
+    if (known)
+        kernel->recent = known;
+    return known;
+}
+
+/** The same; they are compared with those of the last hit first, which is quicker. */
+static qn_known_args *find(qn_cache *c, const qn_kernel *k, int n, const qn_arg *args, const qn_options *o)
+{
+    qn_known_kernel *kernel = qn__cache_kernel(c, k);
+    qn_known_args *known = kernel ? kernel->recent : NULL;
+    if (known && qn__is_described(k, n, args, o, kernel->scalars, known->word, known->n_words))
+        return known;
+    return kernel ? find_described(c, kernel, n, args, o) : NULL;
+}
+
 /** Looks a launch up. `ordered`: 0 or 1 if the overlap was decided, -1 if byte ranges are to tell.
  */
 static int look_up(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
                    const qn_options *o, int ordered, found *out)
 {
-    qn_description d;
     int result = LOOK_MISS;
     qn__lock(c);
-    qn_known_kernel *kernel = qn__cache_kernel(&c->cache, k);
-    if (kernel && qn__describe(k, n, args, o, kernel->scalars, &d)) {
-        qn_known_args *known = qn__cache_args(&c->cache, kernel, &d);
-        if (known && ordered < 0 && (known->has_members || !are_disjoint(known, args)))
-            result = LOOK_OVERLAP;
-        else if (known && known->choice[ordered > 0].is_ready)
-            result = LOOK_HIT;
-        if (result == LOOK_HIT)
-            take(c, known, ordered > 0, out);
-    }
+    qn_known_args *known = find(&c->cache, k, n, args, o);
+    if (known && ordered < 0 && (known->has_members || !are_disjoint(known, args)))
+        result = LOOK_OVERLAP;
+    else if (known && known->choice[ordered > 0].is_ready)
+        result = LOOK_HIT;
+    if (result == LOOK_HIT)
+        take(c, known, ordered > 0, o, out);
     qn__unlock(c);
     return result;
 }
@@ -102,7 +143,7 @@ static qn_status run_code(const qn_task *t, const int64_t *range, qn_error *err)
     return status;
 }
 
-/** Runs what was found and gives up its reference. */
+/** Runs what was found, unless it is pinned, and gives up its reference. */
 static qn_status run_found(const qn_task *t, const found *what, qn_error *err)
 {
     qn_status status = QN_OK;
@@ -116,10 +157,33 @@ static qn_status run_found(const qn_task *t, const found *what, qn_error *err)
     return status;
 }
 
+/** Runs what is pinned. Nothing of the context may be touched after that. */
+static qn_status run_pinned(qn_context *c, const qn_kernel *k, int n, const qn_arg *args, const found *what,
+                            qn_error *err)
+{
+    const qn_function *f = what->function;
+    int64_t slots[SMALL_SLOTS];
+    qn_status status = QN_OK;
+    qn_fault fault;
+    qn__facts_fill(&f->facts, k, args, slots);
+    qn__fault_clear(&fault);
+    uint32_t host = qn__fpu_enter();
+    f->entry(slots, what->range, &fault);
+    qn__fpu_leave(host);
+    if (fault.iteration != UINT64_MAX) {
+        const qn_task t = {.context = c, .kernel = k, .n = n, .args = args, .function = f};
+        status = qn__task_fault(&t, &fault, err);
+    }
+    qn__cache_unpin(what->pin);
+    return status;
+}
+
 static qn_status run_hit(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
                          const qn_options *o, const found *what, qn_error *err)
 {
-    int executor = o && o->executor ? o->executor : c->options.default_executor;
+    if (what->pin)
+        return run_pinned(c, k, n, args, what, err);
+    int executor = executor_of(c, o);
     qn_task t = {
         .context = c,
         .kernel = k,

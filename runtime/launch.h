@@ -92,6 +92,9 @@ qn_span qn__view_span(const qn_view *v);
  * (describe.c). */
 bool qn__describe(const qn_kernel *k, int n, const qn_arg *args, const qn_options *o,
                   const uint32_t scalars[2], qn_description *out);
+/** Whether that would give these words; stops at the first argument that differs. */
+bool qn__is_described(const qn_kernel *k, int n, const qn_arg *args, const qn_options *o, const uint32_t scalars[2],
+                      const uint64_t *word, uint32_t n_words);
 
 /** Compares arguments with those of the last compile and notes what varies (policy.c). The lock is
  * held. */

@@ -5,6 +5,7 @@
  * be had.
  */
 #define _GNU_SOURCE
+#include "runtime/context.h"
 #include "tests/unit/launch.h"
 
 #include <unistd.h>
@@ -123,6 +124,33 @@ static void test_shapes_spare_code(void)
     }
     tap_is_int(n_failed, 0, "two kernels and 400 shapes in a small cache");
     tap_is_int(counters_of(j.c).compiles, 2, "each is compiled once");
+    close_job(&j);
+}
+
+/** A function that is pinned while it runs outlives its removal. */
+static void test_pins(void)
+{
+    job j = open_job(NULL);
+    qn_error err = {0};
+    qn_pin *pin[QN_PINS + 1];
+    qn_function *f = NULL;
+    tap_ok(scale(&j, 4, 4, 0, NULL, &err) == QN_OK && scale(&j, 4, 4, 0, NULL, &err) == QN_OK, "a hit");
+    qn__lock(j.c);
+    for (int b = 0; b < QN_FUNCTION_BUCKETS && !f; b++)
+        f = j.c->cache.functions[b];
+    for (int i = 0; i <= QN_PINS; i++)
+        pin[i] = f ? qn__cache_pin(&j.c->cache, f) : NULL;
+    if (f)
+        qn__cache_remove(&j.c->cache, f);
+    qn__unlock(j.c);
+    tap_ok(pin[0] && pin[QN_PINS - 1] && !pin[QN_PINS], "there are so many pins, all were free");
+    for (int i = 0; i < QN_PINS && pin[i]; i++) {
+        if (i == QN_PINS / 2)
+            tap_ok(!qn__cache_sweep(j.c) && f->entry, "a pinned function stays");
+        qn__cache_unpin(pin[i]);
+    }
+    tap_ok(qn__cache_sweep(j.c), "then it goes");
+    tap_ok(scale(&j, 4, 4, 0, NULL, &err) == QN_OK && counters_of(j.c).compiles == 2, "and is made anew");
     close_job(&j);
 }
 
@@ -261,6 +289,7 @@ int main(void)
     test_policy();
     test_dynamic();
     test_shapes_spare_code();
+    test_pins();
     test_equal_kernels_share();
     test_options_make_versions();
     test_eviction();
