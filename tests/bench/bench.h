@@ -5,7 +5,8 @@
  *
  * bench_main.c         the program: options, header, output lines, summary
  * bench_cases_speed.c  the kernels against the same loops in C
- * bench_cases_cost.c   what compiling, finding and entering code costs
+ * bench_cases_compile.c  what compiling costs
+ * bench_cases_cost.c   what finding and entering code costs
  * bench_cases_copy.c   deep copies against memcpy, transpositions and streams against code by hand
  * bench_cases_product.c  sums of products: against the peak, and against C
  * bench_cases_body.c   kernels of RAJAPerf (bodies.h) against C; bench_body.c builds them
@@ -49,6 +50,8 @@ typedef struct bench_line {
 bool bench_wants(const bench *b, const char *name);
 /** Prints a result and counts it. */
 void bench_report(bench *b, const bench_line *line);
+/** The same for a cost: "theirs" is the goal. */
+void bench_report_cost(bench *b, const char *name, double seconds, double goal_seconds);
 /** Prints a wrong result or a failed call and counts it: the exit status becomes 1. */
 __attribute__((format(printf, 3, 4))) void bench_wrong(bench *b, const char *name,
                                                        const char *format, ...);
@@ -76,6 +79,7 @@ typedef struct bench_body_info {
 qn_kernel *bench_body(const bench_body_info *info, qn_error *err);
 
 void bench_speed_cases(bench *b);
+void bench_compile_cases(bench *b);
 void bench_cost_cases(bench *b);
 void bench_copy_cases(bench *b);
 void bench_product_cases(bench *b);

@@ -86,6 +86,18 @@ void bench_report(bench *b, const bench_line *line)
     b->capped_sum[line->group] += log(line->ratio < 1 ? line->ratio : 1);
 }
 
+void bench_report_cost(bench *b, const char *name, double seconds, double goal_seconds)
+{
+    bench_line line = {.name = name,
+                       .group = GROUP_COST,
+                       .ours = seconds,
+                       .theirs = goal_seconds,
+                       .ratio = goal_seconds / seconds,
+                       .goal = 1,
+                       .short_below = 1};
+    bench_report(b, &line);
+}
+
 void bench_wrong(bench *b, const char *name, const char *format, ...)
 {
     b->n_wrong++;
@@ -256,7 +268,8 @@ int main(int argc, char **argv)
         print_header(&b);
     if (has_code) {
         bench_speed_cases(&b);
-        bench_cost_cases(&b);
+        bench_compile_cases(&b);
+    bench_cost_cases(&b);
         bench_copy_cases(&b);
         bench_product_cases(&b);
         bench_body_cases(&b);
