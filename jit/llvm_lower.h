@@ -371,6 +371,8 @@ typedef struct addend {
 LLVMValueRef qn__add_point(lower *g, const reduction *r, LLVMValueRef accumulated, const addend *a, int n);
 /** Emits the region once, for the indices that stand in g->iv, and adds the point to each accumulator. */
 void qn__fold_point(lower *g, const reduction *r, LLVMValueRef *acc);
+/** Whether loads of a reduce may be emitted where they are first used: nothing branches, and no load is checked. */
+bool qn__is_plain_reduce(const lower *g, const qn_inst *reduce);
 /** The same, without adding: what the point adds to each accumulator. */
 void qn__evaluate_point(lower *g, const reduction *r, addend *a);
 /** Blocks in index order: state[level * r->n + n] holds accumulators of points, of blocks of 4096, ... With `count` points

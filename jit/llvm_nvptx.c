@@ -6,6 +6,7 @@
  * A unit of work is a tile of the parallel dimensions (plan->tile). Blocks take units blockIdx.x, blockIdx.x +
  * gridDim.x, ...; the threads of a block take the iterations of its unit (plan->axis).
  */
+#include "jit/llvm_block.h"
 #include "jit/llvm_stage.h"
 #include "jit/llvm_team.h"
 #include "jit/llvm_wide.h"

@@ -55,8 +55,7 @@ void qn__take_point(lower *g, const reduction *r, int p, bool vector, addend *a,
     a->factor[n] = vector ? qn__vector(g, factor, p) : qn__scalar(g, factor, p);
 }
 
-/** Whether loads may be emitted where they are first used: nothing branches, and no load is checked. */
-static bool is_plain(const lower *g, const qn_inst *reduce)
+bool qn__is_plain_reduce(const lower *g, const qn_inst *reduce)
 {
     for (uint32_t i = reduce->region[0]; i < reduce->region[2]; i++) {
         const qn_inst *x = &g->k->inst[i];
@@ -88,7 +87,7 @@ static void emit_point(lower *g, const reduction *r, addend *a, LLVMValueRef *ac
             acc[0] = qn__add_point(g, r, acc[0], a, 0);
         return;
     }
-    g->loads_on_demand = is_plain(g, x);
+    g->loads_on_demand = qn__is_plain_reduce(g, x);
     if (!g->loads_on_demand)
         qn__lower_region(g, x->region[0], x->region[2]);
     for (int n = 0; n < r->n; n++) {

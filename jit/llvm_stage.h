@@ -23,13 +23,4 @@ int32_t qn__product_bytes(const qn_kernel *k, const qn_plan *p);
 int qn__product_blocks(const qn_kernel *k, const qn_plan *p);
 void qn__product_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y, void (*body)(lower *g, void *arg), void *arg);
 
-/** Reduces by all threads of a block, then the body for each iteration, for the tile of axis[0] that begins at `low`
- *  (llvm_block.c). */
-void qn__block_tile(lower *g, LLVMValueRef low, void (*body)(lower *g, void *arg), void *arg);
-/** The same in two steps: the first does block `number` of 4096 points of the tile, the second the rest. `tile` is the tile's
- *  number, of `tiles`; i64. */
-void qn__block_first(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueRef tile, LLVMValueRef number);
-void qn__block_second(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueRef tile, void (*body)(lower *g, void *arg),
-                      void *arg);
-
 #endif

@@ -93,6 +93,7 @@ typedef struct survey {
     double by_points, by_iterations; /* cost of what is read, see qn__gpu_access_cost */
     int64_t bytes, arrays;      /* of the loads of a point ahead of time that differ between iterations; the same in
                                    shared memory */
+    bool is_slow;               /* sums of f64: additions take longer than loads */
     bool may_split;             /* blocks of 4096 points may be apart: one known dimension in blocks or in any order */
     uint32_t size;              /* instructions of the largest region */
     bool is_whole;              /* each has a load that no two iterations share */
@@ -164,6 +165,7 @@ static void survey_reduce(const gpu_planner *s, uint32_t reduce, int lanes, surv
     v->arrays = arrays > v->arrays ? arrays : v->arrays;
     v->size = size > v->size ? size : v->size;
     v->is_whole &= is_whole;
+    v->is_slow |= x->type == QN_F64 && !product;
     v->may_split &= points >= 2 * POINTS_APART && (!is_float(x) || x->imm == QN_INDEXED);
 }
 
@@ -241,7 +243,7 @@ static void choose_shape(const gpu_planner *s, const survey *v, int x, int64_t t
     int64_t tile = p->is_along_points || trips < 0 ? USUAL_TILE : LARGEST_TILE;
     int64_t smallest = p->is_along_points ? SMALLEST_TILE : SMALLEST_COLUMNS;
     p->is_split = v->may_split && all >= 0 && all / USUAL_TILE < ENOUGH_UNITS;
-    tile = p->is_split ? USUAL_TILE : tile;
+    tile = !p->is_split ? tile : v->is_slow ? 2 * USUAL_TILE : USUAL_TILE;
     while (tile > smallest && trips >= 0 && (tile / 2 >= trips || (!p->is_split && all / tile < ENOUGH_UNITS)))
         tile /= 2;
     while (tile < LARGEST_TILE &&
