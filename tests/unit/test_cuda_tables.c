@@ -213,7 +213,7 @@ static void test_device_list(things *t, int space)
 /** A MultiView of n vectors on homes in turn, which it alone keeps. */
 static qn_view members(things *t, int n, int64_t extent)
 {
-    qn_view member[8], m = {0};
+    qn_view member[8] = {0}, m = {0};
     qn_error err = {0};
     for (int i = 0; i < n; i++)
         member[i] = vector_in(t->c, QN_SPACE_CUDA, i % 2 ? t->other : t->s, "member", QN_F64, extent);
