@@ -12,6 +12,8 @@
  * bench_cases_body.c   kernels of RAJAPerf (bodies.h) against C; bench_body.c builds them
  * bench_cases_threads.c  what threads gain, against threads of fma chains and of streams
  * bench_cases_data.c   copies, sums, sparse rows, lists, tables, pixels (bench_data_list.c) against C
+ * bench_cases_sum.c    those that reduce or sweep
+ * bench_cases_kokkos.c kernels against Kokkos, where there is a peer library (kokkos_peer.cpp)
  * native_*.c           the loops in C, see native.h
  */
 #ifndef QN_TESTS_BENCH_BENCH_H
@@ -23,7 +25,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GROUP_EXACT, GROUP_DYNAMIC, GROUP_COST, GROUP_PEAK, GROUP_BODY, GROUP_DATA, N_GROUPS };
+enum { GROUP_EXACT, GROUP_DYNAMIC, GROUP_COST, GROUP_PEAK, GROUP_BODY, GROUP_DATA, GROUP_EXPERT, GROUP_KOKKOS, N_GROUPS };
+enum { MOST_SHORT = 64 };
 
 typedef struct bench {
     qn_context *context;
@@ -34,6 +37,9 @@ typedef struct bench {
     double log_sum[N_GROUPS];    /* of the ratios */
     double capped_sum[N_GROUPS]; /* of the ratios, those above 1 taken as 1 */
     int n_ratios[N_GROUPS];
+    double least[N_GROUPS];      /* ratio */
+    char short_name[MOST_SHORT][80]; /* the first lines that fall short */
+    double short_ratio[MOST_SHORT];
 } bench;
 
 /** One result. Times in seconds. */
@@ -70,12 +76,17 @@ qn_kernel *bench_kernel(int kernel, int dtype, qn_error *err);
 int bench_n_views(int kernel);
 bool bench_has_scalar(int kernel);
 
-/** A loop body of bodies.h. */
+/** A loop body: see bench_body.c for its text. Arrays that are written come first, then those that are read. */
 typedef struct bench_body_info {
     const char *name, *text;
-    int rank, n_out, n_in, first, last;
+    int rank;         /* dimensions of the domain: those of the first array */
+    int n_out, n_in;  /* arrays */
+    int first, last;  /* index at which each dimension begins, and indices left out at its end */
+    int sequential;   /* bit d: dimension d of the domain is sequential */
+    int dtype;        /* 0: f64 */
+    const char *ranks; /* of each array, a digit each; NULL: that of the domain */
 } bench_body_info;
-/** Its kernel, of f64 and with QN_CONTRACT. NULL and *err on failure. */
+/** Its kernel, with QN_CONTRACT. NULL and *err on failure. */
 qn_kernel *bench_body(const bench_body_info *info, qn_error *err);
 
 void bench_speed_cases(bench *b);
@@ -89,5 +100,10 @@ void bench_print_assembly(bench *b, const char *name, const qn_kernel *k, int n,
 void bench_body_cases(bench *b);
 void bench_threads_cases(bench *b);
 void bench_data_cases(bench *b);
+void bench_sum_cases(bench *b);
+void bench_kokkos_cases(bench *b);
+
+/** Times a prepared call and theirs(data) in turns, completes the line by medians and reports it. */
+void bench_in_turns(bench *b, bench_line *line, qn_call *call, void (*theirs)(const void *data), const void *data);
 
 #endif

@@ -15,14 +15,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { N_PAIRS = 11, MOST_ARRAYS = 16, HALF = 8, MAX_RANK = 3, SHIFT = 21 * 8, HUGE_BYTES = 2 << 20 };
-#define SAMPLE_SECONDS 2e-3
+enum { MOST_ARRAYS = 16, HALF = 8, MAX_RANK = 3, SHIFT = 21 * 8, HUGE_BYTES = 2 << 20 };
 
-static const bench_body_info infos[] = {
-#define X(name, rank, n_out, n_in, first, last, ...) {#name, #__VA_ARGS__, rank, n_out, n_in, first, last},
-    BENCH_BODIES(X)
-#undef X
-};
+static const bench_body_info infos[] = {BENCH_BODIES(BODY_INFO)};
 
 /* Arrays of one edge, one after the other. */
 typedef struct arrays {
@@ -121,36 +116,15 @@ static bool is_exact(bench *b, const char *name, const bench_body_info *info, in
     return is_ok;
 }
 
-static double time_of(const arrays *a, qn_call *call, body_loop loop, int n)
-{
-    double begin = bench_now();
-    for (int i = 0; i < n; i++)
-        if (call)
-            qn_run(call, NULL);
-        else
-            loop(a->data);
-    return (bench_now() - begin) / n;
-}
+typedef struct native_run {
+    body_loop loop;
+    double *const *data;
+} native_run;
 
-static void time_case(bench *b, const char *name, const arrays *a, qn_call *call, body_loop loop)
+static void run_native(const void *data)
 {
-    double ours[N_PAIRS], theirs[N_PAIRS], ratio[N_PAIRS];
-    int n = 1;
-    while (n < 1 << 16 && time_of(a, NULL, loop, n) * n < SAMPLE_SECONDS)
-        n *= 2;
-    for (int i = 0; i < N_PAIRS; i++) {
-        if (i % 2)
-            theirs[i] = time_of(a, NULL, loop, n);
-        ours[i] = time_of(a, call, loop, n);
-        if (i % 2 == 0)
-            theirs[i] = time_of(a, NULL, loop, n);
-        ratio[i] = theirs[i] / ours[i];
-    }
-    bench_line line = {.name = name, .group = GROUP_BODY, .goal = 0.9, .short_below = 0.9};
-    line.ours = bench_median(ours, N_PAIRS);
-    line.theirs = bench_median(theirs, N_PAIRS);
-    line.ratio = bench_median(ratio, N_PAIRS);
-    bench_report(b, &line);
+    const native_run *r = data;
+    r->loop(r->data);
 }
 
 static void run_case(bench *b, const char *name, int body, int kind, const qn_kernel *k)
@@ -175,7 +149,8 @@ static void run_case(bench *b, const char *name, int body, int kind, const qn_ke
     }
     free(ours);
     if (is_ok)
-        time_case(b, name, &a, call, native_bodies[body][kind]);
+        bench_in_turns(b, &(bench_line){.name = name, .group = GROUP_BODY, .goal = 0.9, .short_below = 0.9}, call, run_native,
+                       &(native_run){native_bodies[body][kind], a.data});
     else
         bench_wrong(b, name, "not the result of C: %s", error.message);
     qn_call_release(call);

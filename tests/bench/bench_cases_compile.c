@@ -231,11 +231,7 @@ static void emission_case(bench *b, const source *s)
 /* The body of RAJAPerf that takes longest. */
 static void body_case(bench *b, source s)
 {
-    static const bench_body_info bodies[] = {
-#define X(name, rank, n_out, n_in, first, last, ...) {#name, #__VA_ARGS__, rank, n_out, n_in, first, last},
-        BENCH_BODIES(X)
-#undef X
-    };
+    static const bench_body_info bodies[] = {BENCH_BODIES(BODY_INFO)};
     static const char name[] = "compile/raja";
     double most = 0;
     const char *slowest = "";

@@ -11,6 +11,61 @@
 
 enum { BODY_1D = 1000000, BODY_2D = 1002, BODY_3D = 102, BODY_STEP = 2 };
 
+/* EDGE3D: eight nodes of a zone; gradients of its three directions at a point of quadrature; twelve functions of its edges and
+ * their curls; all products of two of them. */
+#define EDGE_NODES(x, V, di, dj, dk)                                                               \
+    real x##0 = 0.1 * V(i, j, k);                                                                  \
+    real x##1 = 0.1 * V(i + 1, j, k) + di;                                                         \
+    real x##2 = 0.1 * V(i, j + 1, k) + dj;                                                         \
+    real x##3 = 0.1 * V(i + 1, j + 1, k) + di + dj;                                                \
+    real x##4 = 0.1 * V(i, j, k + 1) + dk;                                                         \
+    real x##5 = 0.1 * V(i + 1, j, k + 1) + di + dk;                                                \
+    real x##6 = 0.1 * V(i, j + 1, k + 1) + dj + dk;                                                \
+    real x##7 = 0.1 * V(i + 1, j + 1, k + 1) + di + dj + dk
+#define EDGE_SLOPES(x)                                                                             \
+    real x##i = 0.62 * (x##1 - x##0) + 0.17 * (x##3 - x##2) + 0.17 * (x##5 - x##4) + 0.04 * (x##7 - x##6); \
+    real x##j = 0.62 * (x##2 - x##0) + 0.17 * (x##3 - x##1) + 0.17 * (x##6 - x##4) + 0.04 * (x##7 - x##5); \
+    real x##k = 0.62 * (x##4 - x##0) + 0.17 * (x##5 - x##1) + 0.17 * (x##6 - x##2) + 0.04 * (x##7 - x##3)
+#define EDGE_CROSS(g, x, y, z, p, q)                                                               \
+    real g##x = (y##p * z##q - y##q * z##p) * r;                                                   \
+    real g##y = (z##p * x##q - z##q * x##p) * r;                                                   \
+    real g##z = (x##p * y##q - x##q * y##p) * r
+#define EDGE_SCALED(e, g, w)                                                                       \
+    real e##x = w * g##x;                                                                          \
+    real e##y = w * g##y;                                                                          \
+    real e##z = w * g##z
+#define EDGE_CURL(c, f, g, v, w)                                                                   \
+    real c##x = v * f##x + w * g##x;                                                               \
+    real c##y = v * f##y + w * g##y;                                                               \
+    real c##z = v * f##z + w * g##z
+#define EDGE_FUNCTIONS(e1, e2, e3, e4, g)                                                          \
+    EDGE_SCALED(e1, g, 0.62);                                                                      \
+    EDGE_SCALED(e2, g, 0.17);                                                                      \
+    EDGE_SCALED(e3, g, 0.17);                                                                      \
+    EDGE_SCALED(e4, g, 0.04)
+#define EDGE_CURLS(c1, c2, c3, c4, f, g)                                                           \
+    EDGE_CURL(c1, f, g, -0.79, -0.79);                                                             \
+    EDGE_CURL(c2, f, g, 0.79, -0.21);                                                              \
+    EDGE_CURL(c3, f, g, -0.21, 0.79);                                                              \
+    EDGE_CURL(c4, f, g, 0.21, 0.21)
+#define EDGE_DOT(a, b) (a##x * b##x + a##y * b##y + a##z * b##z)
+#define EDGE_12(e, a) EDGE_DOT(a, e##12)
+#define EDGE_11(e, a) EDGE_DOT(a, e##11) + EDGE_12(e, a)
+#define EDGE_10(e, a) EDGE_DOT(a, e##10) + EDGE_11(e, a)
+#define EDGE_9(e, a) EDGE_DOT(a, e##9) + EDGE_10(e, a)
+#define EDGE_8(e, a) EDGE_DOT(a, e##8) + EDGE_9(e, a)
+#define EDGE_7(e, a) EDGE_DOT(a, e##7) + EDGE_8(e, a)
+#define EDGE_6(e, a) EDGE_DOT(a, e##6) + EDGE_7(e, a)
+#define EDGE_5(e, a) EDGE_DOT(a, e##5) + EDGE_6(e, a)
+#define EDGE_4(e, a) EDGE_DOT(a, e##4) + EDGE_5(e, a)
+#define EDGE_3(e, a) EDGE_DOT(a, e##3) + EDGE_4(e, a)
+#define EDGE_2(e, a) EDGE_DOT(a, e##2) + EDGE_3(e, a)
+#define EDGE_1(e, a) EDGE_DOT(a, e##1) + EDGE_2(e, a)
+#define EDGE_PAIRS(e)                                                                              \
+    EDGE_1(e, e##1) + EDGE_2(e, e##2) + EDGE_3(e, e##3) + EDGE_4(e, e##4) + EDGE_5(e, e##5) +      \
+        EDGE_6(e, e##6) + EDGE_7(e, e##7) + EDGE_8(e, e##8) + EDGE_9(e, e##9) +                    \
+        EDGE_10(e, e##10) + EDGE_11(e, e##11) + EDGE_12(e, e##12)
+
 #define BENCH_BODIES(X)                                                                            \
     X(DAXPY, 1, 1, 1, 0, 0, O(i) = O(i) + 1.5 * A(i))                                              \
     X(COPY, 1, 1, 1, 0, 0, O(i) = A(i))                                                            \
@@ -87,7 +142,44 @@ enum { BODY_1D = 1000000, BODY_2D = 1002, BODY_3D = 102, BODY_STEP = 2 };
       O(i, j, k) = A(i, j, k) * B(i, j, k) + A(i - 1, j, k) * B(i - 1, j, k) +                     \
                    A(i + 1, j, k) * B(i + 1, j, k) + C(i, j - 1, k) * B(i, j - 1, k) +             \
                    C(i, j + 1, k) * B(i, j + 1, k) + C(i, j, k - 1) * B(i, j, k - 1) +             \
-                   C(i, j, k + 1) * B(i, j, k + 1))
+                   C(i, j, k + 1) * B(i, j, k + 1))                                                \
+    X(INIT_VIEW1D_OFFSET, 1, 1, 0, 1, 0, O(i) = real(i) * 0.00000123)                              \
+    X(ARRAY_OF_PTRS, 1, 1, 5, 0, 0, O(i) = A(i) + B(i) + C(i) + D(i) + E(i))                       \
+    X(TRIDIAG_ELIM, 1, 1, 3, 1, 0, O(i) = A(i) * (B(i) - C(i - 1)))                                \
+    X(ZONAL_ACCUMULATION_3D, 3, 1, 1, 0, 1,                                                        \
+      O(i, j, k) = 0.125 * (A(i, j, k) + A(i + 1, j, k) + A(i, j + 1, k) + A(i + 1, j + 1, k) +    \
+                            A(i, j, k + 1) + A(i + 1, j, k + 1) + A(i, j + 1, k + 1) +             \
+                            A(i + 1, j + 1, k + 1)))                                               \
+    X(DEL_DOT_VEC_2D, 2, 1, 4, 0, 1,                                                               \
+      real x1 = 0.1 * A(i, j); real x2 = 0.1 * A(i, j + 1) + 1.0;                                  \
+      real x3 = 0.1 * A(i + 1, j + 1) + 1.0; real x4 = 0.1 * A(i + 1, j);                          \
+      real y1 = 0.1 * B(i, j); real y2 = 0.1 * B(i, j + 1);                                        \
+      real y3 = 0.1 * B(i + 1, j + 1) + 1.0; real y4 = 0.1 * B(i + 1, j) + 1.0;                    \
+      real u1 = C(i, j); real u2 = C(i, j + 1); real u3 = C(i + 1, j + 1); real u4 = C(i + 1, j);  \
+      real v1 = D(i, j); real v2 = D(i, j + 1); real v3 = D(i + 1, j + 1); real v4 = D(i + 1, j);  \
+      real xi = 0.5 * (x1 + x2 - x3 - x4); real xj = 0.5 * (x2 + x3 - x4 - x1);                    \
+      real yi = 0.5 * (y1 + y2 - y3 - y4); real yj = 0.5 * (y2 + y3 - y4 - y1);                    \
+      real ui = 0.5 * (u1 + u2 - u3 - u4); real uj = 0.5 * (u2 + u3 - u4 - u1);                    \
+      real vi = 0.5 * (v1 + v2 - v3 - v4); real vj = 0.5 * (v2 + v3 - v4 - v1);                    \
+      real area = 1.0 / (xi * yj - xj * yi + 0.000000000001);                                      \
+      real du = area * (ui * yj - uj * yi); real dv = area * (vj * xi - vi * xj);                  \
+      O(i, j) = du + dv + (v1 + v2 + v3 + v4) / (y1 + y2 + y3 + y4))                               \
+    X(EDGE3D, 3, 1, 3, 0, 1,                                                                       \
+      EDGE_NODES(x, A, 1.0, 0.0, 0.0); EDGE_NODES(y, B, 0.0, 1.0, 0.0);                            \
+      EDGE_NODES(z, C, 0.0, 0.0, 1.0); EDGE_SLOPES(x); EDGE_SLOPES(y); EDGE_SLOPES(z);             \
+      real d = xi * (yj * zk - yk * zj) + xj * (yk * zi - yi * zk) + xk * (yi * zj - yj * zi);     \
+      real r = 1.0 / d; EDGE_CROSS(g, x, y, z, j, k); EDGE_CROSS(h, x, y, z, k, i);                \
+      EDGE_CROSS(f, x, y, z, i, j); EDGE_FUNCTIONS(e1, e2, e3, e4, g);                             \
+      EDGE_FUNCTIONS(e5, e6, e7, e8, h); EDGE_FUNCTIONS(e9, e10, e11, e12, f);                     \
+      EDGE_CURLS(c1, c2, c3, c4, h, f); EDGE_CURLS(c5, c6, c7, c8, f, g);                          \
+      EDGE_CURLS(c9, c10, c11, c12, g, h); real mass = EDGE_PAIRS(e); real stiff = EDGE_PAIRS(c);  \
+      O(i, j, k) = d * (mass + 0.5 * stiff))
+/** The text of a body, macros expanded. */
+#define BODY_TEXT(...) #__VA_ARGS__
+/** Its bench_body_info. */
+#define BODY_INFO(body, dims, outs, ins, begin, rest, ...)                                         \
+    {.name = #body, .text = BODY_TEXT(__VA_ARGS__), .rank = dims, .n_out = outs, .n_in = ins, .first = begin, .last = rest},
+#pragma GCC diagnostic ignored "-Woverlength-strings" /* the text of EDGE3D */
 
 enum {
 #define X(name, ...) BODY_##name,

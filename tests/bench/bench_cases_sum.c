@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench_cases_sum.c: kernels of RAJAPerf that reduce or sweep against C in the right order for each layout
+ * (native_sum.c), and kernels against what an expert writes by hand (native_expert_body.c): one thread, exact extents.
+ * Checked before they are timed, against C to what the length of the sums allows.
+ */
+#define _DEFAULT_SOURCE
+#include "bench.h"
+#include "native_sum.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { MOST = 8, HALF = 8, MAX_RANK = 3, SHIFT_BYTES = 21 * 64, HUGE_BYTES = 2 << 20 };
+
+/* Extents of arrays: nothing, a vector, a square matrix, and what single kernels need. */
+enum { SCALAR, VECTOR, SQUARE, PHI, PSI, ELL, PREDICT_13, PREDICT_14, LONG, WIDE, CUBE, N_SHAPES };
+static const struct {
+    int rank;
+    int64_t extent[MAX_RANK];
+} shapes[N_SHAPES] = {
+    [SCALAR] = {0, {0}},
+    [VECTOR] = {1, {SUM_N}},
+    [SQUARE] = {2, {SUM_EDGE, SUM_EDGE}},
+    [PHI] = {3, {LTIMES_Z, LTIMES_G, LTIMES_M}},
+    [PSI] = {3, {LTIMES_Z, LTIMES_G, LTIMES_D}},
+    [ELL] = {2, {LTIMES_M, LTIMES_D}},
+    [PREDICT_13] = {2, {PREDICT_N, PREDICT_INT}},
+    [PREDICT_14] = {2, {PREDICT_N, PREDICT_DIFF}},
+    [LONG] = {1, {LARGE_N}},
+    [WIDE] = {2, {LARGE_2D, LARGE_2D}},
+    [CUBE] = {3, {LARGE_3D, LARGE_3D, LARGE_3D}},
+};
+
+typedef struct sum_case {
+    bench_body_info body;
+    int shape[MOST]; /* of each array; a VECTOR in a case with a SQUARE has the length of its edge */
+    sum_loop right, left; /* NULL: not in this layout */
+    bool is_expert;
+} sum_case;
+
+#define STENCIL5 "O(i, j) = A(i, j) + 0.1 * ((A(i - 1, j) + A(i + 1, j)) + (A(i, j - 1) + A(i, j + 1)) - 4.0 * A(i, j))"
+#define STENCIL7                                                                                   \
+    "O(i, j, k) = A(i, j, k) + 0.1 * ((A(i, j - 1, k) + A(i, j + 1, k)) + (A(i, j, k - 1) + A(i, j, k + 1)) + "          \
+    "(A(i - 1, j, k) + A(i + 1, j, k)) - 6.0 * A(i, j, k))"
+#define ROWS "stripes(s, j, A, 1, A(i, j) * B(j)); "
+#define COLUMNS "sum(s, j, A, 0, A(j, i) * B(j)); "
+
+static const sum_case cases[] = {
+    {{"DOT", "sum(s, i, A, 0, A(i) * B(i)); O() = s", .n_out = 1, .n_in = 2, .ranks = "011"},
+     {SCALAR, VECTOR, VECTOR}, dot, NULL, false},
+    {{"REDUCE_SUM", "sum(s, i, A, 0, A(i)); O() = s", .n_out = 1, .n_in = 1, .ranks = "01"},
+     {SCALAR, VECTOR}, reduce_sum, NULL, false},
+    {{"PI_REDUCE", "sum(s, i, A, 0, 0.000001 / (1.0 + (real(i) + 0.5) * 0.000001 * ((real(i) + 0.5) * 0.000001))); O() = 4.0 * s",
+      .n_out = 1, .n_in = 1, .ranks = "01"},
+     {SCALAR, VECTOR}, pi_reduce, NULL, false},
+    {{"TRAP_INT", "sum(s, i, A, 0, 1.0 / root((real(i) * 0.0000006 - 0.2) * (real(i) * 0.0000006 - 0.2) + 0.04)); "
+      "O() = s * 0.0000006", .n_out = 1, .n_in = 1, .ranks = "01"},
+     {SCALAR, VECTOR}, trap_int, NULL, false},
+    {{"REDUCE3_INT", "sum(s, i, A, 0, A(i)); least(l, i, A, 0, A(i)); most(m, i, A, 0, A(i)); O() = s; P() = l; Q() = m",
+      .n_out = 3, .n_in = 1, .dtype = QN_I32, .ranks = "0001"},
+     {SCALAR, SCALAR, SCALAR, VECTOR}, reduce3_int, NULL, false},
+    {{"REDUCE_STRUCT", "sum(s, i, A, 0, A(i)); least(l, i, A, 0, A(i)); most(m, i, A, 0, A(i)); O() = s; P() = l; Q() = m; "
+      "sum(t, i, A, 0, B(i)); least(n, i, A, 0, B(i)); most(o, i, A, 0, B(i)); R() = t; S() = n; U() = o",
+      .n_out = 6, .n_in = 2, .ranks = "00000011"},
+     {SCALAR, SCALAR, SCALAR, SCALAR, SCALAR, SCALAR, VECTOR, VECTOR}, reduce_struct, NULL, false},
+    {{"GESUMMV", "stripes(s, j, A, 1, A(i, j) * C(j)); stripes(t, j, A, 1, B(i, j) * C(j)); O(i) = 1.5 * s + 1.2 * t",
+      .rank = 1, .n_out = 1, .n_in = 3, .ranks = "1221"},
+     {VECTOR, SQUARE, SQUARE, VECTOR}, gesummv_right, gesummv_left, false},
+    {{"ATAX_1", ROWS "O(i) = s", .rank = 1, .n_out = 1, .n_in = 2, .ranks = "121"},
+     {VECTOR, SQUARE, VECTOR}, rows_right, rows_left, false},
+    {{"ATAX_2", COLUMNS "O(i) = s", .rank = 1, .n_out = 1, .n_in = 2, .ranks = "121"},
+     {VECTOR, SQUARE, VECTOR}, columns_right, columns_left, false},
+    {{"MVT_1", ROWS "O(i) = O(i) + s", .rank = 1, .n_out = 1, .n_in = 2, .ranks = "121"},
+     {VECTOR, SQUARE, VECTOR}, add_rows_right, add_rows_left, false},
+    {{"MVT_2", COLUMNS "O(i) = O(i) + s", .rank = 1, .n_out = 1, .n_in = 2, .ranks = "121"},
+     {VECTOR, SQUARE, VECTOR}, add_columns_right, add_columns_left, false},
+    {{"GEMVER_W", ROWS "O(i) = O(i) + 1.5 * s", .rank = 1, .n_out = 1, .n_in = 2, .ranks = "121"},
+     {VECTOR, SQUARE, VECTOR}, gemver_w_right, gemver_w_left, false},
+    {{"LTIMES", "sum(s, l, A, 2, B(k, l) * A(i, j, l)); O(i, j, k) = O(i, j, k) + s", .rank = 3, .n_out = 1, .n_in = 2,
+      .ranks = "332"},
+     {PHI, PSI, ELL}, ltimes_right, ltimes_left, false},
+    {{"ADI", "real t = 1.0 / (0.3 * O(i, j - 1) + 1.6); O(i, j) = -0.3 * t; "
+      "P(i, j) = (1.4 * A(j, i) - 0.2 * (A(j, i - 1) + A(j, i + 1)) - 0.3 * P(i, j - 1)) * t", .rank = 2, .n_out = 2,
+      .n_in = 1, .first = 1, .last = 1, .sequential = 2},
+     {SQUARE, SQUARE, SQUARE}, adi_right, adi_left, false},
+    {{"INT_PREDICT", "O(i, 0) = 0.1 * O(i, 12) + 0.2 * O(i, 11) + 0.3 * O(i, 10) + 0.4 * O(i, 9) + 0.5 * O(i, 8) + "
+      "0.6 * O(i, 7) + 0.7 * O(i, 6) + 0.8 * (O(i, 4) + O(i, 5)) + O(i, 2)", .rank = 1, .n_out = 1, .ranks = "2"},
+     {PREDICT_13}, NULL, int_predict, false},
+    {{"DIFF_PREDICT", "real a = A(i, 4); real b = a - O(i, 4); O(i, 4) = a; real c = b - O(i, 5); O(i, 5) = b; "
+      "real d = c - O(i, 6); O(i, 6) = c; real e = d - O(i, 7); O(i, 7) = d; real f = e - O(i, 8); O(i, 8) = e; "
+      "real g = f - O(i, 9); O(i, 9) = f; real h = g - O(i, 10); O(i, 10) = g; real p = h - O(i, 11); O(i, 11) = h; "
+      "real q = p - O(i, 12); O(i, 12) = p; O(i, 13) = q", .rank = 1, .n_out = 1, .n_in = 1, .ranks = "22"},
+     {PREDICT_14, PREDICT_14}, NULL, diff_predict, false},
+
+    {{"COPY", "O(i) = A(i)", .rank = 1, .n_out = 1, .n_in = 1}, {LONG, LONG}, expert_copy, NULL, true},
+    {{"STENCIL5", STENCIL5, .rank = 2, .n_out = 1, .n_in = 1, .first = 1, .last = 1}, {WIDE, WIDE}, expert_stencil5, NULL, true},
+    {{"STENCIL7", STENCIL7, .rank = 3, .n_out = 1, .n_in = 1, .first = 1, .last = 1}, {CUBE, CUBE}, expert_stencil7, NULL, true},
+    {{"DOT", "sum(s, i, A, 0, A(i) * B(i)); O() = s", .n_out = 1, .n_in = 2, .ranks = "011"},
+     {SCALAR, VECTOR, VECTOR}, expert_dot, NULL, true},
+    {{"REDUCE_SUM", "sum(s, i, A, 0, A(i)); O() = s", .n_out = 1, .n_in = 1, .ranks = "01"},
+     {SCALAR, VECTOR}, expert_sum, NULL, true},
+    {{"ATAX_1", ROWS "O(i) = s", .rank = 1, .n_out = 1, .n_in = 2, .ranks = "121"},
+     {VECTOR, SQUARE, VECTOR}, expert_rows, NULL, true},
+    {{"ATAX_2", COLUMNS "O(i) = s", .rank = 1, .n_out = 1, .n_in = 2, .ranks = "121"},
+     {VECTOR, SQUARE, VECTOR}, expert_columns, NULL, true},
+};
+
+/* ---------------------------------------------------------------- arrays */
+
+typedef struct arrays {
+    char *block;
+    size_t bytes, offset[MOST];
+    int n, dtype;
+    qn_view view[MOST];
+    qn_arg args[MOST];
+    void *data[2 * HALF]; /* as the C loops want them */
+} arrays;
+
+static int64_t extents_of(const sum_case *c, int array, int64_t *extents)
+{
+    int64_t n = 1;
+    const int shape = c->shape[array], rank = shapes[shape].rank;
+    bool has_square = false;
+    for (int i = 0; i < c->body.n_out + c->body.n_in; i++)
+        has_square |= c->shape[i] == SQUARE;
+    for (int d = 0; d < rank; d++) {
+        extents[d] = shape == VECTOR && has_square ? SUM_EDGE : shapes[shape].extent[d];
+        n *= extents[d];
+    }
+    return n;
+}
+
+static bool make_arrays(arrays *a, const sum_case *c, bool is_left, qn_error *err)
+{
+    int64_t extents[MAX_RANK];
+    *a = (arrays){.n = c->body.n_out + c->body.n_in, .dtype = c->body.dtype ? c->body.dtype : QN_F64};
+    for (int i = 0; i < a->n; i++) {
+        a->offset[i] = a->bytes;
+        a->bytes += (size_t)extents_of(c, i, extents) * (size_t)qn_dtype_bytes(a->dtype) + SHIFT_BYTES;
+        a->bytes += (size_t)-a->bytes % 4096 + SHIFT_BYTES;
+    }
+    a->bytes += HUGE_BYTES - a->bytes % HUGE_BYTES;
+    a->block = aligned_alloc(HUGE_BYTES, a->bytes);
+    if (!a->block)
+        return false;
+    (void)madvise(a->block, a->bytes, MADV_HUGEPAGE);
+    for (int i = 0; i < a->n; i++) {
+        qn_layout l;
+        (void)extents_of(c, i, extents);
+        int rank = shapes[c->shape[i]].rank;
+        bool is_out = i < c->body.n_out;
+        void *data = a->block + a->offset[i];
+        qn_status status = is_left ? qn_layout_left(rank, extents, &l, err) : qn_layout_right(rank, extents, &l, err);
+        if (status || qn_view_wrap("array", data, a->dtype, &l, is_out ? 0 : QN_READ_ONLY, &a->view[i], err))
+            return false;
+        a->args[i] = qn_arg_view(&a->view[i]);
+        a->data[is_out ? i : HALF + i - c->body.n_out] = data;
+    }
+    return true;
+}
+
+/* Values in [0.5, 1.5), or integers of 31 bits. */
+static void fill(const arrays *a)
+{
+    uint32_t state = 7;
+    for (size_t at = 0; at + 8 <= a->bytes; at += 8) {
+        state = state * 1664525u + 1013904223u;
+        double x = 0.5 + (double)(state >> 8) * 0x1p-24;
+        int32_t n[2] = {(int32_t)state, (int32_t)(state ^ state >> 13)};
+        memcpy(a->block + at, a->dtype == QN_I32 ? (const void *)n : (const void *)&x, 8);
+    }
+}
+
+static bool is_close(const arrays *a, const char *other)
+{
+    if (a->dtype == QN_I32)
+        return memcmp(a->block, other, a->bytes) == 0;
+    for (size_t at = 0; at + 8 <= a->bytes; at += 8) {
+        double x, y;
+        memcpy(&x, a->block + at, 8);
+        memcpy(&y, other + at, 8);
+        if (!(fabs(x - y) <= (double)SUM_N * 0x1p-53 * (1 + fabs(y)))) /* as many roundings as the longest sum has */
+            return false;
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- cases */
+
+typedef struct native_run {
+    sum_loop loop;
+    void *const *data;
+} native_run;
+
+static void run_native(const void *data)
+{
+    const native_run *r = data;
+    r->loop(r->data);
+}
+
+static void run_case(bench *b, const char *name, const sum_case *c, bool is_left, const qn_kernel *k)
+{
+    arrays a;
+    qn_error error = {0};
+    qn_call *call = NULL;
+    char *ours = NULL;
+    sum_loop loop = is_left ? c->left : c->right;
+    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .executor = QN_SERIAL};
+    bool is_ok = make_arrays(&a, c, is_left, &error);
+    if (is_ok && b->assembly_of) {
+        bench_print_assembly(b, name, k, a.n, a.args, &o);
+        free(a.block);
+        return;
+    }
+    is_ok = is_ok && qn_prepare(b->context, k, a.n, a.args, &o, &call, &error) == QN_OK;
+    if (is_ok) {
+        fill(&a);
+        is_ok = qn_run(call, &error) == QN_OK && (ours = malloc(a.bytes)) != NULL;
+    }
+    if (is_ok) {
+        memcpy(ours, a.block, a.bytes);
+        fill(&a);
+        loop(a.data);
+        is_ok = is_close(&a, ours);
+    }
+    free(ours);
+    double goal = c->is_expert ? 0.85 : 0.9;
+    bench_line line = {.name = name, .group = c->is_expert ? GROUP_EXPERT : GROUP_BODY, .goal = goal, .short_below = goal};
+    if (is_ok)
+        bench_in_turns(b, &line, call, run_native, &(native_run){loop, a.data});
+    else
+        bench_wrong(b, name, "not the result of C: %s", error.message);
+    qn_call_release(call);
+    free(a.block);
+}
+
+void bench_sum_cases(bench *b)
+{
+    for (size_t n = 0; n < sizeof cases / sizeof *cases; n++)
+        for (int is_left = 0; is_left < 2; is_left++) {
+            const sum_case *c = &cases[n];
+            char name[64];
+            qn_error error = {0};
+            snprintf(name, sizeof name, "%s/%s/%s", c->is_expert ? "expert" : "raja", c->body.name, is_left ? "left" : "right");
+            if (!(is_left ? c->left : c->right) || !bench_wants(b, name))
+                continue;
+            qn_kernel *k = bench_body(&c->body, &error);
+            if (k)
+                run_case(b, name, c, is_left, k);
+            else
+                bench_wrong(b, name, "no kernel: %s", error.message);
+            qn_kernel_release(k);
+        }
+}

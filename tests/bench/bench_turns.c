@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench_turns.c: times a prepared call and what it is compared with in turns: 11 samples of each, of at least 2 ms; the side
+ * that begins alternates. A line shows the medians.
+ */
+#include "bench.h"
+
+enum { N_PAIRS = 11, MOST_CALLS = 1 << 16 };
+#define SAMPLE_SECONDS 2e-3
+
+typedef struct sides {
+    qn_call *call;
+    void (*theirs)(const void *data);
+    const void *data;
+    int n; /* calls of a sample */
+} sides;
+
+/* Seconds of a call. */
+static double time_of(const sides *s, bool is_ours)
+{
+    double begin = bench_now();
+    for (int i = 0; i < s->n; i++)
+        if (is_ours)
+            qn_run(s->call, NULL);
+        else
+            s->theirs(s->data);
+    return (bench_now() - begin) / s->n;
+}
+
+void bench_in_turns(bench *b, bench_line *line, qn_call *call, void (*theirs)(const void *data), const void *data)
+{
+    double sample[2][N_PAIRS], ratio[N_PAIRS];
+    sides s = {call, theirs, data, 1};
+    while (s.n < MOST_CALLS && time_of(&s, false) * s.n < SAMPLE_SECONDS)
+        s.n *= 2;
+    for (int i = 0; i < N_PAIRS; i++) {
+        int first = i % 2;
+        sample[first][i] = time_of(&s, first);
+        sample[!first][i] = time_of(&s, !first);
+        ratio[i] = sample[0][i] / sample[1][i];
+    }
+    line->theirs = bench_median(sample[0], N_PAIRS);
+    line->ours = bench_median(sample[1], N_PAIRS);
+    line->ratio = bench_median(ratio, N_PAIRS);
+    bench_report(b, line);
+}
