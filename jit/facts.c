@@ -183,6 +183,17 @@ static bool allocate(qn_facts *f, const qn_kernel *k, const qn_arg *args)
     return f->param && f->digit && f->proved;
 }
 
+/** Without an access to check, the policy of checks is no fact: one version serves all. */
+static void forget_checks(qn_facts *f)
+{
+    for (uint32_t site = 0; site < f->n_accesses; site++)
+        if (!f->proved[site])
+            return;
+    f->checks = QN_CHECKS_REPORT;
+    for (int p = 0; p < f->n_params; p++)
+        f->param[p].checks = QN_CHECKS_REPORT;
+}
+
 qn_status qn__facts_collect(const qn_kernel *k, const qn_arg *args, const qn_domain *domain,
                             const uint8_t *proved, const qn_options *o, const qn_policy *policy,
                             int isa, bool is_ordered, qn_facts *out, qn_error *err)
@@ -211,6 +222,7 @@ qn_status qn__facts_collect(const qn_kernel *k, const qn_arg *args, const qn_dom
         qn__facts_release(&f);
         return qn__fail(err, QN_ERR_MEMORY, "qn__facts_collect: kernel \"%s\": no memory", k->name);
     }
+    forget_checks(&f);
     if (qn__target_of(isa) == QN_TARGET_NVPTX)
         qn__facts_gpu(k, args, &f);
     *out = f;

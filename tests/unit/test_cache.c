@@ -183,7 +183,64 @@ static void test_options_make_versions(void)
         for (int i = 0; i < n; i++)
             n_failed += scale(&j, 4, 40, 0, &o[i], &err) != QN_OK;
     tap_ok(n_failed == 0, "options are honoured: %s", err.message);
-    tap_is_int(counters_of(j.c).compiles, n, "each has a version of its own");
+    tap_is_int(counters_of(j.c).compiles, n - 1, "each has a version of its own, but where nothing is to be checked");
+    close_job(&j);
+}
+
+/** The policy of checks makes versions of a kernel with something to check. */
+static void test_checks_make_versions(void)
+{
+    job j = {context_with(NULL), kernel_of(GATHER_TEXT)};
+    qn_view x = vector_of(j.c, "x", QN_F64, 8), y = vector_of(j.c, "y", QN_F64, 8),
+            index = vector_of(j.c, "index", QN_I64, 8);
+    const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&index), qn_arg_view(&y)};
+    int n_failed = 0;
+    for (int checks = QN_CHECKS_REPORT; checks <= QN_CHECKS_NONE; checks++) {
+        const qn_options o = {.bytes = sizeof o, .checks = checks};
+        n_failed += qn_launch(j.c, j.k, 3, args, &o, NULL) != QN_OK;
+    }
+    tap_ok(n_failed == 0 && counters_of(j.c).compiles == 3, "each policy of checks has its version of a gather");
+    qn_view_release(&x);
+    qn_view_release(&y);
+    qn_view_release(&index);
+    close_job(&j);
+}
+
+/** Memory of the process in use, in KiB; 0 if that cannot be had, or tells nothing because a sanitizer keeps what is freed. */
+static long resident(void)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return 0;
+#else
+    long all = 0, used = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (f && fscanf(f, "%ld %ld", &all, &used) != 2)
+        used = 0;
+    if (f)
+        fclose(f);
+    return used * sysconf(_SC_PAGESIZE) / 1024;
+#endif
+}
+
+/** Versions that come and go leave nothing behind: a process may make them for ever. */
+static void test_memory(void)
+{
+    enum { FIRST = 100, N = 500, MOST = 500 };
+    const qn_context_options small = {.bytes = sizeof small, .cache_bytes = 256 << 10};
+    const qn_options exact = {.bytes = sizeof exact, .specialize = QN_SPECIALIZE_EXACT};
+    job j = open_job(&small);
+    qn_error err = {0};
+    int n_failed = 0;
+    for (int64_t i = 0; i < FIRST; i++)
+        n_failed += scale(&j, 2, 8 * (1 + i), 0, &exact, &err) != QN_OK;
+    long before = resident();
+    for (int64_t i = FIRST; i < FIRST + N; i++)
+        n_failed += scale(&j, 2, 8 * (1 + i), 0, &exact, &err) != QN_OK;
+    long growth = resident() - before;
+    tap_ok(n_failed == 0 && counters_of(j.c).compiles == FIRST + N, "600 versions: %s", err.message);
+    tap_ok(counters_of(j.c).live_functions < FIRST, "few of them live");
+    tap_ok(growth < MOST, "the last 500 cost less than 1 KiB each");
+    tap_note("%ld KiB", growth);
     close_job(&j);
 }
 
@@ -292,6 +349,8 @@ int main(void)
     test_pins();
     test_equal_kernels_share();
     test_options_make_versions();
+    test_checks_make_versions();
+    test_memory();
     test_eviction();
     test_target();
     test_background_start();
