@@ -456,6 +456,10 @@ static inline uint64_t qn__arg_part(int dtype, uint64_t bits, uint64_t high, int
 typedef struct qn_interval {
     int64_t low, high; /* both included; as int64 for all types; u64 above INT64_MAX: full */
 } qn_interval;
+/** All values of a type. */
+qn_interval qn__interval_of_type(int type);
+/** Of a pure instruction, given those of its operands, value[number]. */
+qn_interval qn__interval_of_pure(const qn_kernel *k, const qn_interval *value, uint32_t i);
 
 /** What the prologue needs of an argument. */
 typedef struct qn_arg_value {

@@ -326,21 +326,25 @@ typedef struct prover {
     uint32_t dead_end;  /* instructions before it never run: a loop around them is empty */
 } prover;
 
-static qn_interval of_pure(const prover *s, uint32_t i)
+qn_interval qn__interval_of_type(int type)
 {
-    const qn_kernel *k = s->k;
+    return full(type);
+}
+
+qn_interval qn__interval_of_pure(const qn_kernel *k, const qn_interval *value, uint32_t i)
+{
     const qn_inst *x = &k->inst[i];
     const uint32_t *a = qn__args(k, i);
     int type = k->inst[a[x->n_args - 1]].type;
     if (qn__dtype_class(x->type) == QN_CLASS_F || qn__dtype_class(type) == QN_CLASS_F)
         return full(x->type);
     if (x->op == QN_I_CAST || x->op == QN_I_BITCAST)
-        return of_cast(x->type, type, s->value[a[0]]);
+        return of_cast(x->type, type, value[a[0]]);
     if (qn__op_info[qn__pure(x)].rule == QN_RULE_COMPARE)
         return full(QN_BOOL);
     qn_interval v[3] = {ANYTHING, ANYTHING, ANYTHING};
     for (int j = 0; j < x->n_args; j++)
-        v[j] = s->value[a[j]];
+        v[j] = value[a[j]];
     if (x->n_args == 1)
         v[1] = v[0];
     return of_op(qn__pure(x), type, v);
@@ -397,7 +401,7 @@ static qn_interval interval_of(prover *s, uint32_t i)
     if (qn__dtype_class(x->type) == QN_CLASS_F)
         return ANYTHING;
     if (x->op >= QN_I_PURE)
-        return of_pure(s, i);
+        return qn__interval_of_pure(s->k, s->value, i);
     switch (x->op) {
     case QN_I_CONST:
         return x->type == QN_U64 && (int64_t)x->imm < 0
@@ -417,7 +421,7 @@ static qn_interval interval_of(prover *s, uint32_t i)
         return (qn_interval){s->domain->begin[x->imm], s->domain->end[x->imm] - 1};
     case QN_I_CAST:
     case QN_I_BITCAST:
-        return of_pure(s, i);
+        return qn__interval_of_pure(s->k, s->value, i);
     case QN_I_LOAD:
         if (s->args[x->imm].has_offsets)
             return (qn_interval){0, QN_MEMBER_EXTENT - 1};

@@ -351,6 +351,10 @@ bool qn__analyse(const qn_kernel *k, const qn_facts *f, int lane_dim, int jam_di
         for (uint32_t i = 1; i < k->n_insts; i++)
             visit(&p, i);
     }
+    if (!qn__narrow(k, f, out)) {
+        qn__analysis_release(out);
+        return false;
+    }
     return true;
 }
 

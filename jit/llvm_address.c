@@ -32,10 +32,25 @@ static void add_term(lower *g, address *x, LLVMValueRef value, int at, int64_t s
     x->term[x->n_terms++] = (term){value, stride, scale, at};
 }
 
-/** lanes += vector x scale [x stride] */
+static bool is_element(int64_t scale)
+{
+    return scale == 1 || scale == 2 || scale == 4 || scale == 8;
+}
+
+/** lanes += vector x scale [x stride]. Where one vector of elements is all, a gather scales it. */
 static void add_lanes(lower *g, address *x, LLVMValueRef vector, int64_t scale, LLVMValueRef stride)
 {
     LLVMValueRef v = vector;
+    if (!x->lanes && !x->scaled && !stride && is_element(scale) && !LLVMIsConstant(vector)) {
+        x->scaled = vector;
+        x->scale = scale;
+        return;
+    }
+    if (x->scaled) {
+        LLVMValueRef first = x->scaled;
+        x->scaled = NULL;
+        x->lanes = x->scale == 1 ? first : LLVMBuildMul(g->b, first, qn__const_splat(g, qn__const_i64(g, x->scale)), "");
+    }
     if (scale != 1)
         v = LLVMBuildMul(g->b, v, qn__const_splat(g, qn__const_i64(g, scale)), "");
     if (stride)
@@ -230,9 +245,9 @@ static void finish_address(lower *g, address *x, const qn_param_fact *param, int
     x->pointer = qn__slot(g, param->slot, g->ptr);
     x->level = 0;
     add_terms(g, x);
-    if (x->lanes || (x->lane_bytes && x->lane_bytes != bytes && x->lane_bytes != -bytes)) {
+    if (x->lanes || x->scaled || (x->lane_bytes && x->lane_bytes != bytes && x->lane_bytes != -bytes)) {
         x->kind = ADDRESS_LANES;
-        x->stride = x->lanes || x->lane_bytes % bytes ? 0 : x->lane_bytes / bytes;
+        x->stride = x->lanes || x->scaled || x->lane_bytes % bytes ? 0 : x->lane_bytes / bytes;
         if (x->lane_bytes)
             add_lanes(g, x, qn__lanes(g, g->i64, x->lane_bytes), 1, NULL);
     } else {
@@ -276,6 +291,11 @@ LLVMValueRef qn__lane_pointers(lower *g, const address *x)
 {
     if (g->width == 1)
         return x->pointer;
+    if (x->scaled) {
+        LLVMTypeRef element = LLVMIntTypeInContext(g->context, (unsigned)x->scale * 8);
+        LLVMValueRef index = x->scaled;
+        return LLVMBuildGEP2(g->b, element, x->pointer, &index, 1, "");
+    }
     LLVMValueRef offsets = x->lanes;
     int64_t bytes = x->lane_bytes;
     if (x->kind == ADDRESS_UNIFORM)

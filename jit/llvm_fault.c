@@ -100,7 +100,7 @@ static LLVMValueRef at_lane(lower *g, uint32_t value, int p, LLVMValueRef lane)
     if (g->width == 1 || shape == QN_UNIFORM)
         return v;
     if (shape == QN_VARYING)
-        return LLVMBuildExtractElement(g->b, v, lane, "");
+        return LLVMBuildExtractElement(g->b, qn__vector(g, value, p), lane, "");
     int64_t step = g->a.affine[value].coef[g->p->lane_dim];
     return LLVMBuildAdd(g->b, v, LLVMBuildMul(g->b, lane, qn__const_i64(g, step), ""), "");
 }

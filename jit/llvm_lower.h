@@ -54,7 +54,8 @@ typedef struct memo {
     int64_t n;
     int32_t next;
 } memo;
-enum { MEMO_SPLAT = 1, MEMO_LINEAR, MEMO_SCALE, MEMO_PRODUCT, MEMO_SUM, MEMO_ADDRESS, MEMO_SLOT, MEMO_QUOTIENT, MEMO_REMAINDER };
+enum { MEMO_SPLAT = 1, MEMO_LINEAR, MEMO_SCALE, MEMO_PRODUCT, MEMO_SUM, MEMO_ADDRESS, MEMO_SLOT, MEMO_QUOTIENT, MEMO_REMAINDER,
+       MEMO_RESIZE, MEMO_NARROW, MEMO_TABLE };
 enum { MEMO_HEADS = 256 };
 
 typedef struct lower {
@@ -175,6 +176,8 @@ int qn__canonical_part(const lower *g, uint32_t i, int p);
 LLVMValueRef qn__scalar(lower *g, uint32_t i, int p);
 /** The value as a vector (a scalar when width is 1). */
 LLVMValueRef qn__vector(lower *g, uint32_t i, int p);
+/** An integer as a vector of so many bits: the value modulo 2^bits. */
+LLVMValueRef qn__vector_bits(lower *g, uint32_t i, int p, int bits);
 int qn__level_of(lower *g, uint32_t i, int p);
 /** Whether control flow on a value is the same for the whole block. */
 bool qn__is_uniform(const lower *g, uint32_t i);
@@ -202,6 +205,8 @@ typedef struct address {
     int kind, level;
     LLVMValueRef pointer; /* of lane 0 */
     LLVMValueRef lanes;   /* <width x i64> byte offsets from pointer; ADDRESS_LANES only */
+    LLVMValueRef scaled;  /* the same, or the first part of the offsets, as elements of scale bytes */
+    int64_t scale;
     int64_t stride;       /* elements from lane to lane, 0 if not a known constant */
     /* while building */
     term term[MOST_TERMS];
@@ -267,6 +272,10 @@ LLVMValueRef qn__mask_and(lower *g, LLVMValueRef mask, LLVMValueRef more);
 /** Between registers and memory: bool is i1 in one and i8 in the other. */
 LLVMValueRef qn__to_register(lower *g, int dtype, LLVMValueRef v);
 LLVMValueRef qn__to_memory(lower *g, int dtype, LLVMValueRef v);
+
+/* ---- llvm_table.c */
+/** Part p of a load from a small table, by permutation; NULL if it is to be done as usual. */
+LLVMValueRef qn__load_table(lower *g, uint32_t i, int p, const check *c);
 
 /* ---- llvm_transpose.c */
 /** All parts of a load or store that runs along the jammed dimension; false if it is to be done as usual. */

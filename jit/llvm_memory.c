@@ -59,6 +59,14 @@ static void clamp_position(lower *g, check *c, int r, const qn_dim_fact *dim)
     c->ok = c->ok ? LLVMBuildAnd(g->b, c->ok, ok, "") : ok;
 }
 
+/** Whether 32 bits are enough to compare an index that differs between lanes. */
+static bool is_short_index(const lower *g, uint32_t value, const qn_dim_fact *dim)
+{
+    bool is_plain = dim->lower.kind == QN_FACT_EXACT && dim->lower.value == 0 && dim->extent.kind == QN_FACT_EXACT;
+    return is_plain && dim->extent.value <= INT32_MAX && g->a.value[value].shape == QN_VARYING &&
+           g->a.value[value].held <= 32 && !g->p->is_gpu;
+}
+
 check qn__make_check(lower *g, uint32_t i, int p)
 {
     check c = {0};
@@ -73,6 +81,12 @@ check qn__make_check(lower *g, uint32_t i, int p)
         if (dim->n_digits == 0)
             continue;
         c.is_needed = true;
+        if (c.is_vector && !c.is_clamped && is_short_index(g, arg[r], dim)) {
+            LLVMValueRef extent = qn__const_splat(g, LLVMConstInt(g->i32, (unsigned long long)dim->extent.value, false));
+            LLVMValueRef below = LLVMBuildICmp(g->b, LLVMIntULT, qn__vector_bits(g, arg[r], p, 32), extent, "");
+            c.ok = c.ok ? LLVMBuildAnd(g->b, c.ok, below, "") : below;
+            continue;
+        }
         c.position[r] = qn__relative_index(g, arg[r], p, &dim->lower, c.is_vector);
         if (c.is_clamped) {
             clamp_position(g, &c, r, dim);
@@ -385,8 +399,10 @@ static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
     int dtype = g->k->inst[i].type;
     unsigned align = align_of(g, i);
     LLVMTypeRef t = qn__vector_of(g, qn__memory_type(g, dtype));
-    LLVMValueRef mask = qn__access_mask(g, i, p, c), v;
+    LLVMValueRef mask = qn__access_mask(g, i, p, c), v = qn__load_table(g, i, p, c);
     address x;
+    if (v)
+        return v;
     qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
     qn__displace(g, &x);
     if (x.kind == ADDRESS_UNIFORM && (!mask || ignores_masks(g, i))) /* stride 0 */

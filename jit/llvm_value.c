@@ -277,6 +277,11 @@ void qn__set(lower *g, uint32_t i, int p, LLVMValueRef v, int at)
     e->is_set = true;
 }
 
+static bool is_integer(int type)
+{
+    return qn__dtype_class(type) == QN_CLASS_S || qn__dtype_class(type) == QN_CLASS_U;
+}
+
 /** Whether instruction i is emitted as one vector operation. */
 static bool is_vector(const lower *g, uint32_t i)
 {
@@ -369,6 +374,41 @@ static uint32_t cast_operand(const lower *g, uint32_t i)
     }
 }
 
+/** Whether lanes compute instruction i in the bits that jit/narrow.c found. */
+static bool is_narrow(const lower *g, uint32_t i)
+{
+    const qn_inst *x = &g->k->inst[i];
+    bool is_cast = x->op == QN_I_CAST && is_integer(g->k->inst[qn__args(g->k, i)[0]].type);
+    return is_vector(g, i) && !g->p->is_gpu && (is_cast || g->a.value[i].at);
+}
+
+static int integer_of(int bits, bool is_signed)
+{
+    static const int types[2][4] = {{QN_U8, QN_U16, QN_U32, QN_U64}, {QN_I8, QN_I16, QN_I32, QN_I64}};
+    return types[is_signed][bits == 8 ? 0 : bits == 16 ? 1 : bits == 32 ? 2 : 3];
+}
+
+/** Operand n of an instruction that is computed narrow. */
+static LLVMValueRef narrow_operand(lower *g, uint32_t i, int n, int p)
+{
+    const qn_inst *x = &g->k->inst[i];
+    uint32_t arg = qn__args(g->k, i)[n];
+    if (!is_integer(g->k->inst[arg].type))
+        return qn__vector(g, arg, p);
+    if (x->op == QN_I_CAST)
+        return qn__vector_bits(g, arg, p, is_integer(x->type) ? g->a.value[i].held : g->a.value[arg].held);
+    return qn__vector_bits(g, arg, p, g->a.value[i].at);
+}
+
+static LLVMValueRef build_narrow(lower *g, uint32_t i, const LLVMValueRef *v)
+{
+    const qn_inst *x = &g->k->inst[i];
+    const qn_value_info *info = &g->a.value[i], *first = &g->a.value[qn__args(g->k, i)[0]];
+    if (x->op == QN_I_CAST)
+        return is_integer(x->type) ? v[0] : qn__lower_cast(g, x->type, integer_of(first->held, first->is_signed), v[0]);
+    return qn__lower_op(g, qn__pure(x), integer_of(info->at, info->at_signed), v[0], v[1], v[2]);
+}
+
 /** Emits part p of a pure instruction: operands first, then the operation at the lowest level where they exist. */
 static void emit_pure(lower *g, uint32_t i, int p)
 {
@@ -382,14 +422,14 @@ static void emit_pure(lower *g, uint32_t i, int p)
     } else {
         for (int n = 0; n < x->n_args && n < 3; n++) {
             uint32_t from = n == 0 ? cast_operand(g, i) : arg[n];
-            v[n] = is_vector(g, i) ? qn__vector(g, from, p) : qn__scalar(g, from, p);
+            v[n] = is_narrow(g, i) ? narrow_operand(g, i, n, p) : is_vector(g, i) ? qn__vector(g, from, p) : qn__scalar(g, from, p);
             int at = qn__level_of(g, from, p);
             wanted = at > wanted ? at : wanted;
         }
     }
     place here;
     int at = qn__seek(g, wanted, &here);
-    LLVMValueRef result = build_pure(g, i, p, v);
+    LLVMValueRef result = is_narrow(g, i) ? build_narrow(g, i, v) : build_pure(g, i, p, v);
     qn__unseek(g, &here);
     qn__set(g, i, p, result, LLVMIsConstant(result) ? wanted : at);
 }
@@ -438,12 +478,74 @@ static LLVMValueRef next_vector(lower *g, uint32_t i, int p, int64_t ahead)
     return found;
 }
 
+/** v, an integer of `from` bits, in so many others; shared, at the level of what it belongs to. */
+static LLVMValueRef resize(lower *g, LLVMValueRef v, int level_of_v, int from, bool is_signed, int to)
+{
+    if (from == to)
+        return v;
+    LLVMTypeRef old = LLVMTypeOf(v), t = LLVMIntTypeInContext(g->context, (unsigned)to);
+    if (LLVMGetTypeKind(old) == LLVMVectorTypeKind)
+        t = LLVMVectorType(t, LLVMGetVectorSize(old));
+    LLVMValueRef key = LLVMConstInt(g->i1, is_signed, false), found = qn__memo_find(g, MEMO_RESIZE, v, key, to, NULL);
+    if (found)
+        return found;
+    place here;
+    int at = qn__seek(g, level_of_v, &here);
+    found = to < from ? LLVMBuildTrunc(g->b, v, t, "") : is_signed ? LLVMBuildSExt(g->b, v, t, "") : LLVMBuildZExt(g->b, v, t, "");
+    qn__unseek(g, &here);
+    qn__memo_add(g, MEMO_RESIZE, v, key, to, at, found);
+    return found;
+}
+
+/** Bits of the lanes of value i. */
+static int held_bits(const lower *g, uint32_t i)
+{
+    bool is_held = is_integer(g->k->inst[i].type) && is_narrow(g, i);
+    return is_held ? g->a.value[i].held : qn__dtype_width(g->k->inst[i].type);
+}
+
+/** A linear value in fewer bits: from its first lane, without the lanes in 64 bits. */
+static LLVMValueRef narrow_linear(lower *g, uint32_t i, int p, int bits)
+{
+    int64_t step = g->a.affine[i].coef[g->p->lane_dim];
+    LLVMValueRef first = value_of(g, i, p), width = LLVMConstInt(g->i32, (unsigned long long)(g->width * 64 + bits), false);
+    LLVMValueRef found = qn__memo_find(g, MEMO_NARROW, first, width, step, NULL);
+    if (found)
+        return found;
+    int level_of_first = g->value[i].level;
+    LLVMValueRef all = qn__splat(g, resize(g, first, level_of_first, 64, true, bits), level_of_first);
+    place here;
+    int at = qn__seek(g, level_of_first, &here);
+    found = LLVMBuildAdd(g->b, all, qn__lanes(g, LLVMIntTypeInContext(g->context, (unsigned)bits), step), "");
+    qn__unseek(g, &here);
+    qn__memo_add(g, MEMO_NARROW, first, width, step, at, found);
+    return found;
+}
+
+LLVMValueRef qn__vector_bits(lower *g, uint32_t i, int p, int bits)
+{
+    int shape = g->a.value[i].shape, natural = qn__dtype_width(g->k->inst[i].type);
+    if (shape == QN_LINEAR && bits < 64)
+        return narrow_linear(g, i, p, bits);
+    if (shape == QN_LINEAR)
+        return qn__vector(g, i, p);
+    LLVMValueRef v = value_of(g, i, p);
+    if (shape == QN_VARYING)
+        return resize(g, v, g->value[i].level, held_bits(g, i), g->a.value[i].is_signed, bits);
+    v = resize(g, v, g->value[i].level, natural, g->a.value[i].is_signed, bits);
+    return qn__splat(g, v, g->value[i].level);
+}
+
 LLVMValueRef qn__vector(lower *g, uint32_t i, int p)
 {
     LLVMValueRef v = value_of(g, i, p);
     int shape = g->a.value[i].shape;
-    if (g->width == 1 || shape == QN_VARYING)
+    if (g->width == 1)
         return v;
+    if (shape == QN_VARYING) {
+        int natural = qn__dtype_width(g->k->inst[i].type);
+        return resize(g, v, g->value[i].level, held_bits(g, i), g->a.value[i].is_signed, natural);
+    }
     int64_t step = g->a.affine[i].coef[g->p->lane_dim];
     if (shape == QN_LINEAR && p >= g->jam_max)
         return next_vector(g, i, p, qn__wrap_mul(step, (int64_t)(p / g->jam_max) * g->width));

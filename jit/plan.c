@@ -150,6 +150,8 @@ double qn__access_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis 
     int64_t stride;
     if (k->inst[i].op == QN_I_ATOMIC)
         return COST_SCATTER;
+    if (!qn__access_stride(k, f, a, i, d, &stride) && is_load && qn__table_registers(k, f, i))
+        return COST_UNIT * qn__table_registers(k, f, i) < COST_GATHER ? COST_UNIT * qn__table_registers(k, f, i) : COST_GATHER;
     if (!qn__access_stride(k, f, a, i, d, &stride))
         return is_load ? COST_GATHER : COST_SCATTER;
     if (stride == 1)
@@ -261,14 +263,16 @@ static void choose_order(const planner *s)
 /* ---------------------------------------------------------------- width and unrolling */
 
 /** Bits of the widest type that is computed with in vectors. Indices count only where they are data. */
-static int widest_bits(const qn_kernel *k)
+static int widest_bits(const planner *s)
 {
+    const qn_kernel *k = s->k;
     int bits = 8;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
         const qn_inst *x = &k->inst[i];
         int type = x->op == QN_I_STORE ? qn__access_dtype(k, i) : x->type;
         bool is_index = type == QN_I64 && x->op != QN_I_STORE && x->op != QN_I_LOAD;
-        int width = is_index || type == QN_VOID ? 8 : qn__dtype_width(type);
+        bool is_narrow = s->has_analysis && x->op != QN_I_STORE && s->a.value[i].held;
+        int width = is_index || type == QN_VOID ? 8 : is_narrow ? s->a.value[i].held : qn__dtype_width(type);
         bits = width > bits ? width : bits;
     }
     return bits;
@@ -323,9 +327,9 @@ static bool has_gather(const planner *s)
 }
 
 /** Lanes of a whole register. */
-static int lanes_of(const qn_kernel *k, const qn_facts *f)
+static int lanes_of(const planner *s)
 {
-    int lanes = (f->isa >= QN_ISA_V4 ? WIDEST_V4 : WIDEST_V3) / widest_bits(k);
+    int lanes = (s->f->isa >= QN_ISA_V4 ? WIDEST_V4 : WIDEST_V3) / widest_bits(s);
     return lanes > 64 ? 64 : lanes;
 }
 
@@ -343,7 +347,7 @@ static void choose_width(planner *s)
     bool is_small = false;
     qn_plan *p = s->p;
     int64_t t = trips(s->f, p->lane_dim);
-    p->width = lanes_of(s->k, s->f);
+    p->width = lanes_of(s);
     if (kind_of(s->k, p->lane_dim) == QN_DIM_REDUCTION) {
         p->unroll = 64 / p->width > 8 ? 8 : 64 / p->width;
         p->width = 64 / p->unroll; /* 64 partials exactly */
@@ -472,7 +476,7 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
     if (s.has_analysis && f->plan.lane_dim >= 0) {
         bool is_wanted = wanted >= 0 && wanted < k->n_dims && is_applicable(&s, wanted);
         out->lane_dim = is_wanted ? wanted : best_lane_dim(&s);
-        if (!is_wanted && out->lane_dim >= 0 && qn__plan_is_scalar(k, f, &s.a, out->lane_dim, lanes_of(k, f)))
+        if (!is_wanted && out->lane_dim >= 0 && qn__plan_is_scalar(k, f, &s.a, out->lane_dim, lanes_of(&s)))
             out->lane_dim = -1;
     }
     if (out->lane_dim >= 0) {

@@ -33,6 +33,12 @@ bool qn__may_repeat(const qn_kernel *k);
 /** Whether scalar code is better than lanes along d, because of loops that run differently in each (jit/plan_scalar.c). */
 bool qn__plan_is_scalar(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d, int width);
 
+/** Registers that hold the view of load i where a permutation of them may take the place of a gather; 0: it may not
+ *  (jit/plan_table.c). */
+int qn__table_registers(const qn_kernel *k, const qn_facts *f, uint32_t i);
+/** Elements of one of them. */
+int qn__table_lanes(const qn_kernel *k, const qn_facts *f, uint32_t i);
+
 /** Sets p->split_dim and p->granule, after all else (jit/plan_threads.c). */
 void qn__plan_split(const qn_kernel *k, const qn_facts *f, qn_plan *p, bool is_tile);
 /** Chunks that a thread should have where there are enough iterations. */
