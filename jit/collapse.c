@@ -123,14 +123,14 @@ static bool merge_pair(const qn_kernel *k, qn_facts *f, const qn_analysis *a, ui
 static uint32_t find_candidates(const qn_kernel *k, const qn_facts *f, uint32_t used)
 {
     bool is_gpu = qn__target_of(f->isa) == QN_TARGET_NVPTX, all_exact = true;
-    uint32_t candidates = 0;
+    uint32_t candidates[2] = {0, 0};
     for (int d = 0; d < k->n_dims; d++) {
         int kind = k->inst[k->dim[d]].sub;
         all_exact = all_exact && (kind != QN_DIM_PARALLEL || is_exact(f, d));
-        if ((kind == QN_DIM_PARALLEL || (kind == QN_DIM_REDUCTION && !is_gpu)) && is_exact(f, d) && !(used >> d & 1))
-            candidates |= 1u << d;
+        if (kind != QN_DIM_SEQUENTIAL && is_exact(f, d) && !(used >> d & 1))
+            candidates[kind == QN_DIM_REDUCTION] |= 1u << d;
     }
-    return is_gpu && !all_exact ? 0 : candidates;
+    return candidates[1] | (is_gpu && !all_exact ? 0 : candidates[0]);
 }
 
 void qn__collapse(const qn_kernel *k, qn_facts *f)

@@ -32,6 +32,21 @@ double qn__gpu_access_cost(const gpu_planner *s, uint32_t i, int d)
     return apart < GPU_COST_APART ? apart : GPU_COST_APART;
 }
 
+int qn__gpu_reduced_dim(const gpu_planner *s, uint32_t reduce)
+{
+    int found = -1;
+    for (int n = 0; n < s->k->inst[reduce].n_args; n++) {
+        int d = (int)s->k->inst[qn__args(s->k, reduce)[n]].imm;
+        bool is_last = n + 1 == s->k->inst[reduce].n_args;
+        if (qn__gpu_trips(s->f, d) == 1 && (!is_last || found >= 0))
+            continue;
+        if (found >= 0)
+            return -1;
+        found = d;
+    }
+    return found;
+}
+
 /** Cost of neighbouring threads along d. Stores count twice, accesses inside reduces 16 times. */
 static double lane_cost(const gpu_planner *s, int d)
 {

@@ -55,7 +55,7 @@ static bool may_share(const gpu_planner *s, uint32_t reduce)
     const qn_kernel *k = s->k;
     const qn_inst *x = &k->inst[reduce];
     uint32_t begin = x->region[0], end = x->region[2];
-    if (x->parent || x->n_args != 1 || (is_float(x) && x->imm == QN_STRIPED) || end - begin > LARGE_REGION)
+    if (x->parent || qn__gpu_reduced_dim(s, reduce) < 0 || (is_float(x) && x->imm == QN_STRIPED) || end - begin > LARGE_REGION)
         return false;
     for (uint32_t i = begin; i < end; i++) {
         const qn_inst *y = &k->inst[i];
@@ -138,7 +138,7 @@ static uint32_t parallel_dims(const gpu_planner *s)
 static void survey_reduce(const gpu_planner *s, uint32_t reduce, int lanes, survey *v)
 {
     const qn_inst *x = &s->k->inst[reduce];
-    int k = (int)s->k->inst[qn__args(s->k, reduce)[0]].imm;
+    int k = qn__gpu_reduced_dim(s, reduce);
     int64_t points = qn__gpu_trips(s->f, k), bytes = 0;
     uint32_t all = parallel_dims(s), size = x->region[2] - x->region[0];
     bool is_whole = false;
@@ -174,7 +174,7 @@ static survey look(const gpu_planner *s, int lanes)
     survey v = {.is_whole = true, .may_split = true};
     int n_reductions = 0;
     for (int d = 0; d < s->k->n_dims; d++)
-        n_reductions += s->k->inst[s->k->dim[d]].sub == QN_DIM_REDUCTION;
+        n_reductions += s->k->inst[s->k->dim[d]].sub == QN_DIM_REDUCTION && qn__gpu_trips(s->f, d) != 1;
     v.may_split = n_reductions == 1;
     for (uint32_t site = 0; site < s->k->n_accesses && site < 64; site++) {
         uint32_t i = s->k->access[site].inst;

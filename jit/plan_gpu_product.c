@@ -60,7 +60,7 @@ static uint32_t only_reduce(const gpu_planner *s)
             return 0;
         if (x->op != QN_I_REDUCE)
             continue;
-        if (found || x->parent || x->n_args != 1 || (is_float && x->imm == QN_STRIPED) || qn_dtype_bytes(x->type) < 4)
+        if (found || x->parent || qn__gpu_reduced_dim(s, i) < 0 || (is_float && x->imm == QN_STRIPED) || qn_dtype_bytes(x->type) < 4)
             return 0;
         found = i;
     }
@@ -98,7 +98,7 @@ bool qn__gpu_choose_product(const gpu_planner *s, int x)
     uint32_t reduce = only_reduce(s);
     if (!reduce || x < 0 || is_short(s, x, SHORTEST))
         return false;
-    int k = (int)s->k->inst[qn__args(s->k, reduce)[0]].imm;
+    int k = qn__gpu_reduced_dim(s, reduce);
     uint32_t value = qn__args(s->k, qn__last_of_region(s->k, s->k->inst[reduce].region[0], s->k->inst[reduce].region[2]))[0];
     if (is_short(s, k, QN_PRODUCT_CHUNK) || !is_product_value(s, reduce, value, MOST_INDEX_DEPTH))
         return false;
