@@ -4,12 +4,15 @@
  *
  * cuda_driver.c   the driver's functions and errors
  * cuda.c          what a context keeps: the driver, its GPUs; making a GPU's context current
- * cuda_stream.c   streams, what their work keeps alive, faults, marks
+ * cuda_stream.c   streams: their life, waiting for them
+ * cuda_batch.c    work in batches, what it keeps alive, faults
+ * cuda_mark.c     marks in streams
  * cuda_memory.c   memory of the CUDA spaces, and pointers of others
  * cuda_module.c   PTX to code on a GPU
  * cuda_launch.c   running kernels in streams
  * cuda_copy.c     copies and fills that a GPU takes part in
  * cuda_graph.c    graphs of prepared calls
+ * cuda_table.c    index lists and MultiViews as arguments
  *
  * Every function that calls the driver does so between qn__gpu_enter and qn__gpu_leave. After a fatal
  * result of the driver, and in a forked child, enter refuses, and what is released frees host memory only.

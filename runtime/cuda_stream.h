@@ -86,6 +86,10 @@ void qn__stream_keep(qn_stream *s, void (*release)(void *what), void *what);
 bool qn__stream_keeps(const qn_stream *s, const void *what);
 /** Ends what qn__stream_begin started. */
 void qn__stream_end(qn_stream *s);
+/** Gives up what finished work held, and leaves the rest to the GPU. No more work will be given. */
+void qn__stream_end_work(qn_stream *s);
+/** Frees the batches of a GPU that are for use; nobody else uses it. */
+void qn__gpu_batches_release(qn_gpu *g);
 /** Waits for everything given so far, and gives up what it held. Faults stay for the next fence. */
 qn_status qn__stream_wait(qn_stream *s, const char *who, qn_error *err);
 /** Whether a launch whose batch was seen to be done had a fault, since the last fence. */
