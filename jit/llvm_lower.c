@@ -501,8 +501,9 @@ static void emit_units(lower *g, span *spans)
 
 static void emit_step(lower *g, span *spans, int step)
 {
-    for (int at = 0; g->p->team == QN_TEAM_GRID && at < g->p->n_loops; at++)
-        set_index(g, g->p->order[at], spans[at].low); /* sequential dimensions: a launch runs one index */
+    for (int at = 0; at < g->p->n_loops; at++)
+        if (g->k->inst[g->k->dim[g->p->order[at]]].sub == QN_DIM_SEQUENTIAL) /* a launch runs one index */
+            set_index(g, g->p->order[at], spans[at].low);
     if (g->p->team != QN_TEAM_GRID)
         emit_units(g, spans);
     else if (step == 0)

@@ -76,6 +76,7 @@ typedef struct lower {
     LLVMValueRef tail_mask[MOST_PARTS]; /* the same for the remainder alone: lanes inside the domain */
     uint8_t edges[MOST_PARTS];          /* of a GPU: the edges that a part's mask comes from, as bits */
     LLVMValueRef side[2][MOST_PARTS];   /* the masks of each vector of lanes, and of each jammed iteration; NULL: none */
+    uint32_t stored_end;                /* stores before this instruction were done with an earlier one (llvm_wide.c) */
     LLVMValueRef edge[N_EDGES];         /* and the conditions under which all parts at one are inside; NULL: always */
 
     LLVMValueRef iv[QN_MAX_RANK]; /* index of each open dimension: of lane 0, vector 0, jam 0 */

@@ -615,7 +615,7 @@ static bool store_is_uniform(const lower *g, uint32_t i, uint32_t value)
 void qn__lower_store(lower *g, uint32_t i)
 {
     uint32_t value = qn__args(g->k, i)[g->k->inst[i].n_args - 1];
-    if (qn__lower_transposed_store(g, i, value) || qn__wide_store(g, i, value))
+    if (qn__lower_transposed_store(g, i, value) || qn__wide_store(g, i))
         return;
     FOR_PARTS(g, p)
     {

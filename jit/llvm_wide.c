@@ -477,24 +477,28 @@ static bool add_load(lower *g, group *s, uint32_t i)
     return true;
 }
 
-/** Whether the address is known when the body begins: it is made of indices of the domain and of what the prologue gives. */
-static bool is_early(const lower *g, uint32_t i)
+/** Whether a load is one of these, and its address is known when the body begins: it is made of indices of the domain and of
+ *  what the prologue gives. */
+static bool is_ready(const lower *g, uint32_t i)
 {
+    if (g->k->inst[i].op != QN_I_LOAD || !is_taken(g, i) || !differs(g, i))
+        return false;
     for (int r = 0; r < qn__n_indices(g->k, i); r++) {
         const qn_affine *a = &g->a.affine[qn__args(g->k, i)[r]];
         if (a->sym[0] >= g->k->body || a->sym[1] >= g->k->body)
             return false;
     }
-    return g->f->param[g->k->inst[i].imm].is_constant_memory;
+    return true;
 }
 
 void qn__wide_begin(lower *g)
 {
     group s = {0};
     bool ok = g->p->is_gpu && g->unroll * g->jam > 1;
+    g->stored_end = 0;
     for (uint32_t n = 0; n < g->k->n_accesses && ok; n++) {
         uint32_t i = g->k->access[n].inst;
-        if (g->k->inst[i].op == QN_I_LOAD && is_taken(g, i) && differs(g, i) && is_early(g, i))
+        if (is_ready(g, i) && g->f->param[g->k->inst[i].imm].is_constant_memory)
             ok = add_load(g, &s, i);
     }
     if (ok && s.n && sort_elements(g, &s)) /* else each is loaded in its place */
@@ -502,17 +506,35 @@ void qn__wide_begin(lower *g)
     release(&s);
 }
 
+static bool is_loaded(const lower *g, uint32_t i)
+{
+    bool is_there = g->value[i].is_set;
+    FOR_PARTS(g, p)
+        is_there = is_there && g->value[i].part[qn__canonical_part(g, i, p)];
+    return is_there;
+}
+
+/** The load at i, and those that follow before anything is written. */
+static bool add_loads(lower *g, group *s, uint32_t i)
+{
+    bool ok = add_load(g, s, i);
+    for (uint32_t j = i + 1; ok && j < g->k->n_insts; j++) {
+        if (g->k->inst[j].op != QN_I_LOAD && !qn__is_pure(&g->k->inst[j]))
+            break;
+        if (is_ready(g, j) && !is_loaded(g, j))
+            ok = add_load(g, s, j);
+    }
+    return ok;
+}
+
 bool qn__wide_load(lower *g, uint32_t i)
 {
     if (!is_taken(g, i) || !differs(g, i))
         return false;
-    bool is_there = g->value[i].is_set;
-    FOR_PARTS(g, p)
-        is_there = is_there && g->value[i].part[qn__canonical_part(g, i, p)];
-    if (is_there)
+    if (is_loaded(g, i))
         return true;
     group s = {0};
-    if (add_load(g, &s, i) && sort_elements(g, &s))
+    if (add_loads(g, &s, i) && sort_elements(g, &s))
         load_all(g, &s);
     else
         g->failed = true;
@@ -567,19 +589,41 @@ static void store_all(lower *g, const group *s)
     }
 }
 
-bool qn__wide_store(lower *g, uint32_t i, uint32_t value)
+/** The stores from i on that may be done together: to one view, with nothing but arithmetic between them. Ends after the last. */
+static uint32_t end_of_stores(const lower *g, uint32_t i)
+{
+    uint32_t end = i + 1;
+    for (uint32_t j = i + 1; j < g->k->n_insts; j++) {
+        const qn_inst *x = &g->k->inst[j];
+        bool is_store = x->op == QN_I_STORE && x->imm == g->k->inst[i].imm && is_taken(g, j);
+        if (!is_store && !qn__is_pure(x))
+            break;
+        end = is_store ? j + 1 : end;
+    }
+    return end;
+}
+
+/** What part p of a store writes. */
+static LLVMValueRef stored_value(lower *g, uint32_t i, int p)
+{
+    uint32_t value = qn__args(g->k, i)[g->k->inst[i].n_args - 1];
+    return qn__to_memory(g, qn__access_dtype(g->k, i), qn__scalar(g, value, p));
+}
+
+bool qn__wide_store(lower *g, uint32_t i)
 {
     group s = {0};
     bool ok = is_taken(g, i);
-    if (!ok)
-        return false;
-    FOR_PARTS(g, p)
-        if (ok)
-            ok = add_need(g, &s, i, p, g->mask[p], g->edges[p]);
+    if (!ok || i < g->stored_end)
+        return ok;
+    g->stored_end = end_of_stores(g, i);
+    for (uint32_t j = i; j < g->stored_end; j++)
+        FOR_PARTS(g, p)
+            if (ok && g->k->inst[j].op == QN_I_STORE)
+                ok = add_need(g, &s, j, p, g->mask[p], g->edges[p]);
     if (ok && sort_elements(g, &s)) {
-        for (int n = 0; n < s.n; n++) /* of parts that store to one element, the last */
-            s.element[s.need[n].order].value =
-                qn__to_memory(g, qn__access_dtype(g->k, i), qn__scalar(g, value, s.need[n].part));
+        for (int n = 0; n < s.n; n++) /* of those that write one element, the last */
+            s.element[s.need[n].order].value = stored_value(g, s.need[n].inst, s.need[n].part);
         store_all(g, &s);
     } else {
         g->failed = true;

@@ -11,7 +11,8 @@
 void qn__wide_begin(lower *g);
 /** All parts of a load or store; false if it is to be done as usual. */
 bool qn__wide_load(lower *g, uint32_t i);
-bool qn__wide_store(lower *g, uint32_t i, uint32_t value);
+/** Stores that follow may be done with it: nothing is left to be done for them then. */
+bool qn__wide_store(lower *g, uint32_t i);
 /** Emits the body for all iterations of this thread, at least one of which is in the domain. The indices of the tiled
  *  dimensions are set to the thread's first. */
 void qn__wide_unit(lower *g, const thread_place *at, void (*body)(lower *g, void *arg), void *arg);

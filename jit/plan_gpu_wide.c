@@ -12,11 +12,13 @@ enum { ACCESS_BYTES = 16, MOST_WIDTH = 16, MOST_JAM = 16, MOST_AT_ONCE = 32, MOS
 /** Side of the squares of a thread where accesses run along two dimensions. */
 enum { MOST_SIDE = 4 };
 /** Rows that share loads; more do not gain what their registers cost. */
-enum { USUAL_JAM = 4 };
+enum { USUAL_JAM = 4, FEW_ACCESSES = 4 };
 
+/** Bytes of the elements of the view that access i is to: all parts of them. */
 static int64_t element_bytes(const gpu_planner *s, uint32_t i)
 {
-    return qn_dtype_bytes(qn__access_dtype(s->k, i));
+    const qn_kernel_parameter *p = &s->k->param[s->k->inst[i].imm];
+    return p->record ? p->record->bytes : qn_dtype_bytes(p->dtype);
 }
 
 static bool is_exact(const qn_facts *f, int d)
@@ -58,7 +60,7 @@ static bool find_course(const gpu_planner *s, uint32_t i, int x, course *out)
     const qn_param_fact *param = &s->f->param[s->k->inst[i].imm];
     int64_t bytes = element_bytes(s, i);
     course c = {.align = UINT64_C(1) << param->align};
-    if (!qn__is_plain_access(s->k, s->f, i))
+    if (param->unit)
         return false;
     for (int r = 0; r < qn__n_indices(s->k, i); r++) {
         const qn_dim_fact *dim = &param->dim[r];
@@ -111,6 +113,22 @@ static int64_t aligned_bytes(const gpu_planner *s, int x, int width, int lead)
 
 /* ---------------------------------------------------------------- along x */
 
+/** Whether the kernel stores all parts of the elements that store i is to: a wide store of some would be none. */
+static bool stores_all_parts(const gpu_planner *s, uint32_t i)
+{
+    int64_t sum = 0;
+    uint32_t seen = 0;
+    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
+        uint32_t j = s->k->access[n].inst;
+        const qn_inst *x = &s->k->inst[j];
+        if (x->op != QN_I_STORE || x->imm != s->k->inst[i].imm || x->sub >= 32 || (seen >> x->sub & 1))
+            continue;
+        seen |= 1u << x->sub;
+        sum += qn_dtype_bytes(qn__access_dtype(s->k, j));
+    }
+    return sum == element_bytes(s, i);
+}
+
 /** Whether consecutive iterations in one thread do no access harm: what moves with x is consecutive, or depends on data. */
 static bool suits_all(const gpu_planner *s, int x)
 {
@@ -121,7 +139,7 @@ static bool suits_all(const gpu_planner *s, int x)
         if (!qn__access_stride(s->k, s->f, &s->a, i, x, &stride)) {
             if (!is_load)
                 return false;
-        } else if (stride != 1 && !(is_load && stride == 0)) {
+        } else if ((stride != 1 && !(is_load && stride == 0)) || (!is_load && !stores_all_parts(s, i))) {
             return false;
         }
     }
@@ -133,7 +151,8 @@ static int natural_width(const gpu_planner *s)
 {
     int64_t least = 8, most = 1;
     for (uint32_t n = 0; n < s->k->n_accesses; n++) {
-        int64_t bytes = element_bytes(s, s->k->access[n].inst);
+        int64_t bytes = (int64_t)lowest_bit(element_bytes(s, s->k->access[n].inst));
+        bytes = bytes > 8 ? 8 : bytes; /* several of odd sizes make whole pieces */
         least = bytes < least ? bytes : least;
         most = bytes > most ? bytes : most;
     }
@@ -218,6 +237,18 @@ static int rows_of(int64_t trips, int most)
     return trips < 0 || trips >= most ? most : (int)trips;
 }
 
+/** The dimension of which a thread computes several iterations so that enough loads are under way, where none are shared or
+ *  wide: that next to x, if it is long; -1 if there is none. */
+static int quiet_dimension(const gpu_planner *s, int x)
+{
+    const qn_plan *p = s->p;
+    enum { LONG = 1024 };
+    for (int n = p->n_loops - 1; n >= 0 && p->width == 1 && s->k->n_accesses <= FEW_ACCESSES; n--)
+        if (qn__gpu_is_parallel(s, p->order[n]) && p->order[n] != x)
+            return qn__gpu_trips(s->f, p->order[n]) >= LONG ? p->order[n] : -1;
+    return -1;
+}
+
 /** Returns the number of dimensions along which loads are shared. */
 static int choose_jam(const gpu_planner *s, int x)
 {
@@ -236,6 +267,7 @@ static int choose_jam(const gpu_planner *s, int x)
             most = shared;
         }
     }
+    best = best < 0 ? quiet_dimension(s, x) : best;
     if (best < 0 || s->f->plan.jam == 1)
         return 0;
     int limit = s->f->plan.jam > 1 ? s->f->plan.jam : rows_of(qn__gpu_trips(s->f, best), USUAL_JAM);
