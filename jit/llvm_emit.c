@@ -183,11 +183,11 @@ qn_status qn__llvm_verify(LLVMModuleRef module, qn_error *err)
     return status;
 }
 
-qn_status qn__llvm_object(qn_machine *m, LLVMModuleRef module, const qn_diagnostics *d, const char **bytes, size_t *n,
-                          qn_error *err)
+qn_status qn__llvm_code(qn_machine *m, LLVMModuleRef module, const qn_diagnostics *d, const char **bytes, size_t *n,
+                        qn_error *err)
 {
     if (!m->passes)
-        m->passes = qn__passes_new(m->target);
+        m->passes = qn__passes_new(m->target, m->ptx != 0);
     if (!m->passes)
         return qn__fail(err, QN_ERR_MEMORY, "qn_llvm_provider: no memory for the passes");
     qn__passes_run(m->passes, module, bytes, n);

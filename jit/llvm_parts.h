@@ -28,7 +28,7 @@ void qn__llvm_start(void);
 typedef struct qn_machine {
     int isa, ptx;
     LLVMTargetMachineRef target;
-    struct qn_passes *passes; /* to object bytes; NULL until they are needed */
+    struct qn_passes *passes; /* to object bytes or PTX; NULL until they are needed */
     const char *tune;         /* the processor that code is tuned for */
 } qn_machine;
 
@@ -49,9 +49,9 @@ LLVMModuleRef qn__llvm_module(LLVMContextRef context, const qn_machine *m);
 void qn__llvm_finish_functions(LLVMModuleRef module, const qn_machine *m);
 /** Verifies the module; a failure is QN_ERR_CODEGEN with LLVM's first words. */
 qn_status qn__llvm_verify(LLVMModuleRef module, qn_error *err);
-/** Object bytes of a module, which is used up; they are good until the machine makes the next ones. */
-qn_status qn__llvm_object(qn_machine *m, LLVMModuleRef module, const qn_diagnostics *d, const char **bytes, size_t *n,
-                          qn_error *err);
+/** Object bytes, or PTX, of a module, which is used up; they are good until the machine makes the next ones. */
+qn_status qn__llvm_code(qn_machine *m, LLVMModuleRef module, const qn_diagnostics *d, const char **bytes, size_t *n,
+                        qn_error *err);
 /** Assembly text of a module, which is used up. The caller disposes *out. */
 qn_status qn__llvm_assembly(const qn_machine *m, LLVMModuleRef module, const qn_diagnostics *d,
                             LLVMMemoryBufferRef *out, qn_error *err);

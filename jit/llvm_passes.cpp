@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * llvm_passes.cpp: module -> object bytes with passes that are made once. The C interface of LLVM makes some 130 of them
+ * llvm_passes.cpp: module -> object bytes or PTX with passes that are made once. The C interface of LLVM makes some 130 of them
  * anew for every module, which takes as long as they then run on a small kernel; the C++ interface lets them be kept and
  * run again, as LLVM's own tests do (llc -run-twice). This is all that the library has in C++, without exceptions.
  */
@@ -22,11 +22,12 @@ struct qn_passes {
     llvm::legacy::PassManager manager;
 };
 
-qn_passes *qn__passes_new(LLVMTargetMachineRef machine)
+qn_passes *qn__passes_new(LLVMTargetMachineRef machine, int is_text)
 {
     auto *target = reinterpret_cast<llvm::TargetMachine *>(machine);
     auto *p = new (std::nothrow) qn_passes;
-    if (p && target->addPassesToEmitFile(p->manager, p->stream, nullptr, llvm::CodeGenFileType::ObjectFile)) {
+    auto type = is_text ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile;
+    if (p && target->addPassesToEmitFile(p->manager, p->stream, nullptr, type)) {
         delete p;
         p = nullptr;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * llvm_passes.h: the passes that turn modules into object bytes, made once for a target machine. One thread at a time.
+ * llvm_passes.h: the passes that turn modules into code, made once for a target machine. One thread at a time.
  */
 #ifndef QN_JIT_LLVM_PASSES_H
 #define QN_JIT_LLVM_PASSES_H
@@ -11,8 +11,9 @@
 
 typedef struct qn_passes qn_passes;
 
-/** For a machine that must outlive them; NULL without memory, or if it has no object format. */
-qn_passes *qn__passes_new(LLVMTargetMachineRef machine);
+/** For a machine that must outlive them, to object bytes or assembly text; NULL without memory, or if it has no such
+ *  format. */
+qn_passes *qn__passes_new(LLVMTargetMachineRef machine, int is_text);
 /** Runs them on a module, which is used up. *bytes is good until the next run. */
 void qn__passes_run(qn_passes *p, LLVMModuleRef module, const char **bytes, size_t *n);
 /** NULL is ignored. */

@@ -144,13 +144,13 @@ static qn_status emit_ptx(compilation *c)
 {
     static const char called[] = ".extern .func";
     qn_request *r = c->r;
-    LLVMMemoryBufferRef text = NULL;
-    qn_status status = qn__llvm_assembly(c->machine, c->module, &c->diagnostics, &text, &r->error);
+    const char *text;
+    size_t n;
+    qn_status status = qn__llvm_code(c->machine, c->module, &c->diagnostics, &text, &n, &r->error);
     if (status != QN_OK)
         return status;
-    qn__text_bytes(&c->code, LLVMGetBufferStart(text), LLVMGetBufferSize(text));
+    qn__text_bytes(&c->code, text, n);
     qn__text_bytes(&c->code, "", 1);
-    LLVMDisposeMemoryBuffer(text);
     if (c->code.failed)
         return qn__fail(&r->error, QN_ERR_MEMORY, "qn_llvm_provider: no memory for the PTX");
     const char *found = strstr(c->code.data, called);
@@ -165,7 +165,7 @@ static qn_status emit_code(compilation *c)
     if (c->plan.is_gpu)
         return status == QN_OK ? emit_ptx(c) : status;
     if (status == QN_OK)
-        status = qn__llvm_object(c->machine, c->module, &c->diagnostics, &c->object, &c->object_bytes, &r->error);
+        status = qn__llvm_code(c->machine, c->module, &c->diagnostics, &c->object, &c->object_bytes, &r->error);
     if (status == QN_OK)
         status = qn__elf_to_blob(c->object, c->object_bytes, c->symbol, &c->code, &r->info.entry, &r->info.align,
                                  &r->error);

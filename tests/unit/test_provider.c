@@ -179,11 +179,12 @@ static void compile_job(const job *j, void **kept, received *got)
 /* A thread keeps its passes: they give the same code for a kernel whatever they have compiled before. */
 static void test_kept(void)
 {
-    enum { N_JOBS = 8, N_ROUNDS = 3 };
+    enum { N_JOBS = 12, N_ROUNDS = 3 };
+    static const int isas[3] = {QN_ISA_V3, QN_ISA_V4, QN_ISA_SM80};
     void *state = NULL;
     int n_same = 0;
     for (int i = 0; i < N_JOBS * N_ROUNDS; i++) {
-        job *j = make_job_of(i & 1 ? saxpy : branches, i & 2 ? QN_ISA_V3 : QN_ISA_V4, (i & 4) != 0);
+        job *j = make_job_of(i & 1 ? saxpy : branches, isas[i / 4 % 3], (i & 2) != 0);
         received kept = {0}, fresh = {0};
         if (!j)
             continue;
