@@ -166,6 +166,9 @@ bool qn__narrow(const qn_kernel *k, const qn_facts *f, qn_analysis *a)
     }
     for (uint32_t i = k->n_insts; range && want && i-- > 1;) {
         qn_value_info *v = &a->value[i];
+        /* not beyond the type: what wraps there, as a cast to fewer bits does, would not */
+        if (want[i] != UINT8_MAX && want[i] > qn__dtype_width(k->inst[i].type))
+            want[i] = (uint8_t)qn__dtype_width(k->inst[i].type);
         bool is_raised = is_integer(k->inst[i].type) && qn__is_pure(&k->inst[i]) && want[i] != UINT8_MAX && want[i] > v->held;
         if (is_raised) {
             v->held = want[i];
