@@ -31,6 +31,7 @@ typedef struct planner {
     bool has_analysis;
     qn_plan *p;
     bool has_one_step; /* of all lanes */
+    bool has_rows; /* the jammed dimension is that of the rows that scalar code sums */
     bool has_tile; /* a register tile was chosen: the jammed dimension is innermost */
 } planner;
 
@@ -378,12 +379,17 @@ static bool has_rest_tile(const planner *s)
     return true;
 }
 
+static void choose_jam_rest(const planner *s)
+{
+    qn_plan *p = s->p;
+    bool may_overlap = p->jam > 1 && !p->transpose && trips(s->f, p->jam_dim) >= p->jam && qn__may_repeat(s->k);
+    p->jam_rest = p->jam <= 1 ? QN_REMAINDER_NONE : may_overlap ? QN_REMAINDER_OVERLAP : QN_REMAINDER_SCALAR;
+}
+
 static void choose_remainder(const planner *s)
 {
     qn_plan *p = s->p;
     int64_t t = trips(s->f, p->lane_dim), step = (int64_t)p->width * p->unroll;
-    bool may_overlap = p->jam > 1 && !p->transpose && trips(s->f, p->jam_dim) >= p->jam && qn__may_repeat(s->k);
-    p->jam_rest = p->jam <= 1 ? QN_REMAINDER_NONE : may_overlap ? QN_REMAINDER_OVERLAP : QN_REMAINDER_SCALAR;
     if (t >= 0 && t % step == 0 && !p->streams) /* which start at a cache line */
         p->remainder = QN_REMAINDER_NONE;
     else if (has_rest_tile(s))
@@ -393,6 +399,21 @@ static void choose_remainder(const planner *s)
 }
 
 /* ---------------------------------------------------------------- the plan */
+
+/** Several rows at once in scalar code, where lanes over them would gather. */
+static void choose_rows(planner *s)
+{
+    enum { TOGETHER = 8 };
+    qn_plan *p = s->p;
+    int64_t t = trips(s->f, p->lane_dim);
+    if (p->jam_dim >= 0 || (t >= 0 && t < 2) || !qn__plan_is_rows(s->k, s->f, &s->a, p->lane_dim, p->width))
+        return;
+    s->has_rows = true;
+    p->jam_dim = p->lane_dim;
+    p->jam = t >= 0 && t < TOGETHER ? (int32_t)t : TOGETHER;
+    p->lane_dim = -1;
+    p->width = p->unroll = 1;
+}
 
 static void apply_overrides(const planner *s)
 {
@@ -406,7 +427,7 @@ static void apply_overrides(const planner *s)
     if (p->width < 2)
         p->lane_dim = is_reduction ? p->lane_dim : -1;
     int j = o->jam_dim - 1;
-    if (o->jam == 1 || p->lane_dim < 0) {
+    if (o->jam == 1 || (p->lane_dim < 0 && !s->has_rows)) {
         p->jam = 1;
         p->jam_dim = -1;
     }
@@ -482,6 +503,8 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
     if (out->lane_dim >= 0) {
         choose_width(&s);
         s.has_tile = qn__plan_tile(k, f, &s.a, out);
+        if (s.has_tile && f->plan.lane_dim == 0 && f->plan.jam == 0)
+            choose_rows(&s);
     }
     apply_overrides(&s);
     choose_order(&s);
@@ -491,9 +514,10 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
     if (s.has_analysis)
         qn__plan_streams(k, f, &s.a, out);
     qn__plan_tiles(k, f, out);
+    choose_jam_rest(&s);
     if (out->lane_dim >= 0)
         choose_remainder(&s);
-    if (s.has_tile) {
+    if (s.has_tile && !s.has_rows) {
         qn__plan_pack(k, f, &s.a, out);
         qn__plan_prefetch(k, f, &s.a, out);
     }

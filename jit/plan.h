@@ -33,6 +33,9 @@ bool qn__may_repeat(const qn_kernel *k);
 /** Whether scalar code is better than lanes along d, because of loops that run differently in each (jit/plan_scalar.c). */
 bool qn__plan_is_scalar(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d, int width);
 
+/** Whether scalar code for several iterations of d at once is better, because each reduces a row of its own. */
+bool qn__plan_is_rows(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d, int width);
+
 /** Registers that hold the view of load i where a permutation of them may take the place of a gather; 0: it may not
  *  (jit/plan_table.c). */
 int qn__table_registers(const qn_kernel *k, const qn_facts *f, uint32_t i);
