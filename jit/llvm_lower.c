@@ -235,7 +235,20 @@ static void masked_rest(lower *g, const span *spans, int at, span s, int64_t ste
     qn__loop_close(g, &l, NULL, NULL);
 }
 
-/** The same inside other loops: whole vectors, then one under a mask that is made once for all rows. */
+/** All of [low, high) in vectors under a mask: a body that is emitted once. */
+static void masked_all(lower *g, const span *spans, int at, span s)
+{
+    loop l;
+    LLVMValueRef width = qn__const_i64(g, g->width), up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, g->width - 1), "");
+    LLVMValueRef end = whole_steps(g, (span){s.low, up}, g->width);
+    if (is_known_empty(&(span){s.low, end}))
+        return;
+    qn__loop_open(g, &l, s.low, end, g->width, true, false, 0, NULL, NULL);
+    masked_vector(g, spans, at, l.index, qn__umin(g, LLVMBuildSub(g->b, s.high, l.index, ""), width));
+    qn__loop_close(g, &l, NULL, NULL);
+}
+
+/** What is left, inside other loops: whole vectors, then one under a mask that is made once for all rows. */
 static void masked_rest_of_rows(lower *g, const span *spans, int at, span s)
 {
     place here;
@@ -310,6 +323,8 @@ static void rest_tile(lower *g, const span *spans, int at, LLVMValueRef middle, 
 
 /** Bodies above this size are emitted once more, not several times. */
 enum { SMALL_BODY = 64 };
+/** Bodies above this size are emitted only once. */
+enum { LARGE_BODY = 512 };
 
 /** Iterations of a part of the lanes shorter than `step`: under masks or one by one. */
 static void lanes_apart(lower *g, const span *spans, int at, span s, int64_t step)
@@ -374,6 +389,13 @@ static bool loop_streams(lower *g, const span *spans, int at)
     return true;
 }
 
+/** A body so large that compiling it twice costs more than masks do. */
+static bool is_emitted_once(const lower *g)
+{
+    return g->p->remainder == QN_REMAINDER_MASK && g->p->unroll == 1 && g->jam_max == 1 && !g->p->streams &&
+           g->k->n_insts - g->k->body > LARGE_BODY;
+}
+
 static void loop_lanes(lower *g, const span *spans, int at)
 {
     span s = spans[at];
@@ -381,6 +403,12 @@ static void loop_lanes(lower *g, const span *spans, int at)
     bool has_rest = g->p->remainder != QN_REMAINDER_NONE;
     if (loop_streams(g, spans, at))
         return;
+    if (has_rest && is_emitted_once(g)) {
+        g->width = g->p->width;
+        masked_all(g, spans, at, s);
+        g->width = 1;
+        return;
+    }
     place here;
     qn__seek(g, 0, &here); /* the bounds of the lanes are known from the beginning */
     LLVMValueRef middle = has_rest ? whole_steps(g, s, step) : s.high;
