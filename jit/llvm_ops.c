@@ -328,6 +328,15 @@ static LLVMValueRef saturate(lower *g, int to, int from, LLVMValueRef v)
     return qn__call(g, class_of(to) == QN_CLASS_S ? "llvm.fptosi.sat" : "llvm.fptoui.sat", types, 2, &v, 1);
 }
 
+/** The bits of an f16 in PTX, through 32 bits. The assembler (that of CUDA 13.0 was seen to) takes a store of one byte of a
+ *  16-bit register that a conversion to f16 has set for a store of the number, converted to an integer. */
+static LLVMValueRef as_integer(lower *g, LLVMValueRef bits)
+{
+    LLVMTypeRef t = LLVMFunctionType(g->i32, &g->i16, 1, false);
+    LLVMValueRef widen = LLVMGetInlineAsm(t, "cvt.u32.u16 $0, $1;", 19, "=r,h", 4, false, false, LLVMInlineAsmDialectATT, false);
+    return LLVMBuildTrunc(g->b, LLVMBuildCall2(g->b, t, widen, &bits, 1, ""), g->i16, "");
+}
+
 /** f16 and bf16 are held as i16. f16: the processor's conversions, which need the type half only here. */
 static LLVMValueRef cast_half(lower *g, int to, int from, LLVMValueRef v)
 {
@@ -336,8 +345,10 @@ static LLVMValueRef cast_half(lower *g, int to, int from, LLVMValueRef v)
         half = LLVMVectorType(half, LLVMGetVectorSize(old));
     if (from == QN_F16)
         return LLVMBuildFPExt(g->b, LLVMBuildBitCast(g->b, v, half, ""), type_like(g, to, v), "");
-    if (to == QN_F16)
-        return LLVMBuildBitCast(g->b, LLVMBuildFPTrunc(g->b, v, half, ""), type_like(g, to, v), "");
+    if (to == QN_F16) {
+        LLVMValueRef bits = LLVMBuildBitCast(g->b, LLVMBuildFPTrunc(g->b, v, half, ""), type_like(g, to, v), "");
+        return g->p->is_gpu ? as_integer(g, bits) : bits;
+    }
     if (from == QN_BF16) {
         v = LLVMBuildZExt(g->b, v, type_like(g, QN_U32, v), "");
         v = LLVMBuildShl(g->b, v, like(g, v, QN_U32, 16), "");
