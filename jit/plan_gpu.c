@@ -191,7 +191,7 @@ void qn__plan_gpu(const qn_kernel *k, const qn_facts *f, qn_plan *out)
     }
     if (is_threaded) {
         out->team = qn__gpu_choose_team(&s, lanes);
-        if (out->team == QN_TEAM_THREAD && qn__gpu_choose_block(&s, lanes)) {
+        if (qn__gpu_choose_block(&s, lanes)) {
             qn__analysis_release(&s.a);
             return;
         }

@@ -32,7 +32,7 @@ int qn__gpu_reduced_dim(const gpu_planner *s, uint32_t reduce);
 
 /** QN_TEAM_...; `lanes` is the dimension of neighbouring threads, or -1 (plan_gpu_team.c). */
 int qn__gpu_choose_team(const gpu_planner *s, int lanes);
-/** QN_TEAM_BLOCK, if the kernel allows it and it pays; makes the whole plan then (plan_gpu_block.c). */
+/** QN_TEAM_BLOCK instead of p->team, if the kernel allows it and it pays; makes the whole plan then (plan_gpu_block.c). */
 bool qn__gpu_choose_block(const gpu_planner *s, int lanes);
 /** width, lead, jam_dim and jam, and lane_dim if there are any, once the order is chosen; x: as `lanes` above. Returns the
  *  number of dimensions along which iterations share loads, 0 without jam (plan_gpu_wide.c). */

@@ -14,6 +14,8 @@ enum { SHORTEST_ROW = 32, SHORTEST_COLUMN = 64 };
 enum { ENOUGH_UNITS = 512, BYTES_OF_MANY = 1 << 19 };
 /* Iterations of a tile: at the least, and where their number is not known. */
 enum { SMALLEST_TILE = 8, SMALLEST_COLUMNS = 16, USUAL_TILE = 32, LARGEST_TILE = 256, LONGEST_CHUNK = 1024 };
+/** Warps, one for each iteration, that leave a large GPU idle: blocks of points are then better apart. */
+enum { FEW_WARPS = 2048 };
 /** Points that a unit of the first step takes where the blocks of points are apart: those of the order rule. */
 enum { POINTS_APART = 4096 };
 
@@ -255,15 +257,16 @@ static void choose_shape(const gpu_planner *s, const survey *v, int x, int64_t t
     p->chunk = (int32_t)(total / tile);
 }
 
-/** Lets blocks of threads share the points of reduces if that is possible and pays. */
+/** Lets blocks of threads share the points of reduces if that is possible and pays; p->team is who runs iterations else. */
 bool qn__gpu_choose_block(const gpu_planner *s, int lanes)
 {
     qn_plan *p = s->p;
     int wanted = s->f->plan.team;
-    if (lanes < 0 || (wanted && wanted != 1 + QN_TEAM_BLOCK) || !is_applicable(s))
+    if (lanes < 0 || p->team == QN_TEAM_GRID || (wanted && wanted != 1 + QN_TEAM_BLOCK) || !is_applicable(s))
         return false;
     survey v = look(s, lanes);
-    if (!wanted && !is_worth(s, &v))
+    bool are_few = v.may_split && iterations_of(s) >= 0 && iterations_of(s) < FEW_WARPS;
+    if (!wanted && (!is_worth(s, &v) || (p->team == QN_TEAM_WARP && !are_few)))
         return false;
     p->is_along_points = v.by_points < v.by_iterations;
     int x = dimension_of(s, lanes, p->is_along_points);
