@@ -390,12 +390,12 @@ static void release(group *s)
     qn__free(s->element);
 }
 
-/** Whether several iterations at once are emitted, and access i is one that they may join. */
+/** Whether access i is one of those that may move together. */
 static bool is_taken(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
-    bool is_many = g->p->is_gpu && g->unroll * g->jam > 1;
-    return is_many && !x->parent && !qn__is_checked(g->f, g->k, g->site[i]) && !(g->k->param[x->imm].traits & QN_ATOMIC);
+    bool is_here = g->p->is_gpu && g->p->lane_dim >= 0;
+    return is_here && !x->parent && !qn__is_checked(g->f, g->k, g->site[i]) && !(g->k->param[x->imm].traits & QN_ATOMIC);
 }
 
 /** Whether a load differs between the parts; others are left to be hoisted. */
@@ -494,7 +494,7 @@ static bool is_ready(const lower *g, uint32_t i)
 void qn__wide_begin(lower *g)
 {
     group s = {0};
-    bool ok = g->p->is_gpu && g->unroll * g->jam > 1;
+    bool ok = g->p->is_gpu && g->p->lane_dim >= 0;
     g->stored_end = 0;
     for (uint32_t n = 0; n < g->k->n_accesses && ok; n++) {
         uint32_t i = g->k->access[n].inst;

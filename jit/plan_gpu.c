@@ -156,8 +156,8 @@ static void choose_threads(const gpu_planner *s, int n_shared)
 {
     qn_plan *p = s->p;
     bool is_warp = p->team == QN_TEAM_WARP; /* which is the threads along x */
-    int32_t widest = p->is_crossed ? WARP / 4 : n_shared == 0 ? BLOCK_THREADS : n_shared == 1 ? 2 * WARP : WARP / 2;
-    int32_t left = is_warp ? BLOCK_THREADS / WARP : p->is_crossed || n_shared > 1 ? BLOCK_THREADS / 2 : BLOCK_THREADS;
+    int32_t widest = p->is_crossed ? WARP / 4 : n_shared == 0 ? BLOCK_THREADS : n_shared == 1 ? 2 * WARP : WARP;
+    int32_t left = is_warp ? BLOCK_THREADS / WARP : p->is_crossed ? BLOCK_THREADS / 2 : BLOCK_THREADS;
     int n_axes = is_warp ? 1 : 0;
     for (int n = p->n_loops - 1; n >= 0; n--) {
         int d = p->order[n];

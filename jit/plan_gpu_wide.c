@@ -12,7 +12,7 @@ enum { ACCESS_BYTES = 16, MOST_WIDTH = 16, MOST_JAM = 16, MOST_AT_ONCE = 32, MOS
 /** Side of the squares of a thread where accesses run along two dimensions. */
 enum { MOST_SIDE = 4 };
 /** Rows that share loads; more do not gain what their registers cost. */
-enum { USUAL_JAM = 4, FEW_ACCESSES = 4 };
+enum { USUAL_JAM = 4, FEW_ROWS = 2, FEW_ACCESSES = 4 };
 
 /** Bytes of the elements of the view that access i is to: all parts of them. */
 static int64_t element_bytes(const gpu_planner *s, uint32_t i)
@@ -73,9 +73,13 @@ static bool find_course(const gpu_planner *s, uint32_t i, int x, course *out)
         int64_t by = qn__wrap_mul(stride->value, bytes);
         c.first = qn__wrap_add(c.first, qn__wrap_mul(by, qn__wrap_add(a->constant, -dim->lower.value)));
         c.step = qn__wrap_add(c.step, qn__wrap_mul(by, a->coef[x]));
-        for (int d = 0; d < s->k->n_dims; d++)
-            if (d != x && a->coef[d])
-                add_multiple(&c, qn__wrap_mul(by, a->coef[d]));
+        for (int d = 0; d < s->k->n_dims; d++) {
+            int64_t step = d == x ? 0 : qn__wrap_mul(by, a->coef[d]);
+            if (step && qn__gpu_trips(s->f, d) == 1) /* merged into another one, for instance */
+                c.first = qn__wrap_add(c.first, qn__wrap_mul(step, s->f->begin[d].value));
+            else if (step)
+                add_multiple(&c, step);
+        }
         for (int n = 0; n < 2; n++)
             if (a->sym[n] && (s->a.value[a->sym[n]].deps >> x & 1))
                 return false;
@@ -149,10 +153,10 @@ static bool suits_all(const gpu_planner *s, int x)
 /** Iterations of which the narrowest accesses are 16 bytes, but the widest no more than 32. */
 static int natural_width(const gpu_planner *s)
 {
-    int64_t least = 8, most = 1;
+    int64_t least = ACCESS_BYTES, most = 1;
     for (uint32_t n = 0; n < s->k->n_accesses; n++) {
         int64_t bytes = (int64_t)lowest_bit(element_bytes(s, s->k->access[n].inst));
-        bytes = bytes > 8 ? 8 : bytes; /* several of odd sizes make whole pieces */
+        bytes = bytes > ACCESS_BYTES ? ACCESS_BYTES : bytes; /* several of odd sizes make whole pieces */
         least = bytes < least ? bytes : least;
         most = bytes > most ? bytes : most;
     }
@@ -270,7 +274,8 @@ static int choose_jam(const gpu_planner *s, int x)
     best = best < 0 ? quiet_dimension(s, x) : best;
     if (best < 0 || s->f->plan.jam == 1)
         return 0;
-    int limit = s->f->plan.jam > 1 ? s->f->plan.jam : rows_of(qn__gpu_trips(s->f, best), USUAL_JAM);
+    int usual = n_shared > 1 ? FEW_ROWS : USUAL_JAM; /* what is shared along the others comes from the first-level cache */
+    int limit = s->f->plan.jam > 1 ? s->f->plan.jam : rows_of(qn__gpu_trips(s->f, best), usual);
     limit = limit > MOST_JAM ? MOST_JAM : limit;
     while (limit * p->width > MOST_AT_ONCE)
         limit--;
@@ -322,16 +327,14 @@ static void move_next(qn_plan *p, int y)
 static bool choose_crossed(const gpu_planner *s, int x)
 {
     qn_plan *p = s->p;
-    int64_t along_x, along_y;
+    int64_t aligned; /* where nothing is, squares keep what a warp touches together all the same */
     if (s->f->begin[x].kind != QN_FACT_EXACT || s->f->plan.jam || s->f->plan.width || suits_all(s, x))
         return false;
     int y = other_dimension(s, x), width = natural_width(s);
     width = width > MOST_SIDE ? MOST_SIDE : width;
     if (y < 0 || width < 2 || width * width * (int)(s->k->n_insts - s->k->body) > MOST_EMITTED)
         return false;
-    int lead = best_lead(s, x, width, &along_x), jam_lead = best_lead(s, y, width, &along_y);
-    if (along_x == 0 || along_y == 0)
-        return false;
+    int lead = best_lead(s, x, width, &aligned), jam_lead = best_lead(s, y, width, &aligned);
     p->width = width;
     p->lead = lead;
     p->jam_dim = y;
@@ -343,6 +346,15 @@ static bool choose_crossed(const gpu_planner *s, int x)
 }
 
 /* ---------------------------------------------------------------- all of it */
+
+/** Whether elements of 16 bytes are made of parts, which may move together. */
+static bool has_parts(const gpu_planner *s)
+{
+    for (uint32_t n = 0; n < s->k->n_accesses; n++)
+        if (element_bytes(s, s->k->access[n].inst) % ACCESS_BYTES == 0)
+            return true;
+    return false;
+}
 
 int qn__gpu_choose_wide(const gpu_planner *s, int x)
 {
@@ -374,7 +386,7 @@ int qn__gpu_choose_wide(const gpu_planner *s, int x)
     }
     if (p->jam == 1)
         p->jam_dim = -1;
-    if (p->width > 1 || p->jam > 1)
+    if (p->width > 1 || p->jam > 1 || has_parts(s))
         p->lane_dim = x;
     return p->jam > 1 ? n_shared : 0;
 }
