@@ -252,15 +252,26 @@ qn_status qn__cuda_upload(const char *who, qn_stream *s, const char *label, int6
 typedef struct pointer_info {
     unsigned type, is_managed;
     int device;
+    unsigned is_legacy; /* from cuMemAlloc, cudaMalloc */
+    void *pool;
+    qn_cu_ptr start; /* of the allocation */
+    size_t bytes;    /* 0: not known */
 } pointer_info;
 
 static qn_status ask_pointer(qn_gpu *g, const char *who, uintptr_t at, pointer_info *out,
                              qn_error *err)
 {
-    int wanted[] = {QN_CU_POINTER_MEMORY_TYPE, QN_CU_POINTER_IS_MANAGED, QN_CU_POINTER_DEVICE};
-    void *to[] = {&out->type, &out->is_managed, &out->device};
+    int wanted[] = {QN_CU_POINTER_MEMORY_TYPE, QN_CU_POINTER_IS_MANAGED,  QN_CU_POINTER_DEVICE, QN_CU_POINTER_IS_LEGACY,
+                    QN_CU_POINTER_RANGE_START, QN_CU_POINTER_RANGE_BYTES, QN_CU_POINTER_POOL};
+    void *to[] = {&out->type, &out->is_managed, &out->device, &out->is_legacy, &out->start, &out->bytes, &out->pool};
     *out = (pointer_info){.device = -1};
-    return QN_CU(g, who, pointer_attributes, (3, wanted, to, (qn_cu_ptr)at), err);
+    return QN_CU(g, who, pointer_attributes, (sizeof wanted / sizeof wanted[0], wanted, to, (qn_cu_ptr)at), err);
+}
+
+/** Whether memory was mapped piece by piece, so that an array may lie in several allocations, one behind the other. */
+static bool is_mapped(const pointer_info *p)
+{
+    return p->type == QN_CU_MEMORY_DEVICE && !p->is_managed && !p->is_legacy && !p->pool;
 }
 
 /** Whether memory is what views of a space refer to. */
@@ -302,6 +313,32 @@ static qn_status check_foreign(qn_gpu *g, const char *who, const qn_view *v, qn_
     return QN_OK;
 }
 
+/** Checks that bytes [begin, end] of a view are in one allocation of its space, or in mapped ones without a gap. */
+static qn_status check_range(qn_gpu *g, const char *who, const qn_view *v, uintptr_t begin, uintptr_t end, qn_error *err)
+{
+    pointer_info first, p;
+    qn_status status = ask_pointer(g, who, begin, &first, err);
+    if (status)
+        return status;
+    if (!is_of_space(&first, v->space))
+        return fail_pointer(who, v, (void *)begin, &first, err);
+    p = first;
+    while (status == QN_OK && p.bytes && is_mapped(&p) && p.start + p.bytes <= end && is_of_space(&p, v->space) &&
+           p.device == first.device)
+        status = ask_pointer(g, who, (uintptr_t)(p.start + p.bytes), &p, err);
+    if (status)
+        return status;
+    if (p.bytes && p.start + p.bytes <= end)
+        return qn__fail(err, QN_ERR_BOUNDS,
+                        "%s: view \"%.80s\": its elements, up to %p, leave their allocation of %zu bytes at %p", who,
+                        name_of(v->label), (void *)end, p.bytes, (void *)(uintptr_t)p.start);
+    status = ask_pointer(g, who, end, &p, err);
+    if (status == QN_OK && (!is_of_space(&p, v->space) || p.device != first.device))
+        return qn__fail(err, QN_ERR_BOUNDS, "%s: view \"%.80s\": its last element, at %p, is no longer in memory of space %s",
+                        who, name_of(v->label), (void *)end, qn_space_name(v->space));
+    return status;
+}
+
 qn_status qn_cuda_wrap(qn_context *c, int space, const char *label, void *data, int dtype,
                        const qn_layout *l, uint32_t traits, qn_view *out, qn_error *err)
 {
@@ -310,7 +347,6 @@ qn_status qn_cuda_wrap(qn_context *c, int space, const char *label, void *data, 
     qn_gpu *g = NULL;
     qn_error inner = {0};
     bool is_pushed = false;
-    pointer_info first, last;
     if (!c || !out)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": %s is NULL", who, name_of(label),
                         c ? "out" : "context");
@@ -329,19 +365,9 @@ qn_status qn_cuda_wrap(qn_context *c, int space, const char *label, void *data, 
         status = qn__gpu_of(c, who, -1, &g, err);
         if (status == QN_OK)
             status = qn__gpu_enter(g, who, &is_pushed, err);
-        uintptr_t begin = (uintptr_t)made.data + (uintptr_t)low;
-        uintptr_t end = (uintptr_t)made.data + (uintptr_t)high - 1;
+        uintptr_t at = (uintptr_t)made.data;
         if (status == QN_OK)
-            status = ask_pointer(g, who, begin, &first, err);
-        if (status == QN_OK)
-            status = ask_pointer(g, who, end, &last, err);
-        if (status == QN_OK && !is_of_space(&first, space))
-            status = fail_pointer(who, &made, (void *)begin, &first, err);
-        else if (status == QN_OK && (!is_of_space(&last, space) || last.device != first.device))
-            status = qn__fail(err, QN_ERR_BOUNDS,
-                              "%s: view \"%.80s\": its last element, at %p, is no longer in memory "
-                              "of space %s",
-                              who, name_of(label), (void *)end, qn_space_name(space));
+            status = check_range(g, who, &made, at + (uintptr_t)low, at + (uintptr_t)high - 1, err);
         if (g)
             qn__gpu_leave(g, is_pushed);
     }

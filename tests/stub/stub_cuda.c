@@ -18,7 +18,7 @@ typedef unsigned long long ptr;
 
 enum { N_DEVICES = 2, MOST_CALLS = 128, MOST_BLOCKS = 65536, POISON = 0xDD };
 enum { BAD_VALUE = 1, NO_MEMORY = 2, BAD_IMAGE = 200, BAD_CONTEXT = 201, BAD_PTX = 218, BAD_HANDLE = 400, NOT_READY = 600, ILLEGAL = 700 };
-enum { BLOCK_DEVICE = 1, BLOCK_MANAGED, BLOCK_PINNED };
+enum { BLOCK_DEVICE = 1, BLOCK_MANAGED, BLOCK_PINNED, BLOCK_MAPPED };
 
 typedef struct context {
     int device, retained;
@@ -557,6 +557,14 @@ CALL(cuPointerGetAttributes, (unsigned n, int *attributes, void **data, ptr p), 
             *(unsigned *)data[i] = b && b->kind == BLOCK_MANAGED;
         else if (attributes[i] == 9)
             *(int *)data[i] = b ? b->device : -2;
+        else if (attributes[i] == 10)
+            *(unsigned *)data[i] = b && b->kind != BLOCK_MAPPED;
+        else if (attributes[i] == 11)
+            *(ptr *)data[i] = b ? (ptr)(uintptr_t)b->at : 0;
+        else if (attributes[i] == 12)
+            *(size_t *)data[i] = b ? b->bytes : 0;
+        else if (attributes[i] == 17)
+            *(void **)data[i] = NULL;
     }
 })
 

@@ -132,6 +132,13 @@ static void test_memory(void)
                "%s: wrapped", qn_space_name(spaces[i]));
         tap_ok(qn_cuda_wrap(c, spaces[i], "w", v.data, QN_F32, &long_one, 0, &wrapped, &err) == QN_ERR_BOUNDS,
                "beyond the end: %s", err.message);
+        tap_ok(strstr(err.message, "leave their allocation") != NULL, "... it says of what");
+        qn_layout one_more;
+        int64_t more = N + 1;
+        qn_layout_right(1, &more, &one_more, NULL);
+        tap_ok(qn_cuda_wrap(c, spaces[i], "w", (char *)v.data + 4, QN_F32, &l, 0, &wrapped, &err) == QN_ERR_BOUNDS &&
+                   qn_cuda_wrap(c, spaces[i], "w", v.data, QN_F32, &one_more, 0, &wrapped, &err) == QN_ERR_BOUNDS,
+               "by one element: %s", err.message);
         float host[N];
         tap_ok(qn_cuda_wrap(c, spaces[i], "w", host, QN_F32, &l, 0, &wrapped, &err) == QN_ERR_SPACE, "host memory: %s",
                err.message);
