@@ -2,7 +2,7 @@
 /*
  * llvm_stream.c: non-temporal stores of the lanes' loop. They need aligned vectors, and pay only for whole cache lines: so
  * the first iterations of a row run apart until the first such store stands at a cache line (the anchor). Other streams
- * are tested against it once a row; where they stand elsewhere, they are stored as usual.
+ * of elements of that size are tested against it once a row; where they stand elsewhere, they are stored as usual.
  */
 #include "jit/llvm_lower.h"
 
@@ -17,6 +17,11 @@ static bool is_stream(const lower *g, uint32_t site)
     return g->p->streams && qn__is_stream(g->k, g->f, &g->a, g->p, site);
 }
 
+static int64_t element_bytes(const lower *g, uint32_t site)
+{
+    return qn_dtype_bytes(qn__access_dtype(g->k, g->k->access[site].inst));
+}
+
 /** The first stream, or -1. */
 static int anchor_of(const lower *g)
 {
@@ -24,6 +29,12 @@ static int anchor_of(const lower *g)
         if (is_stream(g, n))
             return (int)n;
     return -1;
+}
+
+/** Whether a store is streamed with the anchor: one of elements of another size leaves the place in a line they share. */
+static bool goes_with(const lower *g, uint32_t site, int anchor)
+{
+    return is_stream(g, site) && element_bytes(g, site) == element_bytes(g, (uint32_t)anchor);
 }
 
 /** Address of lane 0 of an access, as a number, where the lanes begin. */
@@ -40,7 +51,7 @@ LLVMValueRef qn__stream_begin(lower *g, LLVMValueRef low, LLVMValueRef high)
     int anchor = anchor_of(g);
     if (anchor < 0)
         return NULL;
-    int64_t bytes = qn_dtype_bytes(qn__access_dtype(g->k, g->k->access[anchor].inst));
+    int64_t bytes = element_bytes(g, (uint32_t)anchor);
     LLVMValueRef back = LLVMBuildNeg(g->b, address_number(g, (uint32_t)anchor), "");
     LLVMValueRef gap = LLVMBuildAnd(g->b, back, qn__const_i64(g, LINE_BYTES - 1), "");
     LLVMValueRef n = LLVMBuildUDiv(g->b, gap, qn__const_i64(g, bytes), "");
@@ -52,7 +63,7 @@ LLVMValueRef qn__streams_agree(lower *g)
     int anchor = anchor_of(g);
     LLVMValueRef differ = NULL, first = address_number(g, (uint32_t)anchor);
     for (uint32_t n = (uint32_t)anchor + 1; n < g->k->n_accesses; n++) {
-        if (!is_stream(g, n))
+        if (!goes_with(g, n, anchor))
             continue;
         LLVMValueRef one = LLVMBuildXor(g->b, first, address_number(g, n), "");
         differ = differ ? LLVMBuildOr(g->b, differ, one, "") : one;
@@ -65,8 +76,9 @@ LLVMValueRef qn__streams_agree(lower *g)
 
 void qn__mark_stream(lower *g, uint32_t i, LLVMValueRef store)
 {
-    int site = (int)g->site[i];
-    if (g->streaming == STREAM_NONE || !is_stream(g, g->site[i]) || (g->streaming == STREAM_ANCHOR && site != anchor_of(g)))
+    int site = (int)g->site[i], anchor = anchor_of(g);
+    if (g->streaming == STREAM_NONE || anchor < 0 || !goes_with(g, g->site[i], anchor) ||
+        (g->streaming == STREAM_ANCHOR && site != anchor))
         return;
     int64_t bytes = qn_dtype_bytes(qn__access_dtype(g->k, i)) * g->width;
     LLVMValueRef one = LLVMConstInt(g->i32, 1, false);

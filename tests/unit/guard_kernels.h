@@ -55,6 +55,10 @@ static const guard_kernel guard_kernels[] = {
      "view x: $T[1]; view y: $T[1];\n" PARALLEL("y", "0", "i")
      "%c: $T = const $2; %a: $T = load x[%i]; %b: $T = mul %a, %c; store y[%i], %b;",
      {VECTOR("x"), OUTPUT("y")}},
+    {"two sizes", "uhfd",
+     "view x: $T[1]; view k: $I[1]; view y: $T[1];\n" PARALLEL("y", "0", "i")
+     "%a: $T = load x[%i]; %c: $I = const 7; store k[%i], %c; store y[%i], %a;",
+     {VECTOR("x"), {"k", 'I', 1, FILL_VALUES, true, {{1, 0, 0}}}, OUTPUT("y")}},
     {"saxpy in place", "uhfd",
      "view x: $T[1]; view y: $T[1];\n" PARALLEL("y", "0", "i")
      "%c: $T = const $2; %a: $T = load x[%i]; %b: $T = load y[%i]; %p: $T = mul %a, %c;\n"
