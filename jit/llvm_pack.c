@@ -208,7 +208,8 @@ bool qn__is_packed(const lower *g, uint32_t i)
 
 LLVMValueRef qn__load_packed(lower *g, int p)
 {
-    LLVMValueRef v = LLVMBuildLoad2(g->b, vector_type(g), copy_pointer(g, dim_of(g), 0, p / g->jam_max), "");
+    int d = dim_of(g);
+    LLVMValueRef v = LLVMBuildLoad2(g->b, vector_type(g), copy_pointer(g, d, (int)g->ahead[d], p / g->jam_max), "");
     LLVMSetAlignment(v, alignment(g));
     return v;
 }

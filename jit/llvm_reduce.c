@@ -134,12 +134,12 @@ bool qn__reduce_may_be_empty(const lower *g, const reduction *r, int d)
 
 /* ---------------------------------------------------------------- folds */
 
-/** Whether a thread of a GPU should have the loads of several points under way: a small region without others inside. */
+/** Whether several points of a reduce may be emitted one after the other: a small region without others inside. */
 static bool is_worth_unrolling(const lower *g, const reduction *r)
 {
     enum { SMALL_REGION = 24 };
     const qn_inst *x = &g->k->inst[r->inst];
-    if (!g->p->is_gpu || x->region[2] - x->region[0] > SMALL_REGION)
+    if (r->results || x->region[2] - x->region[0] > SMALL_REGION)
         return false;
     for (uint32_t i = x->region[0]; i < x->region[2]; i++)
         if (g->k->inst[i].region[2] != i + 1)
@@ -178,11 +178,18 @@ static void fold_steps(lower *g, const reduction *r, int d, LLVMValueRef low, LL
 static void fold_run(lower *g, const reduction *r, int d, LLVMValueRef low, LLVMValueRef high, bool guarded,
                      LLVMValueRef *acc)
 {
-    enum { TOGETHER = 8 };
-    if (!is_worth_unrolling(g, r)) {
+    enum { TOGETHER = 8, MOST_STRAIGHT = 128 };
+    int64_t from, to;
+    bool is_known = qn__is_const(low, &from) && qn__is_const(high, &to), is_straight = is_worth_unrolling(g, r);
+    if (is_straight && !g->p->is_gpu && is_known && to > from + 1 && to - from <= MOST_STRAIGHT / r->n) {
+        fold_steps(g, r, d, low, high, (int)(to - from), false, acc); /* all of them: no loop */
+        return;
+    }
+    if (!is_straight || !g->p->is_gpu) {
         fold_steps(g, r, d, low, high, 1, guarded, acc);
         return;
     }
+    /* A thread of a GPU has the loads of several points under way. */
     LLVMValueRef n = LLVMBuildSub(g->b, high, low, "");
     LLVMValueRef middle = LLVMBuildAdd(g->b, low, LLVMBuildAnd(g->b, n, qn__const_i64(g, -TOGETHER), ""), "");
     fold_steps(g, r, d, low, middle, TOGETHER, true, acc);

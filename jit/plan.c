@@ -234,17 +234,31 @@ static double reach(const planner *s, int d)
     return sum;
 }
 
-static void choose_order(const planner *s)
+/** Whether everything that is loaded in reduces depends on d: iterations of other dimensions share it, those of d nothing. */
+static bool is_batch(const planner *s, int d)
+{
+    bool has_load = false;
+    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
+        uint32_t i = s->k->access[n].inst;
+        if (s->k->inst[i].op != QN_I_LOAD || !qn__enclosing_reduce(s->k, i))
+            continue;
+        has_load = true;
+        if (!(s->a.value[i].deps >> d & 1))
+            return false;
+    }
+    return has_load;
+}
+
+/** Parallel dimensions from place `first` on, those that move furthest outermost: batches or what is not one (with a
+ *  register tile), without the lanes and what is jammed in a tile. The next place. */
+static int order_by_reach(const planner *s, int first, bool batches)
 {
     qn_plan *p = s->p;
     double far[QN_MAX_RANK] = {0};
-    int n = 0;
-    for (int d = 0; d < s->k->n_dims; d++)
-        if (kind_of(s->k, d) == QN_DIM_SEQUENTIAL)
-            p->order[n++] = d;
-    int first = n;
+    int n = first;
     for (int d = 0; d < s->k->n_dims; d++) {
-        if (kind_of(s->k, d) != QN_DIM_PARALLEL || d == p->lane_dim || (s->has_tile && d == p->jam_dim))
+        if (kind_of(s->k, d) != QN_DIM_PARALLEL || d == p->lane_dim || (s->has_tile && d == p->jam_dim) ||
+            (s->has_tile && is_batch(s, d)) != batches)
             continue;
         far[d] = s->f->is_ordered || !s->has_analysis ? 0 : reach(s, d);
         int at = n++;
@@ -254,10 +268,30 @@ static void choose_order(const planner *s)
         }
         p->order[at] = d;
     }
-    if (p->lane_dim >= 0 && kind_of(s->k, p->lane_dim) == QN_DIM_PARALLEL)
-        p->order[n++] = p->lane_dim;
-    if (s->has_tile && p->jam_dim >= 0)
-        p->order[n++] = p->jam_dim; /* what the lanes load serves one tile after another from the nearest cache */
+    return n;
+}
+
+/** Batches outermost, so that what one of them shares is used up before the next; if the lanes are one, then what is jammed,
+ *  because what a tile loads for its jammed iterations is most, and stays for all others. Of the others the lanes are
+ *  last, and in a register tile what is jammed: then what the lanes load serves one tile after another from the nearest cache. */
+static void choose_order(const planner *s)
+{
+    qn_plan *p = s->p;
+    bool has_lanes = p->lane_dim >= 0 && kind_of(s->k, p->lane_dim) == QN_DIM_PARALLEL;
+    bool has_jam = s->has_tile && p->jam_dim >= 0, are_lanes_batch = s->has_tile && has_lanes && is_batch(s, p->lane_dim);
+    int n = 0;
+    for (int d = 0; d < s->k->n_dims; d++)
+        if (kind_of(s->k, d) == QN_DIM_SEQUENTIAL)
+            p->order[n++] = d;
+    n = order_by_reach(s, n, true);
+    for (int is_last = 0; is_last < 2; is_last++) {
+        if (has_lanes && are_lanes_batch != is_last)
+            p->order[n++] = p->lane_dim;
+        if (has_jam && (are_lanes_batch || is_batch(s, p->jam_dim)) != is_last)
+            p->order[n++] = p->jam_dim;
+        if (!is_last)
+            n = order_by_reach(s, n, false);
+    }
     p->n_loops = n;
 }
 

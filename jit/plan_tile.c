@@ -13,6 +13,8 @@ enum { MOST_PARTS = 32, MOST_UNROLL = 8, MOST_JAM = 14, REGISTERS_V3 = 16, REGIS
 /* In operations of one vector. A step takes at least the latency of one addition to each accumulator (4 cycles of two
  * operations); the loop itself about one; loads and operations go side by side, nearly. */
 #define LATENCY 8.0
+/* Tiles of so few instructions overlap, as the processor looks that far ahead: the latency of one is hidden by the next. */
+#define WINDOW 256.0
 #define LOOP_COST 1.0
 #define OVERLAP_LOSS 0.1
 #define LEAST_LOAD 0.5
@@ -20,6 +22,10 @@ enum { MOST_PARTS = 32, MOST_UNROLL = 8, MOST_JAM = 14, REGISTERS_V3 = 16, REGIS
 #define WORTH 0.95
 /* What two bodies instead of one must save at least: they take twice as long to compile. */
 #define TWO_BODIES 1.02
+
+/* For each vector more in a step, see room_cost: half the nearest cache is for what a tile loads again and again. */
+#define ROOM_COST 0.05
+enum { ROOM_BYTES = 16 << 10, VECTOR_BYTES = 64 };
 
 /* A copy costs that much for each element that is not loaded lane by lane, and pays from so many tiles on. */
 #define COPY_COST 2.0
@@ -131,6 +137,21 @@ static double load_cost(const tiler *s, uint32_t i, int j, int jam)
     return cost > LEAST_LOAD ? cost : LEAST_LOAD;
 }
 
+/** Points of the longest reduce, many if that is not known. */
+static double points(const tiler *s)
+{
+    double most = 1;
+    for (uint32_t i = s->k->body; i < s->k->n_insts; i++) {
+        double n = 1;
+        for (int m = 0; s->k->inst[i].op == QN_I_REDUCE && m < s->k->inst[i].n_args; m++) {
+            int64_t t = trips(s->f, (int)s->k->inst[qn__args(s->k, i)[m]].imm);
+            n *= t < 0 ? WINDOW : (double)t;
+        }
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
 /** One point of every reduce for a whole tile. */
 static double step_cost(const tiler *s, int j, int unroll, int jam)
 {
@@ -147,9 +168,23 @@ static double step_cost(const tiler *s, int j, int unroll, int jam)
         else if (is_data)
             ops += parts(s, i, j, unroll, jam);
     }
-    double longer = ops > loads ? ops : loads;
-    longer = longer > LATENCY ? longer : LATENCY;
+    double longer = ops > loads ? ops : loads, tile = points(s) * (ops + loads);
+    double latency = tile > WINDOW ? LATENCY : LATENCY * tile / WINDOW;
+    longer = longer > latency ? longer : latency;
     return longer + OVERLAP_LOSS * (ops + loads) + LOOP_COST;
+}
+
+/** Where all that is loaded depends on the lanes, more vectors of them share nothing and take room in the nearest cache. */
+static double room_cost(const tiler *s, int jam, int unroll)
+{
+    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
+        uint32_t i = s->k->access[n].inst;
+        bool is_loaded = s->k->inst[i].op == QN_I_LOAD && qn__enclosing_reduce(s->k, i);
+        if (is_loaded && !(s->a->value[i].deps >> s->p->lane_dim & 1))
+            return 1;
+    }
+    bool fits = jam * unroll * points(s) * VECTOR_BYTES <= ROOM_BYTES;
+    return jam > 1 && !fits ? 1 + ROOM_COST * (unroll - 1) : 1;
 }
 
 /** One iteration of dimension j for all lanes (for one vector where their number is not known), with what is left over in
@@ -190,7 +225,7 @@ static void try_dimension(const tiler *s, int j, qn_plan *p, double *least)
             bool is_longer = lanes >= 0 && unroll > 1 && (int64_t)(unroll - 1) * p->width >= lanes;
             if (is_longer || !fits_registers(s, j, unroll, jam))
                 continue;
-            double cost = iteration_cost(s, j, unroll, jam) * (j < 0 ? WORTH : 1);
+            double cost = iteration_cost(s, j, unroll, jam) * (j < 0 ? WORTH : 1) * room_cost(s, jam, unroll);
             if (*least >= 0 && cost >= *least)
                 continue;
             *least = cost;

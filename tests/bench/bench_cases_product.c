@@ -5,7 +5,8 @@
  * C. A case is a formula: "i,k;k,j->i,j" reads: operand a has the dimensions i and k, b has k and j, the result i and j;
  * what the result lacks is summed; "i+p" is a dimension indexed by a sum.
  *
- * QUERN_BENCH_BLAS names a library with cblas_dgemm and cblas_sgemm: row-major products are measured against it too.
+ * QUERN_BENCH_BLAS names a library with cblas_dgemm and cblas_sgemm: row-major products are measured against it too;
+ * QUERN_BENCH_XSMM names libxsmm: batches of small products are measured against its kernels, which are generated at run time too.
  */
 #define _DEFAULT_SOURCE
 #include "bench.h"
@@ -28,6 +29,11 @@ typedef void (*blas_product)(int order, int ta, int tb, int m, int n, int k, dou
 typedef void (*blas_product_f32)(int order, int ta, int tb, int m, int n, int k, float alpha, const void *a, int lda,
                                  const void *b, int ldb, float beta, void *c, int ldc);
 
+/* libxsmm: a kernel for one shape, column-major; calls of it; NULL arguments stand for defaults. */
+typedef void (*small_kernel)(const void *a, const void *b, void *c);
+typedef small_kernel (*small_maker)(int m, int n, int k, const int *lda, const int *ldb, const int *ldc, const void *alpha,
+                                    const void *beta, const int *flags, const int *prefetch);
+
 /* One operand: dimensions of one letter, or of two that are added. */
 typedef struct operand {
     int rank;
@@ -44,6 +50,7 @@ typedef struct product {
     int64_t extent[LETTERS];
     native_product_loop native; /* NULL: against the peak, or BLAS */
     void *blas;
+    small_kernel small; /* of libxsmm, for each product of a batch; its matrices lie one behind the other */
     double goal;
     operand op[OPERANDS];
     double flops;
@@ -285,11 +292,20 @@ static void run_blas(const product *p)
         f.f64(101, 111, 111, n, n, n, 1, m[0], n, m[1], n, 0, m[2], n);
 }
 
+/* A row-major product is the column-major one of the operands the other way round. */
+static void run_small(const product *p)
+{
+    int64_t n = p->extent['i' - 'a'], bytes = n * n * qn_dtype_bytes(p->dtype);
+    char *const *m = (char *const *)p->memory;
+    for (int64_t i = 0; i < p->extent['m' - 'a']; i++)
+        p->small(m[1] + i * bytes, m[0] + i * bytes, m[2] + i * bytes);
+}
+
 /* Seconds of one call of ours (`call`), of theirs, or of the chains in which the peak does as much. */
 static double sample(const product *p, qn_call *call, int n)
 {
     double start = bench_thread_time();
-    if (!call && !p->native && !p->blas) {
+    if (!call && !p->native && !p->blas && !p->small) {
         int64_t steps = (int64_t)(p->flops * n / (p->dtype == QN_F32 ? 384 : 192)) + 1;
         double done = (p->dtype == QN_F32 ? native_peak_f32 : native_peak_f64)(steps, start);
         return (bench_thread_time() - start) / done * p->flops;
@@ -299,6 +315,8 @@ static double sample(const product *p, qn_call *call, int n)
             (void)qn_run(call, NULL);
         else if (p->blas)
             run_blas(p);
+        else if (p->small)
+            run_small(p);
         else
             p->native(p->memory[2], p->memory[0], p->memory[1]);
     }
@@ -387,6 +405,40 @@ static void matrix_cases(bench *b, int dtype)
     }
 }
 
+static small_kernel make_small(void *library, int dtype, int n)
+{
+    union {
+        void *object;
+        small_maker make;
+    } f = {dlsym(library, dtype == QN_F32 ? "libxsmm_smmdispatch" : "libxsmm_dmmdispatch")};
+    const float none_f32 = 0;
+    const double none = 0;
+    return f.make ? f.make(n, n, n, NULL, NULL, NULL, NULL, dtype == QN_F32 ? (const void *)&none_f32 : &none, NULL, NULL) : NULL;
+}
+
+/* batch_xsmm/DTYPE/first or last/in or out/N: in the second-level cache; three arrays of 128 MiB. */
+static void small_cases(bench *b, int dtype)
+{
+    static const int small[] = {3, 4, 5, 8, 12, 13, 16, 23, 24, 32};
+    const char *path = getenv("QUERN_BENCH_XSMM");
+    void *library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    for (size_t i = 0; library && i < 4 * sizeof small / sizeof *small; i++) {
+        int n = small[i / 4], count = BATCH_COUNT(n);
+        bool is_last = i & 1, is_out = i & 2;
+        if (is_out)
+            count = (int)((128 << 20) / qn_dtype_bytes(dtype) / (n * n) / 16 | 1) * 16; /* no power of two */
+        product p = {.b = b, .dtype = dtype, .layouts = "RRR", .goal = 0.8};
+        p.formula = is_last ? "i,k,m;k,j,m->i,j,m" : "m,i,k;m,k,j->m,i,j";
+        p.extent['i' - 'a'] = p.extent['j' - 'a'] = p.extent['k' - 'a'] = n;
+        p.extent['m' - 'a'] = count;
+        p.small = make_small(library, dtype, n);
+        snprintf(p.name, sizeof p.name, "batch_xsmm/%s/%s/%s/%d", qn_dtype_name(dtype), is_last ? "last" : "first",
+                 is_out ? "out" : "in", n);
+        if (p.small)
+            run(&p);
+    }
+}
+
 /* batch/DTYPE/first or last/N, vector/DTYPE/rows or columns/N, convolution/DTYPE, against plain loops. */
 static void other_cases(bench *b, int dtype)
 {
@@ -425,5 +477,6 @@ void bench_product_cases(bench *b)
     for (int i = 0; i < 2; i++) {
         matrix_cases(b, i ? QN_F32 : QN_F64);
         other_cases(b, i ? QN_F32 : QN_F64);
+        small_cases(b, i ? QN_F32 : QN_F64);
     }
 }
