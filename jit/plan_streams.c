@@ -8,6 +8,8 @@
 #include "jit/plan.h"
 
 enum { LINE_BYTES = 64, LEAST_VECTOR_BYTES = 16, LEAST_ROW_BYTES = 1024, LONG_REDUCE = 64 };
+/* log2 of bytes: larger last-level caches are those of many processors together. */
+enum { MOST_CACHE_CLASS = 26 };
 /* Less than this part of the last-level cache may as well stay there. */
 #define LEAST_PART 0.125
 
@@ -138,7 +140,8 @@ void qn__plan_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *
     }
     if (row < LEAST_ROW_BYTES || f->cache_class >= 62 || has_long_reduce(k, f))
         return;
-    double cache = (double)(INT64_C(1) << f->cache_class);
+    int bits = f->cache_class < MOST_CACHE_CLASS ? f->cache_class : MOST_CACHE_CLASS;
+    double cache = (double)(INT64_C(1) << bits);
     if (bytes > LEAST_PART * cache && total_bytes(k, f, a) > cache)
         p->streams = 1;
 }

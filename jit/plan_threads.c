@@ -14,7 +14,7 @@ enum { ENOUGH_PIECES = 64, ENOUGH_STEPS = 32, SHORT_ROW = 64, STEPS_OF_ROWS = 16
 
 /* In bytes: 3 us in cache, see docs/plan.md for what was measured. An operation of a vector lane takes as long as 4 bytes;
  * scalar code is four times as slow. */
-enum { CHUNK_WORK = 1 << 18, OPERATION_BYTES = 4, SCALAR_FACTOR = 4, LOOP_FACTOR = 8, LEAST_CHUNK = 1024 };
+enum { CHUNK_WORK = 1 << 19, OPERATION_BYTES = 4, SCALAR_FACTOR = 4, LOOP_FACTOR = 8, LEAST_CHUNK = 1024 };
 
 /* ---------------------------------------------------------------- what is divided */
 

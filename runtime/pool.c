@@ -103,14 +103,21 @@ int qn__pool_size(qn_pool *p, int wanted, int limit)
 
 /* ---------------------------------------------------------------- helpers */
 
-static void take_chunks(qn_pool *p)
+/** First chunk of a member's share. */
+static int64_t first_chunk(const qn_pool *p, int member)
 {
-    int64_t n = p->n_chunks;
-    for (;;) {
-        int64_t i = atomic_fetch_add_explicit(&p->next, 1, memory_order_relaxed);
-        if (i >= n)
-            return;
-        p->fn(p->arg, i);
+    return p->n_chunks / p->n_members * member + p->n_chunks % p->n_members * member / p->n_members;
+}
+
+/** The own share first, so that a thread finds in its caches what it left there at the last job of this kind; then what is
+ * left of the others'. */
+static void take_chunks(qn_pool *p, int thread)
+{
+    for (int n = 0; n < p->n_members; n++) {
+        int member = (thread + n) % p->n_members;
+        int64_t end = first_chunk(p, member + 1), i;
+        while ((i = atomic_fetch_add_explicit(&p->next[member].chunk, 1, memory_order_relaxed)) < end)
+            p->fn(p->arg, i);
     }
 }
 
@@ -158,11 +165,12 @@ static void *helper(void *arg)
 {
     qn_pool *p = arg;
     uint64_t seen = 0;
+    int thread = 1 + atomic_fetch_add_explicit(&p->n_named, 1, memory_order_relaxed);
     while (wait_for_job(p, seen)) {
         seen = atomic_load_explicit(&p->epoch, memory_order_relaxed);
         if (!join_job(p))
             continue;
-        take_chunks(p);
+        take_chunks(p, thread);
         leave_job(p);
     }
     return NULL;
@@ -243,9 +251,11 @@ void qn__pool_run(qn_pool *p, int64_t n_chunks, int max_threads,
     p->fn = fn;
     p->arg = arg;
     p->n_chunks = n_chunks;
-    atomic_store_explicit(&p->next, 0, memory_order_relaxed);
+    p->n_members = (int)n;
+    for (int m = 0; m < (int)n; m++)
+        atomic_store_explicit(&p->next[m].chunk, first_chunk(p, m), memory_order_relaxed);
     open_job(p, (int)n - 1);
-    take_chunks(p);
+    take_chunks(p, 0);
     close_job(p);
     atomic_store_explicit(&p->is_busy, false, memory_order_release);
 }
@@ -273,6 +283,7 @@ void qn__pool_stop(qn_pool *p)
         pthread_join(p->thread[i], NULL);
     pthread_mutex_lock(&p->lock);
     p->n_started = 0;
+    atomic_store(&p->n_named, 0);
     p->stop = false;
     pthread_mutex_unlock(&p->lock);
 }
@@ -289,6 +300,7 @@ void qn__pool_release(qn_pool *p)
 void qn__pool_forked(qn_pool *p)
 {
     p->n_started = 0;
+    atomic_store(&p->n_named, 0);
     atomic_store(&p->gate, 0);
     atomic_store(&p->n_sleepers, 0);
     atomic_store(&p->caller_sleeps, false);

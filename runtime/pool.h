@@ -13,6 +13,12 @@
 
 enum { QN_MAX_THREADS = 256 };
 
+/** The next chunk of a member's share, on a cache line of its own. */
+typedef struct qn_pool_share {
+    _Atomic int64_t chunk;
+    char unused[56];
+} qn_pool_share;
+
 typedef struct qn_pool {
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
@@ -25,9 +31,11 @@ typedef struct qn_pool {
     _Atomic uint64_t gate;  /* helpers that work on the job, and tickets of those that still may join */
     _Atomic int n_sleepers; /* helpers that wait for `wake` */
     atomic_bool caller_sleeps;
+    _Atomic int n_named; /* helpers that have a number, 1, 2, ...; the caller is 0 */
     /* the job */
     int64_t n_chunks;
-    _Atomic int64_t next;
+    int n_members; /* threads that may take part; each has a share of the chunks */
+    qn_pool_share next[QN_MAX_THREADS];
     void (*fn)(void *arg, int64_t chunk);
     void *arg;
 } qn_pool;
