@@ -104,7 +104,13 @@ bool qn__join_kinds(qn_builder *b, const char *who, int n, const qn_val *values,
 /** Whether v has the kind `wanted`, that of `what`; else an error. */
 bool qn__has_kind(qn_builder *b, const char *who, const char *what, qn_val v, int wanted);
 
-/* ---------------------------------------------------------------- tuples (ir/build_tuple.c) */
+/* ---------------------------------------------------------------- tuples (ir/build_tuple.c, build_complex.c) */
+
+enum { MOST_TUPLE_PARTS = 2 * QN_MAX_FIELDS };
+/** A value of these parts: a tuple, or the only part itself. `record` is a number, see qn__builder_record. */
+uint32_t qn__append_value(qn_builder *b, const char *who, int dtype, int record, const uint32_t *parts);
+/** The parts of a tuple; a copy, since appending moves the operands. Returns their number. */
+int qn__copy_parts(const qn_builder *b, uint32_t tuple, uint32_t *out);
 
 /** Values of a caller as scalars: tuples are given by their parts. */
 typedef struct qn_flat {
@@ -120,7 +126,7 @@ void qn__unflatten(qn_builder *b, const char *who, int n_values, const uint16_t 
                    const qn_val *flat, qn_val *out);
 /** The number of a record type, entered where it is new; -1 after an error. */
 int qn__builder_record(qn_builder *b, const char *who, const qn_record *record);
-/** Ops of the table and casts where an operand or the result is a tuple. */
+/** Ops of the table and casts where an operand or the result is a tuple (build_complex.c). */
 qn_val qn__tuple_op(qn_builder *b, const char *who, int op, int n, const uint32_t *a);
 qn_val qn__tuple_cast(qn_builder *b, const char *who, int dtype, uint32_t x);
 /** A complex constant from canonical bits of its parts. */
