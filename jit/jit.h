@@ -5,7 +5,7 @@
  * facts*.c, key.c  in libquern: what is known about arguments, as a canonical byte string (the key)
  * share.c          in the provider: loads of one element become one
  * collapse.c       in the provider: dimensions that every access walks as one become one
- * plan.c           in the provider: how the domain is walked; data in, data out, no LLVM
+ * plan*.c          in the provider: how the domain is walked; data in, data out, no LLVM
  * analyse.c        in the provider: shapes of values (uniform, linear, varying) and affine addresses, no LLVM
  * narrow.c         in the provider: in how many bits lanes hold integers
  * llvm_*.c         in the provider: lowering and emission; the only files that include LLVM headers
@@ -121,7 +121,7 @@ qn_status qn__key_decode(const void *key, size_t n, qn_facts *out, qn_error *err
 /** The same as text, one fact a line. */
 void qn__key_print(const qn_facts *f, const qn_kernel *k, qn_text *out);
 
-/* ---------------------------------------------------------------- plan (jit/plan.c) */
+/* ---------------------------------------------------------------- plan (jit/plan.c, plan_print.c) */
 
 /** What follows the last whole step of a dimension. TILE: one step of fewer vectors, the last of them under a mask, where
  *  the number left is known. OVERLAP: one more step that ends with the dimension, so that some iterations run twice. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * llvm_lower.h: private to the lowering (llvm_lower.c, llvm_value.c, llvm_memory.c, llvm_control.c, llvm_reduce.c,
- * llvm_ops.c). The body of a kernel is emitted for a block of iterations at once: `width` lanes of one vector, times
+ * llvm_lower.h: private to the lowering, which is in the files named below. The body of a kernel is emitted for a block of iterations at once: `width` lanes of one vector, times
  * `unroll` vectors of the lane dimension, times `jam` iterations of a second dimension. One such vector is a part.
  *
  * Parts. p = u * jam_max + j names vector u of jammed iteration j. A value that does not differ between some parts is
@@ -144,7 +143,7 @@ static inline int64_t qn__part_ahead(const lower *g, int d, int p)
     for (int p##_u = 0; p##_u < (g)->unroll; p##_u++)                                              \
         for (int p##_j = 0, p = p##_u * (g)->jam_max; p##_j < (g)->jam; p##_j++, p++)
 
-/* ---- llvm_value.c: types, levels, shared values, pure instructions */
+/* ---- llvm_level.c: types, constants, levels, shared values */
 LLVMTypeRef qn__lane_type(const lower *g, int dtype);  /* register type: vector, or scalar when width is 1 */
 LLVMTypeRef qn__scalar_type(const lower *g, int dtype); /* bool is i1 */
 LLVMTypeRef qn__memory_type(const lower *g, int dtype); /* bool is i8 */
@@ -157,6 +156,8 @@ LLVMValueRef qn__call(lower *g, const char *name, LLVMTypeRef *overloads, int n_
 /** Smaller of two scalars of type i64, unsigned. */
 LLVMValueRef qn__umin(lower *g, LLVMValueRef a, LLVMValueRef b);
 LLVMBasicBlockRef qn__new_block(lower *g, const char *name);
+/** A known i64 constant? */
+bool qn__is_const(LLVMValueRef v, int64_t *n);
 
 /** Opens a level entered from the current block, closes it (forgets what it holds). */
 void qn__level_open(lower *g, bool is_branch, bool is_sequential, bool may_be_empty);
@@ -171,6 +172,7 @@ LLVMValueRef qn__splat(lower *g, LLVMValueRef scalar, int at);
 LLVMValueRef qn__slot(lower *g, int slot, LLVMTypeRef t); /* level 0 */
 LLVMValueRef qn__fact(lower *g, const qn_fact *fact);     /* level 0, i64 */
 
+/* ---- llvm_value.c: values of instructions */
 /** Canonical part of value i for part p. */
 int qn__canonical_part(const lower *g, uint32_t i, int p);
 /** The scalar of a uniform value, lane 0 of a linear one; any value when width is 1. */
@@ -227,8 +229,12 @@ LLVMValueRef qn__lane_pointers(lower *g, const address *x);
 /** index - lower bound, as a scalar or a vector. */
 LLVMValueRef qn__relative_index(lower *g, uint32_t value, int p, const qn_fact *lower_bound, bool vector);
 
-/* ---- llvm_memory.c */
-/** Runs `then` only if `condition` holds: opens a branch. Closed by end_branch. */
+/* ---- llvm_branch.c */
+/** any lane of a mask, as i1; true constant for NULL. */
+LLVMValueRef qn__any(lower *g, LLVMValueRef mask);
+/** mask & more; either may be NULL. */
+LLVMValueRef qn__mask_and(lower *g, LLVMValueRef mask, LLVMValueRef more);
+/** Code that runs only under a condition. */
 typedef struct branch {
     LLVMBasicBlockRef from, then, join, other;
 } branch;
@@ -238,6 +244,8 @@ branch qn__begin_branch(lower *g, LLVMValueRef condition);
 LLVMValueRef qn__end_branch(lower *g, const branch *x, LLVMValueRef value);
 /** Ends it; each of n values stays what it is if it was taken, else becomes the other one, which stood before. */
 void qn__choose_branch(lower *g, const branch *x, LLVMValueRef *values, const LLVMValueRef *others, int n);
+
+/* ---- llvm_check.c */
 /** What the indices of one access need. */
 typedef struct check {
     bool is_needed;
@@ -253,6 +261,18 @@ check qn__make_check(lower *g, uint32_t i, int p);
 void qn__report(lower *g, uint32_t i, int p, const check *c);
 /** Lanes for which a vector access is performed: NULL for all. */
 LLVMValueRef qn__access_mask(lower *g, uint32_t i, int p, const check *c);
+/** Whether a load may be performed in lanes that are not active: it is proved, and its indices are right there too. */
+bool qn__ignores_masks(const lower *g, uint32_t i);
+/** Whether all lanes access one element: indices of projected dimensions do not matter. */
+bool qn__indices_are_uniform(const lower *g, uint32_t i);
+/** Whether one branch decides for all that is emitted of an access: performed, or reported. */
+bool qn__is_one_branch(const lower *g, uint32_t i, int p, const check *c);
+/** Opens that branch, in which the access is performed. */
+branch qn__begin_checked(lower *g, const check *c);
+/** Ends it; the result is `value` if the access was in range, else zero, and the failure is recorded. value may be NULL. */
+LLVMValueRef qn__end_checked(lower *g, const branch *x, uint32_t i, int p, LLVMValueRef value);
+
+/* ---- llvm_memory.c */
 /** Of a GPU: a load of what the launch does not write goes through the read-only cache. */
 void qn__mark_invariant(lower *g, LLVMValueRef load);
 /** Makes a load or store of one element a relaxed atomic one. */
@@ -265,14 +285,17 @@ void qn__lower_load_part(lower *g, uint32_t i, int p);
 /** The word of 4 bytes that begins with the element of load i, of memory that nobody writes. */
 LLVMValueRef qn__load_word(lower *g, uint32_t i);
 void qn__lower_store(lower *g, uint32_t i);
-/** any lane of a mask, as i1; true constant for NULL. */
-LLVMValueRef qn__any(lower *g, LLVMValueRef mask);
-/** mask & more; either may be NULL. */
-LLVMValueRef qn__mask_and(lower *g, LLVMValueRef mask, LLVMValueRef more);
 
 /** Between registers and memory: bool is i1 in one and i8 in the other. */
 LLVMValueRef qn__to_register(lower *g, int dtype, LLVMValueRef v);
 LLVMValueRef qn__to_memory(lower *g, int dtype, LLVMValueRef v);
+
+/* ---- llvm_stride.c */
+/** Whether a vector access by lanes a small constant stride apart is better done in vectors than lane by lane. */
+bool qn__is_small_stride(const lower *g, const address *x, int dtype, LLVMValueRef mask);
+/** All lanes, none of them masked; x is displaced, t the type in memory. */
+LLVMValueRef qn__load_strided(lower *g, const address *x, LLVMTypeRef t, int64_t bytes, unsigned align);
+void qn__store_strided(lower *g, const address *x, LLVMValueRef v, int64_t bytes, unsigned align);
 
 /* ---- llvm_table.c */
 /** Part p of a load from a small table, by permutation; NULL if it is to be done as usual. */
@@ -338,8 +361,6 @@ void qn__loop_open(lower *g, loop *l, LLVMValueRef start, LLVMValueRef end, int6
 void qn__once_open(lower *g, loop *l, LLVMValueRef condition);
 /** Closes it with the next carried values; out receives the final ones. */
 void qn__loop_close(lower *g, loop *l, LLVMValueRef *next, LLVMValueRef *out);
-/** A known i64 constant? */
-bool qn__is_const(LLVMValueRef v, int64_t *n);
 
 /* ---- llvm_lower.c */
 /** Word n of qn_entry's range. */

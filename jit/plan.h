@@ -10,9 +10,32 @@
 /** The plan for NVPTX: order, axis, threads and tile of *out, which holds scalar code without loops. */
 void qn__plan_gpu(const qn_kernel *k, const qn_facts *f, qn_plan *out);
 
-/** Relative cost of one element through one access by its stride along d; COST_GATHER and more: lane by lane (plan.c). */
+/** Iterations of a dimension, or -1 if not known. */
+static inline int64_t qn__plan_trips(const qn_facts *f, int d)
+{
+    if (f->begin[d].kind != QN_FACT_EXACT || f->end[d].kind != QN_FACT_EXACT)
+        return -1;
+    return f->end[d].value - f->begin[d].value;
+}
+
+static inline qn_dim_kind qn__plan_kind(const qn_kernel *k, int d)
+{
+    return (qn_dim_kind)k->inst[k->dim[d]].sub;
+}
+
+/** Whether lanes may run along d (jit/plan_lanes.c). */
+bool qn__plan_may_be_lanes(const qn_kernel *k, const qn_facts *f, int d);
+/** The dimension along which they cost least; -1: none. */
+int qn__plan_best_lanes(const qn_kernel *k, const qn_facts *f, const qn_analysis *a);
+/** How deep floating-point reduces in the striped order are nested. Their partials are in memory, unless they are lanes. */
+int qn__plan_stripe_depth(const qn_kernel *k);
+/** Relative cost of one element through one access by its stride along d; COST_GATHER and more: lane by lane. */
 double qn__access_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, int d);
 #define COST_GATHER 6.0
+
+/** Sets p->order and n_loops, once lanes and jam are chosen; has_tile: these make a register tile, and the jammed dimension
+ *  is innermost. Without an analysis (NULL) dimensions stay as declared (jit/plan_order.c). */
+void qn__plan_order(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, bool has_tile, qn_plan *p);
 
 /** Chooses unroll, jam_dim and jam for a kernel that reduces, once its lanes and width are known; false if it does not
  *  apply (jit/plan_tile.c). */

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * llvm_check.c: the checks of indices that were not proved at the call, and for which lanes an access is performed.
+ */
+#include "jit/llvm_lower.h"
+
+/* ---------------------------------------------------------------- in range */
+
+bool qn__indices_are_uniform(const lower *g, uint32_t i)
+{
+    const qn_param_fact *param = &g->f->param[g->k->inst[i].imm];
+    const uint32_t *arg = qn__args(g->k, i);
+    for (int r = 0; r < qn__n_indices(g->k, i); r++)
+        if (g->a.value[arg[r]].shape != QN_UNIFORM && param->dim[r].n_digits > 0)
+            return false;
+    return true;
+}
+
+static LLVMValueRef in_range(lower *g, LLVMValueRef position, const qn_dim_fact *dim, bool vector)
+{
+    LLVMValueRef extent = qn__fact(g, &dim->extent);
+    return LLVMBuildICmp(g->b, LLVMIntULT, position, vector ? qn__splat(g, extent, 0) : extent, "");
+}
+
+/** Clamps to [0, extent); an extent of 0 leaves no lane active. */
+static void clamp_position(lower *g, check *c, int r, const qn_dim_fact *dim)
+{
+    LLVMValueRef extent = qn__fact(g, &dim->extent), one = qn__const_i64(g, 1);
+    LLVMValueRef some = LLVMBuildICmp(g->b, LLVMIntNE, extent, qn__const_i64(g, 0), "");
+    LLVMValueRef last = LLVMBuildSub(g->b, extent, one, "");
+    LLVMTypeRef t = LLVMTypeOf(c->position[r]);
+    LLVMValueRef v[2] = {c->position[r], c->is_vector ? qn__splat(g, last, g->depth) : last};
+    c->position[r] = qn__call(g, "llvm.umin", &t, 1, v, 2);
+    LLVMValueRef ok = c->is_vector ? qn__splat(g, some, g->depth) : some;
+    c->ok = c->ok ? LLVMBuildAnd(g->b, c->ok, ok, "") : ok;
+}
+
+/** Whether 32 bits are enough to compare an index that differs between lanes. */
+static bool is_short_index(const lower *g, uint32_t value, const qn_dim_fact *dim)
+{
+    bool is_plain = dim->lower.kind == QN_FACT_EXACT && dim->lower.value == 0 && dim->extent.kind == QN_FACT_EXACT;
+    return is_plain && dim->extent.value <= INT32_MAX && g->a.value[value].shape == QN_VARYING &&
+           g->a.value[value].held <= 32 && !g->p->is_gpu;
+}
+
+check qn__make_check(lower *g, uint32_t i, int p)
+{
+    check c = {0};
+    const qn_param_fact *param = &g->f->param[g->k->inst[i].imm];
+    const uint32_t *arg = qn__args(g->k, i);
+    if (!qn__is_checked(g->f, g->k, g->site[i]) || g->covered[g->site[i]])
+        return c;
+    c.is_vector = g->width > 1 && !qn__indices_are_uniform(g, i);
+    c.is_clamped = param->checks == QN_CHECKS_CLAMP;
+    for (int r = 0; r < qn__n_indices(g->k, i); r++) {
+        const qn_dim_fact *dim = &param->dim[r];
+        if (dim->n_digits == 0)
+            continue;
+        c.is_needed = true;
+        if (c.is_vector && !c.is_clamped && is_short_index(g, arg[r], dim)) {
+            LLVMValueRef extent = qn__const_splat(g, LLVMConstInt(g->i32, (unsigned long long)dim->extent.value, false));
+            LLVMValueRef below = LLVMBuildICmp(g->b, LLVMIntULT, qn__vector_bits(g, arg[r], p, 32), extent, "");
+            c.ok = c.ok ? LLVMBuildAnd(g->b, c.ok, below, "") : below;
+            continue;
+        }
+        c.position[r] = qn__relative_index(g, arg[r], p, &dim->lower, c.is_vector);
+        if (c.is_clamped) {
+            clamp_position(g, &c, r, dim);
+            continue;
+        }
+        LLVMValueRef ok = in_range(g, c.position[r], dim, c.is_vector);
+        c.ok = c.ok ? LLVMBuildAnd(g->b, c.ok, ok, "") : ok;
+    }
+    c.is_needed = c.is_needed && c.ok;
+    return c;
+}
+
+void qn__report(lower *g, uint32_t i, int p, const check *c)
+{
+    if (!c->is_needed || c->is_clamped)
+        return;
+    LLVMValueRef bad = LLVMBuildNot(g->b, c->ok, "");
+    if (c->is_vector)
+        bad = qn__mask_and(g, g->mask[p], bad);
+    else if (g->mask[p]) /* the first active lane fails first */
+        bad = LLVMBuildAnd(g->b, g->mask[p], qn__splat(g, bad, g->depth), "");
+    qn__note_fault(g, i, p, bad, QN_ERR_BOUNDS);
+}
+
+/* ---------------------------------------------------------------- active lanes */
+
+/** Whether a value is wrong in lanes that are not active: it counts in a loop that they have left, or comes from a region
+ *  that was skipped because no lane was active. */
+static bool depends_on_region(const qn_kernel *k, uint32_t value, int depth)
+{
+    const qn_inst *x = &k->inst[value];
+    if (x->op == QN_I_RESULT || x->op == QN_I_CARRIED || x->op == QN_I_INDEX || depth == 0)
+        return true;
+    for (int n = 0; x->op >= QN_I_CAST && qn__is_pure(x) && n < x->n_args; n++)
+        if (depends_on_region(k, qn__args(k, value)[n], depth - 1))
+            return true;
+    return false;
+}
+
+bool qn__ignores_masks(const lower *g, uint32_t i)
+{
+    enum { MOST_DEPTH_OF_INDEX = 8 };
+    if (g->k->inst[i].op != QN_I_LOAD || !g->f->proved[g->site[i]])
+        return false;
+    for (int r = 0; r < qn__n_indices(g->k, i); r++)
+        if (depends_on_region(g->k, qn__args(g->k, i)[r], MOST_DEPTH_OF_INDEX))
+            return false;
+    return true;
+}
+
+/** Lanes for which a vector access is performed: NULL for all. Proved loads ignore the masks of branches where their
+ *  addresses are right for every iteration of the domain. */
+LLVMValueRef qn__access_mask(lower *g, uint32_t i, int p, const check *c)
+{
+    LLVMValueRef mask = qn__ignores_masks(g, i) ? g->tail_mask[p] : g->mask[p];
+    if (c->is_needed)
+        mask = qn__mask_and(g, mask, c->is_vector ? c->ok : qn__splat(g, c->ok, g->depth));
+    return mask;
+}
+
+/* ---------------------------------------------------------------- one branch for an access */
+
+bool qn__is_one_branch(const lower *g, uint32_t i, int p, const check *c)
+{
+    bool is_single = g->unroll * g->jam == 1 && (g->width == 1 || g->a.value[i].shape == QN_UNIFORM);
+    return c->is_needed && !c->is_vector && !c->is_clamped && is_single && !g->mask[p] && !g->p->is_gpu;
+}
+
+branch qn__begin_checked(lower *g, const check *c)
+{
+    branch x = {.from = LLVMGetInsertBlock(g->b), .then = qn__new_block(g, "then"), .join = qn__new_block(g, "join"),
+                .other = qn__new_block(g, "failed")};
+    qn__mark_likely(g, LLVMBuildCondBr(g->b, c->ok, x.then, x.other));
+    qn__level_open(g, true, false, false);
+    LLVMPositionBuilderAtEnd(g->b, x.then);
+    return x;
+}
+
+LLVMValueRef qn__end_checked(lower *g, const branch *x, uint32_t i, int p, LLVMValueRef value)
+{
+    LLVMBasicBlockRef blocks[2] = {LLVMGetInsertBlock(g->b), NULL};
+    LLVMBuildBr(g->b, x->join);
+    qn__level_close(g);
+    LLVMPositionBuilderAtEnd(g->b, x->from);
+    qn__level_open(g, true, false, false);
+    LLVMPositionBuilderAtEnd(g->b, x->other);
+    qn__note_fault(g, i, p, LLVMConstInt(g->i1, 1, false), QN_ERR_BOUNDS);
+    blocks[1] = LLVMGetInsertBlock(g->b);
+    LLVMBuildBr(g->b, x->join);
+    qn__level_close(g);
+    LLVMPositionBuilderAtEnd(g->b, x->join);
+    if (!value)
+        return NULL;
+    LLVMValueRef values[2] = {value, LLVMConstNull(LLVMTypeOf(value))}, phi = LLVMBuildPhi(g->b, LLVMTypeOf(value), "");
+    LLVMAddIncoming(phi, values, blocks, 2);
+    return phi;
+}

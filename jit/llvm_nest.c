@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * llvm_nest.c: the nest of loops over the domain: plan->order, outermost first. A jammed dimension runs in steps of `jam`, and
+ * what is left overlaps the last whole step, or is a smaller step where its number is known, or runs one by one. The loop
+ * over the lanes is that of llvm_lanes.c.
+ */
+#include "jit/llvm_nest.h"
+#include "jit/llvm_wide.h"
+
+#include <string.h>
+
+static void emit_nest(lower *g, const span *spans, int at);
+
+void qn__nest_over(lower *g, const span *spans, int at, span s, int64_t step, bool guarded)
+{
+    int d = g->p->order[at];
+    bool is_sequential = g->k->inst[g->k->dim[d]].sub == QN_DIM_SEQUENTIAL;
+    loop l;
+    if (qn__is_known_empty(&s))
+        return;
+    qn__loop_open(g, &l, s.low, s.high, step, guarded, is_sequential, 0, NULL, NULL);
+    qn__set_index(g, d, l.index);
+    qn__nest_emit(g, spans, at + 1);
+    qn__loop_close(g, &l, NULL, NULL);
+}
+
+LLVMValueRef qn__whole_steps(lower *g, span s, int64_t step)
+{
+    LLVMValueRef n = LLVMBuildSub(g->b, s.high, s.low, "");
+    LLVMValueRef left = LLVMBuildURem(g->b, n, qn__const_i64(g, step), "");
+    return LLVMBuildSub(g->b, s.high, left, "");
+}
+
+void qn__nest_once(lower *g, const span *spans, int at, LLVMValueRef middle, LLVMValueRef high, LLVMValueRef first)
+{
+    int64_t from, to;
+    loop l;
+    if (qn__is_const(middle, &from) && qn__is_const(high, &to)) {
+        if (from != to)
+            qn__nest_over(g, spans, at, (span){first, LLVMBuildAdd(g->b, first, qn__const_i64(g, 1), "")}, 1, false);
+        return;
+    }
+    qn__once_open(g, &l, LLVMBuildICmp(g->b, LLVMIntNE, middle, high, ""));
+    qn__set_index(g, g->p->order[at], first);
+    qn__nest_emit(g, spans, at + 1);
+    qn__loop_close(g, &l, NULL, NULL);
+}
+
+/** Steps that cover [low, high), which is longer than one; the last one begins so early that it ends at high. */
+static void loop_overlapping(lower *g, const span *spans, int at, span s, int64_t step)
+{
+    LLVMValueRef last = LLVMBuildSub(g->b, s.high, qn__const_i64(g, step), "");
+    LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, step - 1), ""), pair[2];
+    LLVMValueRef end = qn__whole_steps(g, (span){s.low, up}, step);
+    loop l;
+    qn__loop_open(g, &l, s.low, end, step, true, false, 0, NULL, NULL);
+    pair[0] = l.index;
+    pair[1] = last;
+    qn__set_index(g, g->p->order[at], qn__call(g, "llvm.smin", &g->i64, 1, pair, 2));
+    qn__nest_emit(g, spans, at + 1);
+    qn__loop_close(g, &l, NULL, NULL);
+}
+
+int64_t qn__known_rest_of(const lower *g, int d, int64_t step)
+{
+    int64_t b, e;
+    return qn__is_const(g->begin[d], &b) && qn__is_const(g->end[d], &e) ? (e - b) % step : -1;
+}
+
+/** Whole blocks of staged loads (llvm_transpose.c). */
+static void blocks_staged(lower *g, const span *spans, int at, span s)
+{
+    int64_t block = g->p->transpose;
+    loop l;
+    if (qn__is_known_empty(&s))
+        return;
+    qn__loop_open(g, &l, s.low, s.high, block, true, false, 0, NULL, NULL);
+    qn__set_index(g, g->p->jam_dim, l.index);
+    qn__stage_fill(g, l.index);
+    qn__nest_over(g, spans, at, (span){l.index, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, block), "")}, g->jam, false);
+    qn__stage_end(g);
+    qn__loop_close(g, &l, NULL, NULL);
+}
+
+static void loop_jammed(lower *g, const span *spans, int at)
+{
+    span s = spans[at];
+    int jam = g->p->jam;
+    int64_t rest = qn__known_rest_of(g, g->p->jam_dim, jam);
+    g->jam = jam;
+    if (g->p->transpose > jam && g->width > 1) {
+        LLVMValueRef staged = qn__whole_steps(g, s, g->p->transpose);
+        blocks_staged(g, spans, at, (span){s.low, staged});
+        s.low = staged;
+    }
+    if (g->p->jam_rest == QN_REMAINDER_OVERLAP && rest != 0) {
+        loop_overlapping(g, spans, at, s, jam);
+    } else {
+        LLVMValueRef middle = rest == 0 ? s.high : qn__whole_steps(g, s, jam);
+        qn__nest_over(g, spans, at, (span){s.low, middle}, jam, true);
+        g->jam = rest > 0 ? (int)rest : 1;
+        if (rest > 0)
+            qn__nest_once(g, spans, at, middle, s.high, middle);
+        else if (rest < 0)
+            qn__nest_over(g, spans, at, (span){middle, s.high}, 1, true);
+    }
+    g->jam = 1;
+}
+
+/** Tiles of the jammed dimension, the innermost, around the lanes: the lanes sweep each tile. */
+static void loop_tiles(lower *g, const span *spans, int at)
+{
+    int last = g->p->n_loops - 1;
+    int64_t tile = g->p->tile[g->p->jam_dim];
+    span inner[QN_MAX_RANK], s = spans[last];
+    loop l;
+    memcpy(inner, spans, sizeof inner);
+    LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, tile - 1), ""), pair[2];
+    LLVMValueRef end = qn__whole_steps(g, (span){s.low, up}, tile);
+    if (qn__is_known_empty(&(span){s.low, end}))
+        return;
+    qn__loop_open(g, &l, s.low, end, tile, true, false, 0, NULL, NULL);
+    pair[0] = s.high;
+    pair[1] = LLVMBuildAdd(g->b, l.index, qn__const_i64(g, tile), "");
+    inner[last] = (span){l.index, qn__call(g, "llvm.smin", &g->i64, 1, pair, 2)};
+    qn__nest_lanes(g, inner, at);
+    qn__loop_close(g, &l, NULL, NULL);
+}
+
+/** What is inside loop at - 1. */
+void qn__nest_emit(lower *g, const span *spans, int at)
+{
+    bool packs = g->p->pack && at > 0 && g->p->order[at - 1] == g->p->lane_dim;
+    if (packs)
+        qn__pack_open(g);
+    emit_nest(g, spans, at);
+    if (packs)
+        qn__pack_close(g);
+}
+
+static void emit_nest(lower *g, const span *spans, int at)
+{
+    bool is_sequential =
+        at < g->p->n_loops && g->k->inst[g->k->dim[g->p->order[at]]].sub == QN_DIM_SEQUENTIAL;
+    if (at == g->p->n_loops) {
+        qn__wide_begin(g);
+        qn__lower_region(g, g->k->body, g->k->n_insts);
+    } else if (g->p->is_gpu && (is_sequential || qn__nvptx_is_tiled(g, g->p->order[at]))) {
+        if (is_sequential) /* a launch runs one index */
+            qn__set_index(g, g->p->order[at], spans[at].low);
+        qn__nest_emit(g, spans, at + 1);
+    } else if (g->p->order[at] == g->p->lane_dim) {
+        bool has_tiles = g->p->transpose && g->p->tile[g->p->jam_dim];
+        (has_tiles ? loop_tiles : qn__nest_lanes)(g, spans, at);
+    } else if (g->p->order[at] == g->p->jam_dim) {
+        loop_jammed(g, spans, at);
+    } else {
+        qn__nest_over(g, spans, at, spans[at], 1, false);
+    }
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * llvm_nest.h: private to the lowering: the nest of loops over the domain (llvm_nest.c, llvm_lanes.c). Place `at` of the nest
+ * is dimension plan->order[at]; spans[at] is what of it is run.
+ */
+#ifndef QN_JIT_LLVM_NEST_H
+#define QN_JIT_LLVM_NEST_H
+
+#include "jit/llvm_lower.h"
+
+/** The part of a dimension that this call runs, or a piece of it. */
+typedef struct span {
+    LLVMValueRef low, high;
+} span;
+
+static inline bool qn__is_known_empty(const span *s)
+{
+    int64_t low, high;
+    return qn__is_const(s->low, &low) && qn__is_const(s->high, &high) && high <= low;
+}
+
+/** Sets the index of a dimension where the lowering stands. */
+static inline void qn__set_index(lower *g, int d, LLVMValueRef index)
+{
+    g->iv[d] = index;
+    g->iv_level[d] = g->depth;
+}
+
+/** What is inside loop at - 1: the loops from `at` on, and the body. */
+void qn__nest_emit(lower *g, const span *spans, int at);
+/** [low, high) in steps; high - low is a multiple of step. The body is what comes next in the nest. */
+void qn__nest_over(lower *g, const span *spans, int at, span s, int64_t step, bool guarded);
+/** One step at `first`, if middle != high; no branch where that is known. */
+void qn__nest_once(lower *g, const span *spans, int at, LLVMValueRef middle, LLVMValueRef high, LLVMValueRef first);
+/** The loop over the lanes (llvm_lanes.c). */
+void qn__nest_lanes(lower *g, const span *spans, int at);
+/** high - (high - low) mod step */
+LLVMValueRef qn__whole_steps(lower *g, span s, int64_t step);
+/** Iterations of a dimension beyond the last multiple of `step`, -1 if not known. A chunk of a split dimension has as many
+ *  or none. */
+int64_t qn__known_rest_of(const lower *g, int d, int64_t step);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * llvm_wide_group.h: what the files of wide accesses show one another: llvm_wide.c says which accesses are taken together,
+ * llvm_wide_group.c finds the elements that they need, llvm_wide_piece.c moves them.
+ */
+#ifndef QN_JIT_LLVM_WIDE_GROUP_H
+#define QN_JIT_LLVM_WIDE_GROUP_H
+
+#include "jit/llvm_wide.h"
+
+/* Addresses of one group, and bytes that one instruction moves. */
+enum { MOST_BASES = 64, MOST_BYTES = 16 };
+
+/** Addresses that differ by constants only: a pointer, and what is known of it: align x anything + rest. */
+typedef struct base {
+    LLVMValueRef pointer;
+    int64_t align, rest;
+} base;
+
+/** An element at a constant distance from a base. */
+typedef struct element {
+    int base, bytes;
+    int64_t at;
+    LLVMTypeRef type;       /* in memory */
+    LLVMValueRef condition; /* NULL: always */
+    unsigned edges;         /* of g->edge: if all of these hold, the condition does */
+    bool is_constant;       /* memory that the launch does not write */
+    LLVMValueRef value;
+} element;
+
+/** A part of an instruction that needs an element. */
+typedef struct need {
+    uint32_t inst;
+    int part, order;
+    element e;
+} need;
+
+/** Elements that are moved at one place of the code. */
+typedef struct group {
+    base base[MOST_BASES];
+    int n_bases;
+    need *need;
+    int n, capacity;
+    element *element; /* different ones, sorted */
+    int n_elements;
+} group;
+
+/** Adds what part p of access i touches; false if there is no room. */
+bool qn__wide_add(lower *g, group *s, uint32_t i, int p, LLVMValueRef condition, unsigned edges);
+/** Sorts, and makes the list of different elements; need[n].order is the number of its element then. */
+bool qn__wide_sort(lower *g, group *s);
+/** How many elements from number n on move together. */
+int qn__wide_piece_at(const group *s, int n);
+void qn__wide_release(group *s);
+
+/** Loads all elements, and sets the values of the instructions that need them. */
+void qn__wide_load_all(lower *g, group *s);
+/** Stores the values of all elements. */
+void qn__wide_store_all(lower *g, const group *s);
+
+#endif

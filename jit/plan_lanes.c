@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan_lanes.c: which dimension of the domain the lanes of vectors run along. "May it be the lane dimension?"
+ * (qn__plan_may_be_lanes) is kept apart from "is it worth it?" (lane_cost).
+ */
+#include "jit/plan.h"
+
+/* Relative cost of one element through one access, by its stride along the lane dimension. A gather of 16 lanes takes
+ * about 6 times a vector load from L1, a scatter more; a splat is a scalar load for all lanes. */
+#define COST_UNIT 1.0
+#define COST_SPLAT 0.25
+#define COST_REVERSED 1.3
+#define COST_SPREAD 1.5 /* for each of the |stride| vectors that hold the lanes, stride 2 to 4 */
+#define SMALL_STRIDE 4
+#define COST_SCATTER 8.0
+#define COST_TRANSPOSED 2.0 /* in blocks, with another dimension */
+/* A vector step over fewer iterations than this wastes most of its lanes. */
+#define SHORT_LANES 8
+
+/* ---------------------------------------------------------------- where lanes may run */
+
+static bool is_in_branch_or_loop(const qn_kernel *k, uint32_t i)
+{
+    for (i = k->inst[i].parent; i; i = k->inst[i].parent)
+        if (k->inst[i].op != QN_I_REDUCE)
+            return true;
+    return false;
+}
+
+/** Masked accesses of 1- and 2-byte elements take a branch per lane without AVX-512BW: such kernels stay scalar there. */
+static bool needs_narrow_masks(const qn_kernel *k, const qn_facts *f)
+{
+    for (uint32_t n = 0; n < k->n_accesses; n++) {
+        uint32_t i = k->access[n].inst;
+        if (qn_dtype_bytes(qn__access_dtype(k, i)) <= 2 &&
+            (!f->proved[n] || is_in_branch_or_loop(k, i)))
+            return true;
+    }
+    return false;
+}
+
+/** Dimensions of reduce i with more than one index. */
+static int long_dims(const qn_kernel *k, const qn_facts *f, uint32_t i)
+{
+    int count = 0;
+    for (int n = 0; n < k->inst[i].n_args; n++)
+        count += qn__plan_trips(f, (int)k->inst[qn__args(k, i)[n]].imm) != 1;
+    return count;
+}
+
+/** A reduction dimension may be the lanes if every reduce over it has an order that 64 partials or any order satisfy,
+ *  names it last, and stands outside loops and branches (so that faults keep their order). */
+static bool reduction_is_applicable(const qn_kernel *k, const qn_facts *f, int d)
+{
+    bool is_used = false;
+    for (uint32_t i = k->body; i < k->n_insts; i++) {
+        const qn_inst *x = &k->inst[i];
+        if (x->op != QN_I_REDUCE)
+            continue;
+        const uint32_t *dims = qn__args(k, i);
+        int at = -1;
+        for (int n = 0; n < x->n_args; n++)
+            if ((int)k->inst[dims[n]].imm == d)
+                at = n;
+        if (at < 0)
+            continue;
+        is_used = true;
+        bool is_float = qn__dtype_class(x->type) == QN_CLASS_F;
+        if (at != x->n_args - 1 || x->parent || x->type == QN_BOOL)
+            return false;
+        if (is_float && (x->imm != QN_STRIPED || long_dims(k, f, i) != 1))
+            return false;
+    }
+    if (f->isa < QN_ISA_V4) /* the last step is masked */
+        for (uint32_t n = 0; n < k->n_accesses; n++)
+            if (qn__enclosing_reduce(k, k->access[n].inst) &&
+                qn_dtype_bytes(qn__access_dtype(k, k->access[n].inst)) <= 2)
+                return false;
+    for (uint32_t i = k->body; i < k->n_insts; i++) /* no nested reduces, loops or branches inside: keep it simple */
+        if (k->inst[i].region[2] != i + 1 && qn__enclosing_reduce(k, i))
+            return false;
+    return is_used;
+}
+
+int qn__plan_stripe_depth(const qn_kernel *k)
+{
+    int most = 0;
+    for (uint32_t i = k->body; i < k->n_insts; i++) {
+        int depth = 0;
+        for (uint32_t r = i; r; r = k->inst[r].parent)
+            depth += k->inst[r].op == QN_I_REDUCE && k->inst[r].imm == QN_STRIPED &&
+                     qn__dtype_class(k->inst[r].type) == QN_CLASS_F;
+        most = depth > most ? depth : most;
+    }
+    return most;
+}
+
+/** Partials of whole vectors take 4 x 4 KiB of the caller's stack. Nests of them stay scalar. */
+enum { MOST_STRIPE_DEPTH = 1 };
+
+bool qn__plan_may_be_lanes(const qn_kernel *k, const qn_facts *f, int d)
+{
+    if (qn__plan_stripe_depth(k) > MOST_STRIPE_DEPTH)
+        return false;
+    if (f->is_ordered || (f->isa < QN_ISA_V4 && needs_narrow_masks(k, f)))
+        return false;
+    if (qn__plan_kind(k, d) == QN_DIM_SEQUENTIAL || qn__plan_trips(f, d) == 1)
+        return false;
+    return qn__plan_kind(k, d) == QN_DIM_PARALLEL || reduction_is_applicable(k, f, d);
+}
+
+/* ---------------------------------------------------------------- what lanes cost */
+
+double qn__access_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, int d)
+{
+    bool is_load = k->inst[i].op == QN_I_LOAD;
+    int64_t stride;
+    if (k->inst[i].op == QN_I_ATOMIC)
+        return COST_SCATTER;
+    if (!qn__access_stride(k, f, a, i, d, &stride) && is_load && qn__table_registers(k, f, i))
+        return COST_UNIT * qn__table_registers(k, f, i) < COST_GATHER ? COST_UNIT * qn__table_registers(k, f, i) : COST_GATHER;
+    if (!qn__access_stride(k, f, a, i, d, &stride))
+        return is_load ? COST_GATHER : COST_SCATTER;
+    if (stride == 1)
+        return is_load ? COST_UNIT : 2 * COST_UNIT;
+    if (stride == 0)
+        return is_load ? COST_SPLAT : COST_SCATTER;
+    if (stride == -1)
+        return is_load ? COST_REVERSED : 2 * COST_REVERSED;
+    if (stride >= -SMALL_STRIDE && stride <= SMALL_STRIDE)
+        return (is_load ? 1 : 2) * COST_SPREAD * (double)(stride < 0 ? -stride : stride);
+    if (f->plan.transpose >= 0 && qn__transposed_across(k, f, a, d, i) >= 0)
+        return is_load ? COST_TRANSPOSED : 2 * COST_TRANSPOSED;
+    return is_load ? COST_GATHER : COST_SCATTER;
+}
+
+/** Accesses inside reduces run more often; outside a reduce over d they are scalar when d is the lane dimension. */
+static double lane_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d)
+{
+    double sum = 1;
+    bool over_reduction = qn__plan_kind(k, d) == QN_DIM_REDUCTION;
+    for (uint32_t n = 0; n < k->n_accesses; n++) {
+        uint32_t i = k->access[n].inst;
+        bool inside = qn__enclosing_reduce(k, i) != 0;
+        double times = inside ? 16 : 1;
+        sum += times * (over_reduction && !inside ? COST_UNIT : qn__access_cost(k, f, a, i, d));
+    }
+    int64_t t = qn__plan_trips(f, d);
+    if (t >= 0 && t < SHORT_LANES)
+        sum *= (double)SHORT_LANES / (double)(t + 1);
+    return sum;
+}
+
+int qn__plan_best_lanes(const qn_kernel *k, const qn_facts *f, const qn_analysis *a)
+{
+    int best = -1;
+    double least = 0;
+    for (int d = 0; d < k->n_dims; d++) {
+        if (!qn__plan_may_be_lanes(k, f, d))
+            continue;
+        double cost = lane_cost(k, f, a, d);
+        if (best < 0 || cost <= least) {
+            best = d;
+            least = cost;
+        }
+    }
+    return best;
+}

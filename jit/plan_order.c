@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan_order.c: the order of the loops on a processor, once lanes and jam are chosen.
+ */
+#include "jit/plan.h"
+
+#include <string.h>
+
+typedef struct nest {
+    const qn_kernel *k;
+    const qn_facts *f;
+    const qn_analysis *a;
+    bool has_tile;
+    qn_plan *p;
+} nest;
+
+/** Elements an access moves along d, about: of dynamic strides only the order is known. */
+static double distance(const nest *s, uint32_t i, int d)
+{
+    int64_t stride;
+    double far = 0;
+    if (qn__access_stride(s->k, s->f, s->a, i, d, &stride))
+        return stride < 0 ? -(double)stride : (double)stride;
+    for (int r = 0; r < qn__n_indices(s->k, i); r++) {
+        int32_t reach = s->f->param[s->k->inst[i].imm].dim[r].reach;
+        if ((s->a->value[qn__args(s->k, i)[r]].deps >> d & 1) && reach)
+            far += (double)(UINT64_C(1) << (3 * reach));
+    }
+    return far;
+}
+
+/** How far accesses move along d: the larger, the further out. */
+static double reach(const nest *s, int d)
+{
+    double sum = 0;
+    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
+        uint32_t i = s->k->access[n].inst;
+        sum += (s->k->inst[i].op == QN_I_LOAD ? 1 : 2) * distance(s, i, d);
+    }
+    return sum;
+}
+
+/** Whether everything that is loaded in reduces depends on d: iterations of other dimensions share it, those of d nothing. */
+static bool is_batch(const nest *s, int d)
+{
+    bool has_load = false;
+    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
+        uint32_t i = s->k->access[n].inst;
+        if (s->k->inst[i].op != QN_I_LOAD || !qn__enclosing_reduce(s->k, i))
+            continue;
+        has_load = true;
+        if (!(s->a->value[i].deps >> d & 1))
+            return false;
+    }
+    return has_load;
+}
+
+/** Parallel dimensions from place `first` on, those that move furthest outermost: batches or what is not one (with a
+ *  register tile), without the lanes and what is jammed in a tile. The next place. */
+static int order_by_reach(const nest *s, int first, bool batches)
+{
+    qn_plan *p = s->p;
+    double far[QN_MAX_RANK] = {0};
+    int n = first;
+    for (int d = 0; d < s->k->n_dims; d++) {
+        if (qn__plan_kind(s->k, d) != QN_DIM_PARALLEL || d == p->lane_dim || (s->has_tile && d == p->jam_dim) ||
+            (s->has_tile && is_batch(s, d)) != batches)
+            continue;
+        far[d] = s->f->is_ordered || !s->a ? 0 : reach(s, d);
+        int at = n++;
+        while (at > first && far[p->order[at - 1]] < far[d]) {
+            p->order[at] = p->order[at - 1];
+            at--;
+        }
+        p->order[at] = d;
+    }
+    return n;
+}
+
+/** Batches outermost, so that what one of them shares is used up before the next; if the lanes are one, then what is jammed,
+ *  because what a tile loads for its jammed iterations is most, and stays for all others. Of the others the lanes are
+ *  last, and in a register tile what is jammed: then what the lanes load serves one tile after another from the nearest cache. */
+static void choose_order(const nest *s)
+{
+    qn_plan *p = s->p;
+    bool has_lanes = p->lane_dim >= 0 && qn__plan_kind(s->k, p->lane_dim) == QN_DIM_PARALLEL;
+    bool has_jam = s->has_tile && p->jam_dim >= 0, are_lanes_batch = s->has_tile && has_lanes && is_batch(s, p->lane_dim);
+    int n = 0;
+    for (int d = 0; d < s->k->n_dims; d++)
+        if (qn__plan_kind(s->k, d) == QN_DIM_SEQUENTIAL)
+            p->order[n++] = d;
+    n = order_by_reach(s, n, true);
+    for (int is_last = 0; is_last < 2; is_last++) {
+        if (has_lanes && are_lanes_batch != is_last)
+            p->order[n++] = p->lane_dim;
+        if (has_jam && (are_lanes_batch || is_batch(s, p->jam_dim)) != is_last)
+            p->order[n++] = p->jam_dim;
+        if (!is_last)
+            n = order_by_reach(s, n, false);
+    }
+    p->n_loops = n;
+}
+
+/** The caller's order of the loops, if it names each once; sequential dimensions stay outermost. The lanes are innermost if
+ *  they are not named. */
+static void apply_order(const nest *s)
+{
+    qn_plan *p = s->p;
+    int32_t order[QN_MAX_RANK];
+    uint32_t seen = 0;
+    int n = 0;
+    if (s->f->is_ordered)
+        return;
+    for (int m = 0; m < QN_MAX_RANK; m++) {
+        int d = s->f->plan.order[m] - 1;
+        if (d < 0 || d >= s->k->n_dims || (seen >> d & 1) || qn__plan_kind(s->k, d) != QN_DIM_PARALLEL)
+            continue;
+        seen |= 1u << d;
+        order[n++] = d;
+    }
+    bool has_lanes = p->lane_dim >= 0 && qn__plan_kind(s->k, p->lane_dim) == QN_DIM_PARALLEL;
+    if (has_lanes && !(seen >> p->lane_dim & 1))
+        order[n++] = p->lane_dim;
+    int at = 0;
+    while (at < p->n_loops && qn__plan_kind(s->k, p->order[at]) == QN_DIM_SEQUENTIAL)
+        at++;
+    if (n == p->n_loops - at)
+        memcpy(p->order + at, order, (size_t)n * sizeof *order);
+}
+
+void qn__plan_order(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, bool has_tile, qn_plan *p)
+{
+    const nest s = {k, f, a, has_tile, p};
+    choose_order(&s);
+    apply_order(&s);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan_print.c: a plan as text, for people.
+ */
+#include "jit/plan.h"
+
+static void print_threads(const qn_plan *p, qn_text *out)
+{
+    static const char *const teams[] = {"threads", "warps", "all blocks", "blocks"};
+    bool is_warp = p->team == QN_TEAM_WARP || p->team == QN_TEAM_GRID;
+    qn__text_add(out, "\nteam %s\nthreads%s", teams[p->team], is_warp ? " 32 of a team" : "");
+    for (int a = 0; a < 3; a++)
+        if (p->axis[a] >= 0)
+            qn__text_add(out, " %d of dimension %d", p->threads[p->axis[a]], p->axis[a]);
+    if (p->lane_dim >= 0)
+        qn__text_add(out, "\nat once %d of dimension %d, from %d before its begin", p->width, p->lane_dim, p->lead);
+    if (p->jam_dim >= 0)
+        qn__text_add(out, "\njam %d of dimension %d, from %d before its begin%s", p->jam, p->jam_dim, p->jam_lead,
+                     p->is_crossed ? ", crossed" : "");
+    for (int s = 0; s < 64; s++)
+        if ((p->staged >> s & 1) && p->team == QN_TEAM_BLOCK)
+            qn__text_add(out, "\nearly access %d", s);
+        else if (p->staged >> s & 1)
+            qn__text_add(out, "\nstaged access %d, %s %d", s, p->is_product ? "product with dimension" : "along dimension",
+                         p->stage_dim);
+    qn__text_add(out, "\ntile");
+    for (int n = 0; n < p->n_loops; n++)
+        qn__text_add(out, " %lld", (long long)p->tile[p->order[n]]);
+    if (p->team == QN_TEAM_BLOCK)
+        qn__text_add(out, "\nchunk %d points, along %s%s", p->chunk, p->is_along_points ? "points" : "iterations",
+                     p->is_split ? ", blocks of points apart" : "");
+    qn__text_add(out, "\n");
+}
+
+void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out)
+{
+    static const char *const remainders[] = {"none", "mask", "scalar", "tile", "overlap"};
+    qn__text_add(out, "order");
+    for (int n = 0; n < p->n_loops; n++)
+        qn__text_add(out, " %d", p->order[n]);
+    if (p->is_gpu) {
+        print_threads(p, out);
+        return;
+    }
+    for (int d = 0; d < k->n_dims; d++)
+        for (int m = 0; m < k->n_dims; m++)
+            if (p->merged[d] >> m & 1)
+                qn__text_add(out, "\nmerged %d into %d", m, d);
+    qn__text_add(out, "\nlanes %d%s\nwidth %d\nunroll %d\njam %d x %d, rest %s\ntranspose %d\nremainder %s\n", p->lane_dim,
+                 p->lane_dim >= 0 && qn__plan_kind(k, p->lane_dim) == QN_DIM_REDUCTION ? " (reduction)" : "",
+                 p->width, p->unroll, p->jam_dim, p->jam, remainders[p->jam_rest], p->transpose,
+                 remainders[p->remainder]);
+    if (p->pack)
+        qn__text_add(out, "pack %s, %lld bytes\n", k->param[k->inst[p->pack].imm].name, (long long)p->scratch_bytes);
+    if (p->prefetch)
+        qn__text_add(out, "prefetch %d points ahead\n", p->prefetch);
+    for (int d = 0; d < k->n_dims; d++)
+        if (p->tile[d])
+            qn__text_add(out, "tile %lld of %d\n", (long long)p->tile[d], d);
+    qn__text_add(out, "split %d%s granule %lld\nstreams %d\n", p->split_dim, p->n_shared_reduces ? " (points)" : "", (long long)p->granule, p->streams);
+}
