@@ -529,6 +529,8 @@ typedef struct qn_plan_options {
     int32_t unroll;      /**< vectors of the lane dimension in one step, 1 to 8 */
     int32_t jam_dim;     /**< 1 + number of a second parallel dimension to jam */
     int32_t jam;         /**< its factor, 1 to 16 */
+    int32_t cross_dim;   /**< 1 + number of a third parallel dimension to jam, in a register tile whose lanes are a batch */
+    int32_t cross;       /**< its factor, 1 to 16 */
     int32_t order[QN_MAX_RANK]; /**< 1 + dimension numbers, outermost first; all zero: planner's choice */
     int32_t streams;     /**< 1: non-temporal stores where they can be; -1: none */
     int32_t transpose;   /**< -1: no dimension is jammed to transpose accesses in registers */

@@ -146,6 +146,7 @@ typedef struct qn_plan {
     int32_t width;               /* lanes of one vector */
     int32_t unroll;              /* vectors of the lane dimension in one step */
     int32_t jam_dim, jam;        /* second jammed parallel dimension, -1 and 1 if none */
+    int32_t cross_dim, cross;    /* a third one, in a register tile whose lanes are a batch; ends like the second */
     int32_t transpose;           /* 0, or: the jammed dimension is innermost and runs in blocks of so many iterations */
     int32_t remainder;           /* of the lane dimension: NONE, MASK, SCALAR or TILE */
     int32_t jam_rest;            /* of the jammed one: OVERLAP, or SCALAR: a smaller step where its size is known, else
@@ -153,6 +154,7 @@ typedef struct qn_plan {
     uint32_t pack;               /* load that is copied for each step of the lanes, 0: none (jit/llvm_pack.c) */
     int64_t scratch_bytes;       /* for the copy */
     int32_t prefetch;            /* so many points of a reduce ahead, what is far apart is asked for; 0: nothing is */
+    int32_t steps_ahead;         /* so many steps of the lanes ahead, all that a tile loads is asked for; 0: nothing is */
     int64_t tile[QN_MAX_RANK];   /* cache tile of each dimension, 0: none */
     int32_t streams;             /* 1: non-temporal stores */
     int32_t split_dim;           /* domain dimension that threads divide, -1: none */

@@ -122,6 +122,8 @@ static void code_plan(codec *c, qn_plan_options *plan)
     code_i32(c, &plan->unroll, 0, 8, "unroll");
     code_i32(c, &plan->jam_dim, 0, QN_MAX_RANK, "jam_dim");
     code_i32(c, &plan->jam, 0, 16, "jam");
+    code_i32(c, &plan->cross_dim, 0, QN_MAX_RANK, "cross_dim");
+    code_i32(c, &plan->cross, 0, 16, "cross");
     for (int d = 0; d < QN_MAX_RANK; d++)
         code_i32(c, &plan->order[d], 0, QN_MAX_RANK, "order");
     code_i32(c, &plan->streams, -1, 1, "streams");
@@ -362,6 +364,8 @@ static void print_plan(qn_text *out, const qn_plan_options *plan)
                  {"unroll", plan->unroll},
                  {"jam_dim", plan->jam_dim},
                  {"jam", plan->jam},
+                 {"cross_dim", plan->cross_dim},
+                 {"cross", plan->cross},
                  {"streams", plan->streams},
                  {"transpose", plan->transpose},
                  {"pack", plan->pack},

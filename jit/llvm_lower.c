@@ -174,7 +174,7 @@ static int lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts *
                       const char *symbol, int step, int32_t *block_bytes)
 {
     lower g = {.module = module, .context = LLVMGetModuleContext(module), .k = k, .f = f, .p = p,
-               .width = 1, .unroll = 1, .jam = 1, .jam_max = p->jam, .step = step};
+               .width = 1, .unroll = 1, .jam = 1, .jam_max = p->jam * p->cross, .step = step};
     span spans[QN_MAX_RANK];
     int n_sequential = 0, n = -1;
     if (make_arrays(&g)) {
@@ -214,7 +214,9 @@ static bool reduce_plan(const qn_kernel *k, qn_plan *p)
     if (p->is_gpu)
         return false; /* its plan is bounded */
     bool over_reduction = p->lane_dim >= 0 && k->inst[k->dim[p->lane_dim]].sub == QN_DIM_REDUCTION;
-    if (p->jam > 1)
+    if (p->cross > 1)
+        p->cross = 1;
+    else if (p->jam > 1)
         p->jam = 1;
     else if (p->unroll > 1 && !over_reduction)
         p->unroll = 1;
@@ -224,6 +226,8 @@ static bool reduce_plan(const qn_kernel *k, qn_plan *p)
         p->jam_dim = -1;
         p->transpose = 0;
     }
+    if (p->cross == 1)
+        p->cross_dim = -1;
     return true;
 }
 

@@ -3,7 +3,8 @@
  * llvm_lower.h: private to the lowering, which is in the files named below. The body of a kernel is emitted for a block of iterations at once: `width` lanes of one vector, times
  * `unroll` vectors of the lane dimension, times `jam` iterations of a second dimension. One such vector is a part.
  *
- * Parts. p = u * jam_max + j names vector u of jammed iteration j. A value that does not differ between some parts is
+ * Parts. p = u * jam_max + j names vector u of jammed iteration j; with a third dimension (plan->cross) j = c * plan->jam + m
+ * is iteration m of the second and c of the third. A value that does not differ between some parts is
  * kept once, at its canonical part.
  *
  * Levels. Level 0 is the function's entry; every loop, and every real branch, opens one more. A value is placed at the
@@ -132,7 +133,7 @@ static inline void qn__set_ahead(lower *g, int d, int64_t n, int at)
 /** How far the index of dimension d for part p is from that of part 0. */
 static inline int64_t qn__part_ahead(const lower *g, int d, int p)
 {
-    int64_t ahead = d == g->p->jam_dim ? p % g->jam_max : 0;
+    int64_t ahead = d == g->p->jam_dim ? p % g->jam_max % g->p->jam : d == g->p->cross_dim ? p % g->jam_max / g->p->jam : 0;
     if (d == g->p->lane_dim)
         ahead += (int64_t)(p / g->jam_max) * g->width;
     return ahead;
@@ -331,6 +332,8 @@ LLVMValueRef qn__load_packed(lower *g, int p);
 /* ---- llvm_prefetch.c */
 /** Asks for what `reduce` will load plan->prefetch points of dimension d ahead. */
 void qn__prefetch_point(lower *g, uint32_t reduce, int d);
+/** Asks for this tile's part of what the reduce will load plan->steps_ahead steps of the lanes later. */
+void qn__prefetch_step(lower *g, uint32_t reduce);
 
 /* ---- llvm_atomic.c */
 void qn__lower_atomic(lower *g, uint32_t i);

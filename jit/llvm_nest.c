@@ -87,7 +87,7 @@ static void loop_jammed(lower *g, const span *spans, int at)
     span s = spans[at];
     int jam = g->p->jam;
     int64_t rest = qn__known_rest_of(g, g->p->jam_dim, jam);
-    g->jam = jam;
+    g->jam = jam * g->p->cross;
     if (g->p->transpose > jam && g->width > 1) {
         LLVMValueRef staged = qn__whole_steps(g, s, g->p->transpose);
         blocks_staged(g, spans, at, (span){s.low, staged});
@@ -105,6 +105,16 @@ static void loop_jammed(lower *g, const span *spans, int at)
             qn__nest_over(g, spans, at, (span){middle, s.high}, 1, true);
     }
     g->jam = 1;
+}
+
+/** The third dimension of a register tile: whole steps, or the last one overlaps. */
+static void loop_crossed(lower *g, const span *spans, int at)
+{
+    int cross = g->p->cross;
+    if (qn__known_rest_of(g, g->p->cross_dim, cross) == 0)
+        qn__nest_over(g, spans, at, spans[at], cross, true);
+    else
+        loop_overlapping(g, spans, at, spans[at], cross);
 }
 
 /** Tiles of the jammed dimension, the innermost, around the lanes: the lanes sweep each tile. */
@@ -154,6 +164,8 @@ static void emit_nest(lower *g, const span *spans, int at)
         (has_tiles ? loop_tiles : qn__nest_lanes)(g, spans, at);
     } else if (g->p->order[at] == g->p->jam_dim) {
         loop_jammed(g, spans, at);
+    } else if (g->p->order[at] == g->p->cross_dim) {
+        loop_crossed(g, spans, at);
     } else {
         qn__nest_over(g, spans, at, spans[at], 1, false);
     }

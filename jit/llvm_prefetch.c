@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * llvm_prefetch.c: what a register tile reads far apart is asked for ahead of time (jit/plan_pack.c says when). A prefetch
+ * llvm_prefetch.c: what a register tile reads far apart is asked for ahead of time (jit/plan_prefetch.c says when). A prefetch
  * is no access: it cannot fail, and what it asks for beyond the end of a view is not read.
  */
 #include "jit/llvm_lower.h"
@@ -37,4 +37,46 @@ void qn__prefetch_point(lower *g, uint32_t reduce, int d)
     for (uint32_t i = x->region[0]; g->p->prefetch && i < x->region[2]; i++)
         if (qn__is_prefetched(g->k, g->f, &g->a, g->p, i))
             prefetch_jammed(g, i, d);
+}
+
+/** Asks for vector `n` points from the index of dimension d, for all jammed iterations that differ. */
+static void prefetch_parts(lower *g, uint32_t i, int d, int64_t n, int64_t ahead_bytes)
+{
+    loop once;
+    LLVMValueRef index = g->iv[d];
+    qn__loop_open(g, &once, qn__const_i64(g, 0), qn__const_i64(g, 1), 1, false, false, 0, NULL, NULL);
+    g->iv[d] = index;
+    g->iv_level[d] = g->depth;
+    qn__set_ahead(g, d, n, g->depth);
+    FOR_PARTS(g, p)
+        if (qn__canonical_part(g, i, p) == p)
+            prefetch(g, i, p, ahead_bytes);
+    qn__set_ahead(g, d, 0, 0);
+    qn__loop_close(g, &once, NULL, NULL);
+}
+
+/** Iterations of dimension d that this block has. */
+static int together(const lower *g, int d)
+{
+    return d == g->p->jam_dim ? g->p->jam : d == g->p->cross_dim ? g->p->cross : 1;
+}
+
+void qn__prefetch_step(lower *g, uint32_t reduce)
+{
+    const qn_inst *x = &g->k->inst[reduce];
+    if (!g->p->steps_ahead || g->width != g->p->width || g->mask[0] || x->n_args != 1)
+        return;
+    int d = (int)g->k->inst[qn__args(g->k, reduce)[0]].imm, s;
+    for (uint32_t i = x->region[0]; i < x->region[2]; i++) {
+        int64_t begin, end, first, last, bytes = qn_dtype_bytes(g->k->inst[i].type);
+        if ((s = qn__asked_by(g->k, g->f, &g->a, g->p, i)) < 0 || !qn__is_const(g->begin[d], &begin) ||
+            !qn__is_const(g->end[d], &end) || !qn__is_const(g->begin[s], &first) || !qn__is_const(g->end[s], &last))
+            continue;
+        int64_t each = (end - begin + last - first - 1) / (last - first); /* points for each iteration of s */
+        LLVMValueRef at = LLVMBuildSub(g->b, g->iv[s], qn__const_i64(g, first), "");
+        at = LLVMBuildMul(g->b, at, qn__const_i64(g, each), "");
+        g->iv[d] = LLVMBuildAdd(g->b, at, g->begin[d], "");
+        for (int64_t n = 0; n < each * together(g, s) && n < end - begin; n++)
+            prefetch_parts(g, i, d, n, g->p->steps_ahead * g->p->unroll * g->width * bytes);
+    }
 }

@@ -426,6 +426,7 @@ void qn__lower_reduce(lower *g, uint32_t i)
         return;
     reduction r = qn__describe_reduction(g, i);
     LLVMValueRef acc[MOST_PARTS];
+    qn__prefetch_step(g, i);
     if (r.points != 0 && qn__team_takes(g, i))
         acc[0] = qn__team_reduce(g, &r);
     else

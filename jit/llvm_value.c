@@ -12,6 +12,10 @@ int qn__canonical_part(const lower *g, uint32_t i, int p)
     const qn_value_info *v = &g->a.value[i];
     int u = v->shape == QN_UNIFORM ? 0 : p / g->jam_max;
     int j = v->depends_jam ? p % g->jam_max : 0;
+    if (g->p->cross > 1) {
+        int m = p % g->jam_max % g->p->jam, c = p % g->jam_max / g->p->jam;
+        j = (v->depends_jam ? m : 0) + (v->deps >> g->p->cross_dim & 1 ? c * g->p->jam : 0);
+    }
     return u * g->jam_max + j;
 }
 
@@ -19,7 +23,8 @@ bool qn__is_uniform(const lower *g, uint32_t i)
 {
     const qn_value_info *v = &g->a.value[i];
     bool same_lanes = v->shape == QN_UNIFORM || (g->width == 1 && g->unroll == 1);
-    return same_lanes && (!v->depends_jam || g->jam == 1);
+    bool is_crossed = g->p->cross > 1 && (v->deps >> g->p->cross_dim & 1);
+    return same_lanes && ((!v->depends_jam && !is_crossed) || g->jam == 1);
 }
 
 void qn__set(lower *g, uint32_t i, int p, LLVMValueRef v, int at)

@@ -177,6 +177,21 @@ static void choose_rows(planner *s)
     p->width = p->unroll = 1;
 }
 
+/** A third dimension of a register tile, as the caller wants it, where the rest of the plan allows it. */
+static void apply_cross(const planner *s)
+{
+    qn_plan *p = s->p;
+    int c = s->f->plan.cross_dim - 1, cross = s->f->plan.cross;
+    if (cross == 1 || !s->has_tile || !qn__may_cross(s->k, s->f, &s->a, p, p->cross_dim, p->cross)) {
+        p->cross_dim = -1;
+        p->cross = 1;
+    }
+    if (cross > 1 && c < s->k->n_dims && s->has_tile && qn__may_cross(s->k, s->f, &s->a, p, c, cross)) {
+        p->cross_dim = c;
+        p->cross = cross;
+    }
+}
+
 static void apply_overrides(const planner *s)
 {
     const qn_plan_options *o = &s->f->plan;
@@ -200,6 +215,7 @@ static void apply_overrides(const planner *s)
     }
     while (p->jam * p->unroll > MOST_PARTS)
         p->jam /= 2;
+    apply_cross(s);
     if (p->lane_dim >= 0 && !is_reduction && qn__plan_stripe_depth(s->k) > 0) { /* one set of partials */
         p->unroll = 1;
         p->jam = 1;
@@ -219,6 +235,8 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
     out->lane_dim = -1;
     out->jam_dim = -1;
     out->jam = 1;
+    out->cross_dim = -1;
+    out->cross = 1;
     out->width = 1;
     out->unroll = 1;
     if (qn__target_of(f->isa) == QN_TARGET_NVPTX) {

@@ -40,13 +40,26 @@ void qn__plan_order(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
 /** Chooses unroll, jam_dim and jam for a kernel that reduces, once its lanes and width are known; false if it does not
  *  apply (jit/plan_tile.c). */
 bool qn__plan_tile(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);
+/** Whether the tile of p may have `cross` iterations of parallel dimension c, too: its lanes are a batch, and all steps of
+ *  both dimensions are whole, or may overlap. */
+bool qn__may_cross(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, int c, int cross);
+/** Whether everything that is loaded in reduces depends on d: iterations of other dimensions share it, those of d nothing. */
+bool qn__is_batch(const qn_kernel *k, const qn_analysis *a, int d);
 /** Sets p->pack and p->scratch_bytes if a copy of what the lanes load pays; the rest of the plan is made
  *  (jit/plan_pack.c). */
 void qn__plan_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);
-/** Sets p->prefetch if a load of a register tile runs ahead; the rest of the plan is made. */
+/** Sets p->prefetch and p->steps_ahead if a register tile asks for something ahead of time; the rest of the plan is made
+ *  (jit/plan_prefetch.c). */
 void qn__plan_prefetch(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);
-/** Whether load i does. */
+/** Whether load i of a register tile is one of those that p->prefetch is for. */
 bool qn__is_prefetched(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i);
+/** The parallel dimension, not the lanes, whose iterations all use what load i of a reduce loads in a step of the lanes, where
+ *  there is one, and its vectors are consecutive elements: each of them asks for a part of the next step; else -1. */
+int qn__asked_by(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i);
+/** Bytes that all accesses touch, those through one view counted once; 0 if not known. */
+double qn__touched_in_all(const qn_kernel *k, const qn_facts *f, const qn_analysis *a);
+/** The reduce over one dimension in which load i stands, outside branches; or 0. */
+uint32_t qn__single_reduce(const qn_kernel *k, uint32_t i);
 /** Whether what load i reads for one step of the lanes may be copied before the loop over dimension j. */
 bool qn__may_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim, int j, uint32_t i);
 /** Whether iterations may run twice, one after the other or by two threads: what they read is not written, also where two

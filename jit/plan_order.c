@@ -40,21 +40,6 @@ static double reach(const nest *s, int d)
     return sum;
 }
 
-/** Whether everything that is loaded in reduces depends on d: iterations of other dimensions share it, those of d nothing. */
-static bool is_batch(const nest *s, int d)
-{
-    bool has_load = false;
-    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
-        uint32_t i = s->k->access[n].inst;
-        if (s->k->inst[i].op != QN_I_LOAD || !qn__enclosing_reduce(s->k, i))
-            continue;
-        has_load = true;
-        if (!(s->a->value[i].deps >> d & 1))
-            return false;
-    }
-    return has_load;
-}
-
 /** Parallel dimensions from place `first` on, those that move furthest outermost: batches or what is not one (with a
  *  register tile), without the lanes and what is jammed in a tile. The next place. */
 static int order_by_reach(const nest *s, int first, bool batches)
@@ -64,7 +49,7 @@ static int order_by_reach(const nest *s, int first, bool batches)
     int n = first;
     for (int d = 0; d < s->k->n_dims; d++) {
         if (qn__plan_kind(s->k, d) != QN_DIM_PARALLEL || d == p->lane_dim || (s->has_tile && d == p->jam_dim) ||
-            (s->has_tile && is_batch(s, d)) != batches)
+            d == p->cross_dim || (s->has_tile && qn__is_batch(s->k, s->a, d)) != batches)
             continue;
         far[d] = s->f->is_ordered || !s->a ? 0 : reach(s, d);
         int at = n++;
@@ -78,13 +63,13 @@ static int order_by_reach(const nest *s, int first, bool batches)
 }
 
 /** Batches outermost, so that what one of them shares is used up before the next; if the lanes are one, then what is jammed,
- *  because what a tile loads for its jammed iterations is most, and stays for all others. Of the others the lanes are
- *  last, and in a register tile what is jammed: then what the lanes load serves one tile after another from the nearest cache. */
+ *  because what a tile loads for its jammed iterations is most, and stays for all others, of which a third dimension of the
+ *  tile is last. Of the others the lanes are last, and in a register tile what is jammed: then what the lanes load serves one tile after another from the nearest cache. */
 static void choose_order(const nest *s)
 {
     qn_plan *p = s->p;
     bool has_lanes = p->lane_dim >= 0 && qn__plan_kind(s->k, p->lane_dim) == QN_DIM_PARALLEL;
-    bool has_jam = s->has_tile && p->jam_dim >= 0, are_lanes_batch = s->has_tile && has_lanes && is_batch(s, p->lane_dim);
+    bool has_jam = s->has_tile && p->jam_dim >= 0, are_lanes_batch = s->has_tile && has_lanes && qn__is_batch(s->k, s->a, p->lane_dim);
     int n = 0;
     for (int d = 0; d < s->k->n_dims; d++)
         if (qn__plan_kind(s->k, d) == QN_DIM_SEQUENTIAL)
@@ -93,8 +78,10 @@ static void choose_order(const nest *s)
     for (int is_last = 0; is_last < 2; is_last++) {
         if (has_lanes && are_lanes_batch != is_last)
             p->order[n++] = p->lane_dim;
-        if (has_jam && (are_lanes_batch || is_batch(s, p->jam_dim)) != is_last)
+        if (has_jam && (are_lanes_batch || qn__is_batch(s->k, s->a, p->jam_dim)) != is_last)
             p->order[n++] = p->jam_dim;
+        if (is_last && p->cross_dim >= 0)
+            p->order[n++] = p->cross_dim;
         if (!is_last)
             n = order_by_reach(s, n, false);
     }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan_pack.c: whether a register tile works on a copy of what its lanes load (jit/llvm_pack.c makes it), and whether what
- * it loads for its jammed iterations is asked for ahead of time (jit/llvm_prefetch.c). Knows no LLVM.
+ * plan_pack.c: whether a register tile works on a copy of what its lanes load (jit/llvm_pack.c makes it). Knows no LLVM.
  *
  * "May it be copied?" (qn__may_pack) is kept apart from "is it worth it?" (is_worth).
  */
@@ -14,10 +13,6 @@ enum { NARROW_BYTES = 32 << 10, WIDE_BYTES = 192 << 10 };
 enum { LEAST_TILES = 8, LEAST_TILES_GATHERED = 2 };
 /* The second-level cache: lines so far apart share a set, which holds so many. */
 enum { WAY_BYTES = 128 << 10, WAYS = 8 };
-
-/* Points this far apart are not fetched ahead by the hardware; fewer stay near. So many points, of about 12 cycles each, cover the
- * way to the last-level cache, and their lines fit the sets of the second even at large powers of two. */
-enum { FAR_BYTES = 1024, LEAST_POINTS = 256, POINTS_AHEAD = 32 };
 
 static bool is_exact(const qn_facts *f, int d)
 {
@@ -37,8 +32,7 @@ static uint32_t site_of(const qn_kernel *k, uint32_t i)
     return n;
 }
 
-/** The reduce over one dimension in which load i stands, outside branches; or 0. */
-static uint32_t reduce_of(const qn_kernel *k, uint32_t i)
+uint32_t qn__single_reduce(const qn_kernel *k, uint32_t i)
 {
     uint32_t reduce = k->inst[i].parent;
     if (!reduce || k->inst[reduce].op != QN_I_REDUCE || k->inst[reduce].n_args != 1)
@@ -57,7 +51,7 @@ static int dim_of(const qn_kernel *k, uint32_t reduce)
 bool qn__may_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim, int j, uint32_t i)
 {
     const qn_inst *x = &k->inst[i];
-    uint32_t reduce = x->op == QN_I_LOAD ? reduce_of(k, i) : 0, deps = a->value[i].deps;
+    uint32_t reduce = x->op == QN_I_LOAD ? qn__single_reduce(k, i) : 0, deps = a->value[i].deps;
     if (!reduce || x->type == QN_BOOL || k->param[x->imm].is_written || (k->param[x->imm].traits & QN_ATOMIC))
         return false;
     if (qn__is_checked(f, k, site_of(k, i)) || !qn__is_plain_access(k, f, i))
@@ -89,7 +83,7 @@ static bool is_worth(const qn_kernel *k, const qn_facts *f, const qn_analysis *a
 {
     if (f->plan.pack)
         return f->plan.pack > 0;
-    int d = dim_of(k, reduce_of(k, i));
+    int d = dim_of(k, qn__single_reduce(k, i));
     int64_t bytes = qn_dtype_bytes(k->inst[i].type), tiles = (trips(f, p->jam_dim) + p->jam - 1) / p->jam;
     if (qn__access_cost(k, f, a, i, p->lane_dim) >= COST_GATHER)
         return tiles >= LEAST_TILES_GATHERED;
@@ -112,31 +106,9 @@ void qn__plan_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, 
         if (!qn__may_pack(k, f, a, p->lane_dim, p->jam_dim, i) || !is_worth(k, f, a, p, i))
             continue;
         int64_t step = (int64_t)p->width * p->unroll * qn_dtype_bytes(k->inst[i].type), bytes;
-        if (__builtin_mul_overflow(trips(f, dim_of(k, reduce_of(k, i))), step, &bytes) || bytes > MOST_COPY_BYTES)
+        if (__builtin_mul_overflow(trips(f, dim_of(k, qn__single_reduce(k, i))), step, &bytes) || bytes > MOST_COPY_BYTES)
             continue;
         p->pack = i;
         p->scratch_bytes = bytes;
     }
-}
-
-/* ---------------------------------------------------------------- ahead of time */
-
-bool qn__is_prefetched(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
-{
-    uint32_t reduce = k->inst[i].op == QN_I_LOAD ? reduce_of(k, i) : 0, deps = a->value[i].deps;
-    int64_t along, across, bytes = qn_dtype_bytes(k->inst[i].type);
-    if (!reduce || p->is_gpu || p->jam <= 1 || p->lane_dim < 0 || (deps >> p->lane_dim & 1) || i == p->pack)
-        return false;
-    int d = dim_of(k, reduce);
-    if (qn__is_checked(f, k, site_of(k, i)) || !qn__is_plain_access(k, f, i) || trips(f, d) < LEAST_POINTS ||
-        !qn__access_stride(k, f, a, i, d, &along) || !qn__access_stride(k, f, a, i, p->jam_dim, &across))
-        return false;
-    return across == 1 && (along >= FAR_BYTES / bytes || along <= -FAR_BYTES / bytes);
-}
-
-void qn__plan_prefetch(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
-{
-    for (uint32_t n = 0; n < k->n_accesses; n++)
-        if (qn__is_prefetched(k, f, a, p, k->access[n].inst))
-            p->prefetch = POINTS_AHEAD;
 }

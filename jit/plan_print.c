@@ -50,10 +50,14 @@ void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out)
                  p->lane_dim >= 0 && qn__plan_kind(k, p->lane_dim) == QN_DIM_REDUCTION ? " (reduction)" : "",
                  p->width, p->unroll, p->jam_dim, p->jam, remainders[p->jam_rest], p->transpose,
                  remainders[p->remainder]);
+    if (p->cross > 1)
+        qn__text_add(out, "cross %d x %d\n", p->cross_dim, p->cross);
     if (p->pack)
         qn__text_add(out, "pack %s, %lld bytes\n", k->param[k->inst[p->pack].imm].name, (long long)p->scratch_bytes);
     if (p->prefetch)
         qn__text_add(out, "prefetch %d points ahead\n", p->prefetch);
+    if (p->steps_ahead)
+        qn__text_add(out, "prefetch %d steps of the lanes ahead\n", p->steps_ahead);
     for (int d = 0; d < k->n_dims; d++)
         if (p->tile[d])
             qn__text_add(out, "tile %lld of %d\n", (long long)p->tile[d], d);

@@ -27,7 +27,7 @@ static bool rows_are_congruent(const qn_kernel *k, const qn_facts *f, const qn_a
     for (int n = 0; n < p->n_loops; n++) {
         int d = p->order[n];
         int64_t stride;
-        if ((is_inside || d == p->jam_dim) && d != p->lane_dim &&
+        if ((is_inside || d == p->jam_dim || d == p->cross_dim) && d != p->lane_dim &&
             (!qn__access_stride(k, f, a, i, d, &stride) || stride % (LINE_BYTES / bytes)))
             return false;
         is_inside |= d == p->lane_dim;
@@ -95,8 +95,7 @@ static double touched_bytes(const qn_kernel *k, const qn_facts *f, const qn_anal
     return bytes;
 }
 
-/** The same of all accesses; those through one view count once. */
-static double total_bytes(const qn_kernel *k, const qn_facts *f, const qn_analysis *a)
+double qn__touched_in_all(const qn_kernel *k, const qn_facts *f, const qn_analysis *a)
 {
     double total = 0;
     for (int p = 0; p < k->n_params; p++) {
@@ -142,6 +141,6 @@ void qn__plan_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *
         return;
     int bits = f->cache_class < MOST_CACHE_CLASS ? f->cache_class : MOST_CACHE_CLASS;
     double cache = (double)(INT64_C(1) << bits);
-    if (bytes > LEAST_PART * cache && total_bytes(k, f, a) > cache)
+    if (bytes > LEAST_PART * cache && qn__touched_in_all(k, f, a) > cache)
         p->streams = 1;
 }

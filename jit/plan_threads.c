@@ -33,6 +33,8 @@ static int64_t pieces(const qn_facts *f, const qn_plan *p, int d, bool is_tile)
         return t / (is_tile || p->transpose ? step : SHORT_ROW);
     if (d == p->jam_dim && is_tile)
         return t / p->jam;
+    if (d == p->cross_dim)
+        return t / p->cross;
     return d == p->jam_dim && p->transpose ? t / p->transpose : t;
 }
 
@@ -55,6 +57,8 @@ void qn__plan_split(const qn_kernel *k, const qn_facts *f, qn_plan *p, bool is_t
         p->granule = (int64_t)p->width * p->unroll * (is_tile || p->transpose ? 1 : STEPS_OF_ROWS);
     else if (p->split_dim >= 0 && p->split_dim == p->jam_dim)
         p->granule = p->transpose ? p->transpose : p->jam;
+    else if (p->split_dim >= 0 && p->split_dim == p->cross_dim)
+        p->granule = p->cross;
 }
 
 int32_t qn__plan_chunks_per_thread(const qn_plan *p)

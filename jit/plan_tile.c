@@ -8,7 +8,7 @@
  */
 #include "jit/plan.h"
 
-enum { MOST_PARTS = 32, MOST_UNROLL = 8, MOST_JAM = 14, REGISTERS_V3 = 16, REGISTERS_V4 = 32, SPARE_REGISTERS = 2 };
+enum { MOST_PARTS = 32, MOST_UNROLL = 8, MOST_JAM = 14, REGISTERS_V3 = 16, REGISTERS_V4 = 32, SPARE_REGISTERS = 2, SPARE_CROSSED = 1 };
 
 /* In operations of one vector. A step takes at least the latency of one addition to each accumulator (4 cycles of two
  * operations); the loop itself about one; loads and operations go side by side, nearly. */
@@ -36,6 +36,11 @@ typedef struct tiler {
     const qn_analysis *a;
     const qn_plan *p;
 } tiler;
+
+/** `unroll` vectors x `jam` iterations of dimension j x `cross` of dimension c; -1 and 1: none. */
+typedef struct shape {
+    int unroll, j, jam, c, cross;
+} shape;
 
 static bool is_parallel(const qn_kernel *k, int d)
 {
@@ -92,39 +97,69 @@ bool qn__may_repeat(const qn_kernel *k)
     return true;
 }
 
+bool qn__is_batch(const qn_kernel *k, const qn_analysis *a, int d)
+{
+    bool has_load = false;
+    for (uint32_t n = 0; n < k->n_accesses; n++) {
+        uint32_t i = k->access[n].inst;
+        if (k->inst[i].op != QN_I_LOAD || !qn__enclosing_reduce(k, i))
+            continue;
+        has_load = true;
+        if (!(a->value[i].deps >> d & 1))
+            return false;
+    }
+    return has_load;
+}
+
+bool qn__may_cross(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, int c, int cross)
+{
+    int j = p->jam_dim;
+    if (c < 0 || j < 0 || p->lane_dim < 0 || c == j || c == p->lane_dim || p->jam <= 1 || cross <= 1 || !is_parallel(k, c) ||
+        !is_parallel(k, p->lane_dim) || p->unroll * p->jam * cross > MOST_PARTS || !qn__is_batch(k, a, p->lane_dim))
+        return false;
+    int64_t across = trips(f, j), further = trips(f, c);
+    bool are_whole = across > 0 && further > 0 && across % p->jam == 0 && further % cross == 0;
+    return are_whole || (across >= p->jam && further >= cross && qn__may_repeat(k));
+}
+
 /* ---------------------------------------------------------------- what a step costs */
 
-/** Parts of a value in a tile of `unroll` vectors x `jam` iterations of dimension j (-1: none). */
-static int parts(const tiler *s, uint32_t i, int j, int unroll, int jam)
+static bool depends(const tiler *s, uint32_t i, int d)
 {
-    uint32_t deps = s->a->value[i].deps;
-    return (deps >> s->p->lane_dim & 1 ? unroll : 1) * (j >= 0 && (deps >> j & 1) ? jam : 1);
+    return d >= 0 && (s->a->value[i].deps >> d & 1);
 }
 
-/** Registers that one reduce holds besides the accumulators: what is loaded for all jammed iterations. */
-static int held_registers(const tiler *s, uint32_t reduce, int j, int unroll)
+/** Parts of a value in a tile. */
+static int parts(const tiler *s, uint32_t i, const shape *t)
 {
-    int n = 0;
+    return (depends(s, i, s->p->lane_dim) ? t->unroll : 1) * (depends(s, i, t->j) ? t->jam : 1) *
+           (depends(s, i, t->c) ? t->cross : 1);
+}
+
+/** Registers that one reduce holds besides the accumulators: what is loaded for all iterations of the outermost dimension of
+ *  the tile. With a third dimension, one vector more, which is loaded for each of its iterations. */
+static int held_registers(const tiler *s, uint32_t reduce, const shape *t)
+{
+    int n = 0, outer = t->c >= 0 ? t->c : t->j;
     const qn_inst *x = &s->k->inst[reduce];
-    for (uint32_t i = x->region[0]; i < x->region[2]; i++) {
-        uint32_t deps = s->a->value[i].deps;
-        if (s->k->inst[i].op == QN_I_LOAD && (deps >> s->p->lane_dim & 1) && !(j >= 0 && (deps >> j & 1)))
-            n += unroll;
-    }
-    return n;
+    for (uint32_t i = x->region[0]; i < x->region[2]; i++)
+        if (s->k->inst[i].op == QN_I_LOAD && depends(s, i, s->p->lane_dim) && !depends(s, i, outer))
+            n += parts(s, i, t);
+    return n + (t->c >= 0 ? t->unroll : 0);
 }
 
-static bool fits_registers(const tiler *s, int j, int unroll, int jam)
+static bool fits_registers(const tiler *s, const shape *t)
 {
     int n = 0, held = 0, most = s->f->isa >= QN_ISA_V4 ? REGISTERS_V4 : REGISTERS_V3;
+    int spare = t->c >= 0 ? SPARE_CROSSED : SPARE_REGISTERS;
     for (uint32_t i = s->k->body; i < s->k->n_insts; i++) {
         if (s->k->inst[i].op != QN_I_REDUCE)
             continue;
-        n += parts(s, i, j, unroll, jam);
-        int now = held_registers(s, i, j, unroll);
+        n += parts(s, i, t);
+        int now = held_registers(s, i, t);
         held = now > held ? now : held;
     }
-    return n + held + SPARE_REGISTERS <= most;
+    return n + held + spare <= most;
 }
 
 /** Of one part; a splat takes a load instruction or half of one. What would be loaded lane by lane is copied if it can be:
@@ -153,20 +188,20 @@ static double points(const tiler *s)
 }
 
 /** One point of every reduce for a whole tile. */
-static double step_cost(const tiler *s, int j, int unroll, int jam)
+static double step_cost(const tiler *s, const shape *t)
 {
     double loads = 0, ops = 0;
     for (uint32_t i = s->k->body; i < s->k->n_insts; i++) {
         const qn_inst *x = &s->k->inst[i];
         if (x->op == QN_I_REDUCE)
-            ops += qn__contracted_product(s->k, i) ? 0 : parts(s, i, j, unroll, jam); /* else the product counts */
+            ops += qn__contracted_product(s->k, i) ? 0 : parts(s, i, t); /* else the product counts */
         if (!qn__enclosing_reduce(s->k, i))
             continue;
         bool is_data = qn__is_pure(x) && x->type != QN_I64 && x->op != QN_I_CONST;
         if (x->op == QN_I_LOAD)
-            loads += parts(s, i, j, unroll, jam) * load_cost(s, i, j, jam);
+            loads += parts(s, i, t) * load_cost(s, i, t->j, t->jam);
         else if (is_data)
-            ops += parts(s, i, j, unroll, jam);
+            ops += parts(s, i, t);
     }
     double longer = ops > loads ? ops : loads, tile = points(s) * (ops + loads);
     double latency = tile > WINDOW ? LATENCY : LATENCY * tile / WINDOW;
@@ -175,31 +210,35 @@ static double step_cost(const tiler *s, int j, int unroll, int jam)
 }
 
 /** Where all that is loaded depends on the lanes, more vectors of them share nothing and take room in the nearest cache. */
-static double room_cost(const tiler *s, int jam, int unroll)
+static double room_cost(const tiler *s, const shape *t)
 {
-    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
-        uint32_t i = s->k->access[n].inst;
-        bool is_loaded = s->k->inst[i].op == QN_I_LOAD && qn__enclosing_reduce(s->k, i);
-        if (is_loaded && !(s->a->value[i].deps >> s->p->lane_dim & 1))
-            return 1;
-    }
-    bool fits = jam * unroll * points(s) * VECTOR_BYTES <= ROOM_BYTES;
-    return jam > 1 && !fits ? 1 + ROOM_COST * (unroll - 1) : 1;
+    if (!qn__is_batch(s->k, s->a, s->p->lane_dim))
+        return 1;
+    bool fits = t->jam * t->unroll * points(s) * VECTOR_BYTES <= ROOM_BYTES;
+    return t->jam > 1 && !fits ? 1 + ROOM_COST * (t->unroll - 1) : 1;
 }
 
-/** One iteration of dimension j for all lanes (for one vector where their number is not known), with what is left over in
- *  smaller steps. */
-static double iteration_cost(const tiler *s, int j, int unroll, int jam)
+/** Steps of one dimension for each of its iterations: the last may be for fewer, or overlap. */
+static double steps(const tiler *s, int d, int together)
 {
-    int64_t width = s->p->width, step = width * unroll, lanes = trips(s->f, s->p->lane_dim);
-    int64_t others = j >= 0 ? trips(s->f, j) : 1;
-    double whole = step_cost(s, j, unroll, jam), cost = whole / (double)unroll;
+    int64_t n = d >= 0 ? trips(s->f, d) : 1;
+    return n > 0 ? (double)((n + together - 1) / together) / (double)n : 1 / (double)together;
+}
+
+/** One iteration of the tile's other dimensions for all lanes (for one vector where their number is not known), with what is
+ *  left over in smaller steps. */
+static double iteration_cost(const tiler *s, const shape *t)
+{
+    int64_t width = s->p->width, step = width * t->unroll, lanes = trips(s->f, s->p->lane_dim);
+    double whole = step_cost(s, t), cost = whole / (double)t->unroll;
     if (lanes >= 0) {
         int64_t rest = (lanes % step + width - 1) / width;
-        cost = (double)(lanes / step) * whole + (rest ? step_cost(s, j, (int)rest, jam) : 0);
+        shape less = *t;
+        less.unroll = (int)rest;
+        cost = (double)(lanes / step) * whole + (rest ? step_cost(s, &less) : 0);
         cost *= rest && lanes >= step ? TWO_BODIES : 1;
     }
-    return others >= 0 ? cost * (double)((others + jam - 1) / jam) / (double)others : cost / jam;
+    return cost * steps(s, t->j, t->jam) * steps(s, t->c, t->cross);
 }
 
 /* ---------------------------------------------------------------- the choice */
@@ -215,24 +254,57 @@ static int most_unroll(const tiler *s, int j)
     return MOST_UNROLL;
 }
 
+/** Takes the tile if it fits and is better than what *p has. */
+static void try_shape(const tiler *s, const shape *t, qn_plan *p, double *least)
+{
+    int64_t lanes = trips(s->f, p->lane_dim);
+    bool is_longer = lanes >= 0 && t->unroll > 1 && (int64_t)(t->unroll - 1) * p->width >= lanes;
+    if (is_longer || !fits_registers(s, t))
+        return;
+    double cost = iteration_cost(s, t) * (t->j < 0 || t->c >= 0 ? WORTH : 1) * room_cost(s, t);
+    if (*least >= 0 && cost >= *least)
+        return;
+    *least = cost;
+    p->unroll = t->unroll;
+    p->jam_dim = t->j;
+    p->jam = t->jam;
+    p->cross_dim = t->c;
+    p->cross = t->cross;
+}
+
+static int most_together(const tiler *s, int d)
+{
+    int64_t n = d >= 0 ? trips(s->f, d) : 1;
+    return n >= 0 && n < MOST_JAM ? (int)n : MOST_JAM;
+}
+
 /** Takes the best tile with dimension j if it is better than what *p has; j -1: none. */
 static void try_dimension(const tiler *s, int j, qn_plan *p, double *least)
 {
-    int64_t lanes = trips(s->f, p->lane_dim), others = j >= 0 ? trips(s->f, j) : 1;
-    int most_jam = j < 0 ? 1 : others >= 0 && others < MOST_JAM ? (int)others : MOST_JAM, most = most_unroll(s, j);
+    int most_jam = most_together(s, j), most = most_unroll(s, j);
     for (int jam = j < 0 ? 1 : 2; jam <= most_jam; jam++)
-        for (int unroll = 1; unroll <= most && unroll * jam <= MOST_PARTS; unroll++) {
-            bool is_longer = lanes >= 0 && unroll > 1 && (int64_t)(unroll - 1) * p->width >= lanes;
-            if (is_longer || !fits_registers(s, j, unroll, jam))
-                continue;
-            double cost = iteration_cost(s, j, unroll, jam) * (j < 0 ? WORTH : 1) * room_cost(s, jam, unroll);
-            if (*least >= 0 && cost >= *least)
-                continue;
-            *least = cost;
-            p->jam_dim = j;
-            p->jam = jam;
-            p->unroll = unroll;
+        for (int unroll = 1; unroll <= most && unroll * jam <= MOST_PARTS; unroll++)
+            try_shape(s, &(shape){unroll, j, jam, -1, 1}, p, least);
+}
+
+/** The same with two dimensions: one vector of the lanes in which nothing is shared by others. */
+static void try_dimensions(const tiler *s, int j, int c, qn_plan *p, double *least)
+{
+    for (int jam = 2; jam <= most_together(s, j); jam++)
+        for (int cross = 2; cross <= most_together(s, c); cross++) {
+            qn_plan wanted = *s->p;
+            wanted.unroll = 1;
+            wanted.jam_dim = j;
+            wanted.jam = jam;
+            if (qn__may_cross(s->k, s->f, s->a, &wanted, c, cross))
+                try_shape(s, &(shape){1, j, jam, c, cross}, p, least);
         }
+}
+
+/** Whether dimension d may be jammed. */
+static bool may_jam(const tiler *s, int d)
+{
+    return d != s->p->lane_dim && is_parallel(s->k, d) && trips(s->f, d) != 1 && trips(s->f, d) != 0;
 }
 
 bool qn__plan_tile(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
@@ -244,7 +316,11 @@ bool qn__plan_tile(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, 
         return false;
     try_dimension(&s, -1, p, &least);
     for (int d = 0; d < k->n_dims; d++)
-        if (d != p->lane_dim && is_parallel(k, d) && trips(f, d) != 1 && trips(f, d) != 0)
+        if (may_jam(&s, d))
             try_dimension(&s, d, p, &least);
+    for (int j = 0; j < k->n_dims && qn__is_batch(k, a, p->lane_dim); j++)
+        for (int c = 0; c < k->n_dims; c++)
+            if (c != j && may_jam(&s, j) && may_jam(&s, c))
+                try_dimensions(&s, j, c, p, &least);
     return true;
 }

@@ -42,6 +42,8 @@ static qn_status check_options(const qn_launch_state *l, qn_error *err)
         {"plan.unroll", o->plan.unroll, 0, 8},
         {"plan.jam_dim", o->plan.jam_dim, 0, l->kernel->n_dims},
         {"plan.jam", o->plan.jam, 0, 16},
+        {"plan.cross_dim", o->plan.cross_dim, 0, l->kernel->n_dims},
+        {"plan.cross", o->plan.cross, 0, 16},
         {"plan.streams", o->plan.streams, -1, 1},
         {"plan.transpose", o->plan.transpose, -1, 0},
         {"plan.pack", o->plan.pack, -1, 1},

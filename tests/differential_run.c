@@ -39,6 +39,10 @@ static void random_plan(const test_case *t, randoms *r, qn_plan_options *p)
         p->jam_dim = 1 + parallel[random_below(r, n)];
         p->jam = 1 + random_below(r, random_percent(r, 50) ? 7 : 16);
     }
+    if (n > 2 && random_percent(r, 40)) {
+        p->cross_dim = 1 + parallel[random_below(r, n)];
+        p->cross = 1 + random_below(r, 6);
+    }
     if (random_percent(r, 50))
         p->streams = 1;
     if (random_percent(r, 20))

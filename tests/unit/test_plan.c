@@ -24,6 +24,12 @@ static const char matmul[] = "kernel \"matmul\" { view a: f64[2]; view b: f64[2]
                              "%r: f64 = reduce sum over %k { %x: f64 = load a[%i, %k]; %y: f64 = load b[%k, %j];\n"
                              "%p: f64 = mul %x, %y; yield %p; }; store c[%i, %j], %r; }";
 
+static const char batch3[] = "kernel \"batch\" { view a: f64[3]; view b: f64[3]; view c: f64[3];\n"
+                             "%z: i64 = const 0; %m: i64 = extent c, 0; %n: i64 = extent c, 1; %l: i64 = extent a, 1; %h: i64 = extent c, 2;\n"
+                             "%i: i64 = parallel %z, %m; %j: i64 = parallel %z, %n; %o: i64 = parallel %z, %h; %k: i64 = reduction %z, %l;\n"
+                             "%r: f64 = reduce sum over %k { %x: f64 = load a[%i, %k, %o]; %y: f64 = load b[%k, %j, %o];\n"
+                             "%p: f64 = mul %x, %y; yield %p; }; store c[%i, %j, %o], %r; }";
+
 static const char number2[] = "kernel \"number\" { view y: f32[2]; %z: i64 = const 0;\n"
                               "%n0: i64 = extent y, 0; %n1: i64 = extent y, 1;\n"
                               "%i: i64 = parallel %z, %n0; %j: i64 = parallel %z, %n1;\n"
@@ -191,6 +197,35 @@ static void test_reductions(void)
     tap_is_int(p.lane_dim, 0, "matrix product, left: lanes run over the rows");
 }
 
+static void test_batches(void)
+{
+    int64_t e[3] = {16, 16, 96};
+    qn_view v[3] = {view(QN_F64, 3, e, false), view(QN_F64, 3, e, false), view(QN_F64, 3, e, false)};
+    qn_plan p = plan_of(batch3, v, 3, NULL, QN_ISA_V4, false);
+    tap_ok(p.lane_dim == 2 && p.order[0] == 2 && p.unroll == 1, "products whose number is fastest: lanes run over it, outermost");
+    tap_ok(p.jam > 2 && p.cross > 2 && p.jam * p.cross >= 16 && p.jam_dim != p.cross_dim, "a tile of both other dimensions: %d x %d",
+           p.jam, p.cross);
+    tap_is_int(p.steps_ahead, 0, "small ones ask for nothing ahead of time");
+    qn_plan narrow = plan_of(batch3, v, 3, NULL, QN_ISA_V3, false);
+    tap_ok(narrow.jam * narrow.cross < 16 && narrow.jam * narrow.cross >= 4, "fewer registers, a smaller tile: %d x %d", narrow.jam,
+           narrow.cross);
+    qn_options o = {.bytes = sizeof o, .plan = {.jam_dim = 2, .jam = 3, .cross_dim = 1, .cross = 5}};
+    p = plan_of(batch3, v, 3, &o, QN_ISA_V4, false);
+    tap_ok(p.jam_dim == 1 && p.jam == 3 && p.cross_dim == 0 && p.cross == 5, "both are taken from the caller");
+    o.plan = (qn_plan_options){.cross = 1};
+    p = plan_of(batch3, v, 3, &o, QN_ISA_V4, false);
+    tap_ok(p.cross == 1 && p.cross_dim == -1, "or left away");
+    e[2] = 10000;
+    for (int n = 0; n < 3; n++)
+        v[n] = view(QN_F64, 3, e, false);
+    p = plan_of(batch3, v, 3, NULL, QN_ISA_V4, false);
+    tap_is_int(p.steps_ahead, 1, "large ones ask for the next step");
+    for (int n = 0; n < 3; n++)
+        v[n] = view(QN_F64, 3, (int64_t[3]){4, 4, 100000}, false);
+    p = plan_of(batch3, v, 3, NULL, QN_ISA_V4, false);
+    tap_ok(p.steps_ahead > 1, "short steps are asked for earlier: %d ahead", p.steps_ahead);
+}
+
 static void test_overrides(void)
 {
     int64_t e[2] = {100, 64};
@@ -286,6 +321,7 @@ int main(void)
     test_layouts();
     test_sharing();
     test_reductions();
+    test_batches();
     test_overrides();
     return tap_done();
 }
