@@ -65,7 +65,9 @@ static inline int64_t qn__wrap_add(int64_t x, int64_t y)
 /** Whether arguments p and q may be the same elements in a launch that does not run in iteration order: then all accesses of
  *  both have one index tuple (jit/share.c). */
 bool qn__may_be_same(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint64_t p, uint64_t q);
-/** Bit p: parameter p is a view that is written, or may be the same as one. */
+/** Whether view p is written, or may be the same as one that is: its elements change while the kernel runs. */
+bool qn__is_written_too(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint64_t p);
+/** Bit p: parameter p is such a view. */
 uint64_t qn__written_too(const qn_kernel *k, const qn_facts *f, const qn_analysis *a);
 
 /** The reduce an instruction stands in, 0 if none. */

@@ -241,8 +241,8 @@ bool qn__is_late(const lower *g, uint32_t i)
 {
     const qn_kernel_parameter *param = &g->k->param[g->k->inst[i].imm];
     bool is_checked = qn__is_checked(g->f, g->k, g->site[i]) && !g->covered[g->site[i]];
-    return g->loads_on_demand ||
-           (g->loads_are_late && !is_checked && !param->is_written && !param->has_atomics && !is_atomic_view(g, i) && !g->f->is_ordered);
+    bool changes = (g->written_too >> g->k->inst[i].imm & 1) || param->has_atomics || is_atomic_view(g, i) || g->f->is_ordered;
+    return g->loads_on_demand || (g->loads_are_late && !is_checked && !changes);
 }
 
 void qn__lower_load(lower *g, uint32_t i)

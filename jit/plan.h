@@ -74,7 +74,7 @@ bool qn__plan_is_rows(const qn_kernel *k, const qn_facts *f, const qn_analysis *
 
 /** Registers that hold the view of load i where a permutation of them may take the place of a gather; 0: it may not
  *  (jit/plan_table.c). */
-int qn__table_registers(const qn_kernel *k, const qn_facts *f, uint32_t i);
+int qn__table_registers(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i);
 /** Elements of one of them. */
 int qn__table_lanes(const qn_kernel *k, const qn_facts *f, uint32_t i);
 

@@ -117,10 +117,10 @@ double qn__access_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis 
     int64_t stride;
     if (k->inst[i].op == QN_I_ATOMIC)
         return COST_SCATTER;
-    if (!qn__access_stride(k, f, a, i, d, &stride) && is_load && qn__table_registers(k, f, i))
-        return COST_UNIT * qn__table_registers(k, f, i) < COST_GATHER ? COST_UNIT * qn__table_registers(k, f, i) : COST_GATHER;
-    if (!qn__access_stride(k, f, a, i, d, &stride))
-        return is_load ? COST_GATHER : COST_SCATTER;
+    if (!qn__access_stride(k, f, a, i, d, &stride)) {
+        double table = is_load ? COST_UNIT * qn__table_registers(k, f, a, i) : 0;
+        return table > 0 && table < COST_GATHER ? table : is_load ? COST_GATHER : COST_SCATTER;
+    }
     if (stride == 1)
         return is_load ? COST_UNIT : 2 * COST_UNIT;
     if (stride == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plan_table.c: small tables. A load at an index that differs from lane to lane is a gather; from a view of a few elements
- * that nothing writes it is a permutation of registers, which hold the whole view (jit/llvm_table.c).
+ * that nothing writes, also not through another view, it is a permutation of registers, which hold the whole view (jit/llvm_table.c).
  */
 #include "jit/plan.h"
 
@@ -13,13 +13,13 @@ int qn__table_lanes(const qn_kernel *k, const qn_facts *f, uint32_t i)
     return (f->isa >= QN_ISA_V4 ? 64 : 32) / (int)qn_dtype_bytes(qn__access_dtype(k, i));
 }
 
-int qn__table_registers(const qn_kernel *k, const qn_facts *f, uint32_t i)
+int qn__table_registers(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i)
 {
     const qn_inst *x = &k->inst[i];
     const qn_kernel_parameter *view = &k->param[x->imm];
     const qn_dim_fact *dim = &f->param[x->imm].dim[0];
     if (x->op != QN_I_LOAD || qn__target_of(f->isa) != QN_TARGET_X86 || qn__n_indices(k, i) != 1 || !qn__is_plain_access(k, f, i) ||
-        view->is_written || view->has_atomics || (view->traits & QN_ATOMIC) || f->is_ordered)
+        view->has_atomics || (view->traits & QN_ATOMIC) || f->is_ordered)
         return 0;
     int64_t bytes = qn_dtype_bytes(qn__access_dtype(k, i));
     bool is_v4 = f->isa >= QN_ISA_V4;
@@ -30,5 +30,5 @@ int qn__table_registers(const qn_kernel *k, const qn_facts *f, uint32_t i)
         return 0;
     int64_t lanes = qn__table_lanes(k, f, i), most = !is_v4 ? MOST_REGISTERS_V3 : bytes == 4 ? MOST_REGISTERS_4 : MOST_REGISTERS_8;
     int64_t registers = (dim->extent.value + lanes - 1) / lanes;
-    return registers <= most ? (int)registers : 0;
+    return registers <= most && !qn__is_written_too(k, f, a, x->imm) ? (int)registers : 0;
 }

@@ -54,12 +54,18 @@ static bool is_different(const qn_affine *x, const qn_affine *y)
            (x->constant != y->constant || memcmp(x->coef, y->coef, sizeof x->coef) != 0);
 }
 
-/** Whether the strides of two views are known to differ. */
+static bool is_long(const qn_fact *extent)
+{
+    return extent->kind == QN_FACT_EXACT && extent->value > 1;
+}
+
+/** Whether the strides of two views are known to differ where they matter: views of one index are the same elements
+ *  whatever their strides. */
 static bool has_other_strides(const qn_facts *f, const qn_param_fact *x, const qn_param_fact *y, int rank)
 {
     for (int d = 0; d < rank; d++) {
         const qn_fact *one = &f->digit[x->dim[d].first_digit].stride, *other = &f->digit[y->dim[d].first_digit].stride;
-        if (x->dim[d].n_digits == 1 && y->dim[d].n_digits == 1 && one->kind == QN_FACT_EXACT &&
+        if (x->dim[d].n_digits == 1 && y->dim[d].n_digits == 1 && is_long(&x->dim[d].extent) && one->kind == QN_FACT_EXACT &&
             other->kind == QN_FACT_EXACT && one->value != other->value)
             return true;
     }
@@ -87,13 +93,20 @@ bool qn__may_be_same(const qn_kernel *k, const qn_facts *f, const qn_analysis *a
     return true;
 }
 
+bool qn__is_written_too(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint64_t p)
+{
+    for (int q = 0; q < k->n_params; q++)
+        if (k->param[q].is_written && qn__may_be_same(k, f, a, p, (uint64_t)q))
+            return true;
+    return false;
+}
+
 uint64_t qn__written_too(const qn_kernel *k, const qn_facts *f, const qn_analysis *a)
 {
     uint64_t mask = 0;
     for (int p = 0; p < k->n_params; p++)
-        for (int q = 0; q < k->n_params && k->param[p].rank >= 0; q++)
-            if (k->param[q].is_written && qn__may_be_same(k, f, a, (uint64_t)p, (uint64_t)q))
-                mask |= UINT64_C(1) << p;
+        if (k->param[p].rank >= 0 && qn__is_written_too(k, f, a, (uint64_t)p))
+            mask |= UINT64_C(1) << p;
     return mask;
 }
 
