@@ -61,6 +61,10 @@ static inline int64_t qn__wrap_add(int64_t x, int64_t y)
 {
     return (int64_t)((uint64_t)x + (uint64_t)y);
 }
+static inline int64_t qn__wrap_sub(int64_t x, int64_t y)
+{
+    return (int64_t)((uint64_t)x - (uint64_t)y);
+}
 
 /** Whether arguments p and q may be the same elements in a launch that does not run in iteration order: then all accesses of
  *  both have one index tuple (jit/share.c). */

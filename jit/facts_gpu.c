@@ -5,8 +5,6 @@
  */
 #include "jit/facts.h"
 
-#include <limits.h>
-
 /* ---------------------------------------------------------------- instruction sets */
 
 /** Lowest PTX ISA version (times 10) of each. */
@@ -53,14 +51,6 @@ static int32_t alignment(const void *data)
     return align;
 }
 
-/** Whether every element is at an offset from the data that 32 signed bits hold. Sums and products on the way may wrap. */
-static bool is_small(const qn_view *v)
-{
-    int64_t begin, end;
-    qn__view_bytes(v, &begin, &end);
-    return begin >= INT32_MIN && end <= INT32_MAX;
-}
-
 void qn__facts_gpu(const qn_kernel *k, const qn_arg *args, qn_facts *f)
 {
     f->ptx = qn__ptx_of_isa(f->isa);
@@ -69,7 +59,6 @@ void qn__facts_gpu(const qn_kernel *k, const qn_arg *args, qn_facts *f)
             continue;
         f->param[p].is_constant_memory = is_constant_memory(k, args, p);
         f->param[p].align = alignment(args[p].view->data);
-        f->param[p].is_small = is_small(args[p].view);
     }
 }
 

@@ -63,7 +63,6 @@ typedef struct qn_param_fact {
     /* Collected for NVPTX only, else 0. Whatever remembers code by a description of its arguments must hold them too. */
     int32_t is_constant_memory; /* view: no element of it is written by the launch */
     int32_t align;              /* view: the data is a multiple of 1 << align bytes, at most 16 */
-    int32_t is_small;           /* view: the byte offset of every element from the data fits in 32 signed bits */
     qn_dim_fact dim[QN_MAX_RANK];
 } qn_param_fact;
 

@@ -183,7 +183,6 @@ static void code_view(codec *c, qn_facts *f, qn_param_fact *param)
     if (f->ptx) {
         code_i32(c, &param->is_constant_memory, 0, 1, "is_constant_memory");
         code_i32(c, &param->align, 0, 4, "align");
-        code_i32(c, &param->is_small, 0, 1, "is_small");
     }
     for (int d = 0; d < n_dims; d++) {
         qn_dim_fact *dim = &param->dim[d];
@@ -346,9 +345,8 @@ static void print_param(qn_text *out, const qn_facts *f, int p, const char *name
     if (param->unit)
         qn__text_add(out, ", unit %" PRId32, param->unit);
     if (f->ptx)
-        qn__text_add(out, ", multiple of %d bytes%s%s", 1 << param->align,
-                     param->is_constant_memory ? ", nothing in it is written" : "",
-                     param->is_small ? ", 31-bit offsets" : "");
+        qn__text_add(out, ", multiple of %d bytes%s", 1 << param->align,
+                     param->is_constant_memory ? ", nothing in it is written" : "");
     qn__text_add(out, "\n");
     for (int d = 0; d < rank; d++)
         print_dim(out, f, &param->dim[d], d);

@@ -47,12 +47,15 @@ static bool is_inside(const lower *g, const qn_affine *a, const qn_dim_fact *dim
     if (a->sym[0] || a->sym[1] || a->constant < INT32_MIN || a->constant > INT32_MAX || dim->lower.kind != QN_FACT_EXACT || dim->extent.kind != QN_FACT_EXACT)
         return false;
     for (int e = 0; e < g->k->n_dims; e++) {
+        const qn_fact *begin = &g->f->begin[e], *end = &g->f->end[e];
         int64_t first, last;
         if (!a->coef[e])
             continue;
+        if (begin->kind != QN_FACT_EXACT || end->kind != QN_FACT_EXACT || begin->value < INT32_MIN || end->value > INT32_MAX ||
+            a->coef[e] < -4 || a->coef[e] > 4)
+            return false;
         whole_range(g, e, sides, &first, &last);
-        if (g->f->begin[e].kind != QN_FACT_EXACT || g->f->end[e].kind != QN_FACT_EXACT || last < first || a->coef[e] < -4 ||
-            a->coef[e] > 4 || first < INT32_MIN || last > INT32_MAX)
+        if (last < first)
             return false;
         low += a->coef[e] * (a->coef[e] > 0 ? first : last);
         high += a->coef[e] * (a->coef[e] > 0 ? last : first);

@@ -29,10 +29,10 @@ static base describe(const lower *g, uint32_t i, const address *x)
         const term *t = &x->term[n];
         int64_t bit = lowest_bit(t->scale), first;
         if (is_begin_of(g, t, g->p->lane_dim, &first)) {
-            b.rest = qn__wrap_add(b.rest, qn__wrap_mul(t->scale, first - g->p->lead));
+            b.rest = qn__wrap_add(b.rest, qn__wrap_mul(t->scale, qn__wrap_sub(first, g->p->lead)));
             bit = lowest_bit(qn__wrap_mul(t->scale, g->p->width));
         } else if (g->p->is_crossed && is_begin_of(g, t, g->p->jam_dim, &first)) {
-            b.rest = qn__wrap_add(b.rest, qn__wrap_mul(t->scale, first - g->p->jam_lead));
+            b.rest = qn__wrap_add(b.rest, qn__wrap_mul(t->scale, qn__wrap_sub(first, g->p->jam_lead)));
             bit = lowest_bit(qn__wrap_mul(t->scale, g->p->jam));
         }
         b.align = bit < b.align ? bit : b.align;

@@ -71,7 +71,7 @@ static bool is_in_words(const gpu_planner *s, uint32_t i, int y)
             continue;
         const qn_fact *stride = &s->f->digit[dim->first_digit].stride;
         if (dim->n_digits != 1 || a->sym[0] || a->sym[1] || stride->kind != QN_FACT_EXACT || dim->lower.kind != QN_FACT_EXACT ||
-            qn__wrap_mul(qn__wrap_add(a->constant, -dim->lower.value), stride->value) % of_word)
+            qn__wrap_mul(qn__wrap_sub(a->constant, dim->lower.value), stride->value) % of_word)
             return false;
         for (int d = 0; d < s->k->n_dims; d++)
             if (d != y && qn__wrap_mul(a->coef[d], stride->value) % of_word)

@@ -71,7 +71,7 @@ static bool find_course(const gpu_planner *s, uint32_t i, int x, course *out)
         if (dim->n_digits > 1 || stride->kind != QN_FACT_EXACT || dim->lower.kind != QN_FACT_EXACT)
             return false;
         int64_t by = qn__wrap_mul(stride->value, bytes);
-        c.first = qn__wrap_add(c.first, qn__wrap_mul(by, qn__wrap_add(a->constant, -dim->lower.value)));
+        c.first = qn__wrap_add(c.first, qn__wrap_mul(by, qn__wrap_sub(a->constant, dim->lower.value)));
         c.step = qn__wrap_add(c.step, qn__wrap_mul(by, a->coef[x]));
         for (int d = 0; d < s->k->n_dims; d++) {
             int64_t step = d == x ? 0 : qn__wrap_mul(by, a->coef[d]);
@@ -105,7 +105,7 @@ static int64_t aligned_bytes(const gpu_planner *s, int x, int width, int lead)
     int64_t sum = 0;
     for (uint32_t site = 0; site < s->k->n_accesses; site++) {
         uint32_t i = s->k->access[site].inst;
-        int64_t bytes = element_bytes(s, i), at = s->f->begin[x].value - lead;
+        int64_t bytes = element_bytes(s, i), at = qn__wrap_sub(s->f->begin[x].value, lead);
         uint64_t whole = (uint64_t)(bytes * width < ACCESS_BYTES ? bytes * width : ACCESS_BYTES);
         course c;
         if (may_be_wide(s, site, x, &c) && c.align >= whole &&
@@ -193,7 +193,7 @@ static bool same_but_constant(const qn_affine *a, const qn_affine *b)
            a->sym_coef[1] == b->sym_coef[1];
 }
 
-/** Whether loads a and b read the same element some iterations of d apart. */
+/** Whether loads a and b read the same element a few iterations of d apart. */
 static bool meets(const gpu_planner *s, uint32_t a, uint32_t b, int d)
 {
     const qn_kernel *k = s->k;
@@ -213,9 +213,12 @@ static bool meets(const gpu_planner *s, uint32_t a, uint32_t b, int d)
         const qn_fact *stride = &s->f->digit[dim->first_digit].stride;
         if (dim->n_digits > 1 || stride->kind != QN_FACT_EXACT)
             return false;
-        apart = qn__wrap_add(apart, qn__wrap_mul(stride->value, qn__wrap_add(y->constant, -x->constant)));
+        apart = qn__wrap_add(apart, qn__wrap_mul(stride->value, qn__wrap_sub(y->constant, x->constant)));
     }
-    return apart != 0 && apart % step == 0 && apart / step >= -USUAL_JAM && apart / step <= USUAL_JAM;
+    bool is_met = false; /* not by division, which the least number and -1 have none of */
+    for (int n = -USUAL_JAM; n <= USUAL_JAM; n++)
+        is_met = is_met || (n != 0 && apart == qn__wrap_mul(step, n));
+    return apart != 0 && is_met;
 }
 
 /** Loads that iterations of d share with their neighbours. */

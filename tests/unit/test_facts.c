@@ -212,8 +212,7 @@ static void test_gpu(const setup *s)
     tap_ok(qn__facts_collect(s->k, s->args, &s->domain, s->proved, NULL, &exact, QN_ISA_SM80, false, &f, NULL) == QN_OK,
            "facts for a GPU");
     tap_is_int(f.ptx, 70, "sm_80 takes PTX 7.0");
-    tap_ok(f.param[0].is_small && f.param[0].is_constant_memory != s->k->param[0].is_written,
-           "a small view; constant memory is what is not written");
+    tap_ok(f.param[0].is_constant_memory != s->k->param[0].is_written, "constant memory is what is not written");
     qn__key_encode(&f, &key);
     tap_ok(qn__key_decode(key.data, key.n, &back, NULL) == QN_OK && is_same_key(&back, &key), "the key is read back");
     qn__key_print(&back, s->k, &text);
@@ -221,11 +220,8 @@ static void test_gpu(const setup *s)
     back.param[0].align ^= 1;
     tap_ok(!is_same_key(&back, &key), "the alignment changes the key");
     back.param[0].align ^= 1;
-    back.param[0].is_small ^= 1;
-    tap_ok(!is_same_key(&back, &key), "so does the size");
-    back.param[0].is_small ^= 1;
     back.param[0].is_constant_memory ^= 1;
-    tap_ok(!is_same_key(&back, &key), "and whether memory is constant");
+    tap_ok(!is_same_key(&back, &key), "so does whether memory is constant");
     tap_is_int(qn__isa_of_gpu(120), QN_ISA_SM90, "newer GPUs take the newest");
     tap_is_int(qn__isa_of_gpu(60), 0, "older ones none");
     qn_gpu_step step = {.tile = {4, 0}};
