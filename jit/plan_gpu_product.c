@@ -37,7 +37,7 @@ static uint64_t product_loads(const gpu_planner *s, uint32_t reduce, int x, int 
             !qn__is_plain_access(s->k, s->f, i))
             return 0;
         if (!s->f->param[param].is_constant_memory || (s->k->param[param].traits & QN_ATOMIC) ||
-            (!s->f->proved[site] && s->f->checks != QN_CHECKS_NONE))
+            qn__is_checked(s->f, s->k, site))
             return 0;
         for (int r = 0; r < qn__n_indices(s->k, i); r++)
             if (!is_product_value(s, 0, qn__args(s->k, i)[r], MOST_INDEX_DEPTH))

@@ -30,7 +30,7 @@ static bool may_be_staged(const gpu_planner *s, uint32_t site)
     const qn_inst *x = &k->inst[i];
     if (x->op != QN_I_LOAD || x->parent || site >= 64 || (k->param[x->imm].traits & QN_ATOMIC))
         return false;
-    if (!s->f->param[x->imm].is_constant_memory || (!s->f->proved[site] && s->f->checks != QN_CHECKS_NONE))
+    if (!s->f->param[x->imm].is_constant_memory || qn__is_checked(s->f, k, site))
         return false;
     for (int r = 0; r < qn__n_indices(k, i); r++)
         if (!is_made_of_indices(k, qn__args(k, i)[r], MOST_INDEX_DEPTH))

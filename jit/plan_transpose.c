@@ -36,7 +36,7 @@ bool qn__is_transposed(const qn_kernel *k, const qn_facts *f, const qn_analysis 
     const qn_inst *x = &k->inst[i];
     int64_t far, near;
     if (!qn__is_plain_access(k, f, i) || x->op == QN_I_ATOMIC || x->parent || (k->param[x->imm].traits & QN_ATOMIC) || PIECE_BYTES % bytes_of(k, i) ||
-        (!f->proved[site] && f->checks != QN_CHECKS_NONE))
+        qn__is_checked(f, k, site))
         return false;
     return qn__access_stride(k, f, a, i, lanes, &far) && qn__access_stride(k, f, a, i, across, &near) && near == 1 &&
            (far > MOST_SMALL_STRIDE || far < -MOST_SMALL_STRIDE);
