@@ -191,6 +191,18 @@ static LLVMValueRef stored_value(lower *g, uint32_t i, int p)
     return qn__to_memory(g, qn__access_dtype(g->k, i), qn__scalar(g, value, p));
 }
 
+/** What is stored in each element: by the last that writes it, where its condition holds. Parts that are outside the domain
+ *  may have the address of another part's element. */
+static void choose_values(lower *g, group *s)
+{
+    for (int n = 0; n < s->n; n++) {
+        element *e = &s->element[s->need[n].order];
+        LLVMValueRef v = stored_value(g, s->need[n].inst, s->need[n].part), condition = s->need[n].e.condition;
+        bool is_only = !e->value || !condition || condition == e->condition;
+        e->value = is_only ? v : LLVMBuildSelect(g->b, condition, v, e->value, "");
+    }
+}
+
 bool qn__wide_store(lower *g, uint32_t i)
 {
     group s = {0};
@@ -203,8 +215,7 @@ bool qn__wide_store(lower *g, uint32_t i)
             if (ok && g->k->inst[j].op == QN_I_STORE)
                 ok = qn__wide_add(g, &s, j, p, g->mask[p], g->edges[p]);
     if (ok && qn__wide_sort(g, &s)) {
-        for (int n = 0; n < s.n; n++) /* of those that write one element, the last */
-            s.element[s.need[n].order].value = stored_value(g, s.need[n].inst, s.need[n].part);
+        choose_values(g, &s);
         qn__wide_store_all(g, &s);
     } else {
         g->failed = true;

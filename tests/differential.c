@@ -4,9 +4,10 @@
  * up, and runs each on the interpreter and on generated code in many ways; all answers must be the
  * same. See docs/differential.md.
  *
- *   differential [--seconds S] [--seed N] [--case N] [--first N] [--verbose] [--cuda] [--only-cuda]
+ *   differential [--seconds S] [--seed N] [--case N] [--first N] [--way N] [--verbose] [--cuda] [--only-cuda]
  *
- * `--case` makes one case again and prints its kernel, arguments and differences. `--cuda` runs kernels on a GPU, too,
+ * `--case` makes one case again and prints its kernel, arguments and differences; `--way` runs it in one way only, and is
+ * the number of its line in the summary. `--cuda` runs kernels on a GPU, too,
  * `--only-cuda` nowhere else but on the interpreter.
  */
 #define _POSIX_C_SOURCE 200809L
@@ -22,6 +23,7 @@ enum { MAX_SHOWN = 10, HANG_SECONDS = 120, DEFAULT_SECONDS = 20 };
 
 typedef struct settings {
     uint64_t seed, first, only;
+    int only_way; /* or -1 */
     bool is_single, is_verbose, has_cuda, is_cuda_only;
     double seconds;
 } settings;
@@ -162,6 +164,8 @@ static bool read_settings(settings *s, int argc, char **argv)
             s->seed = strtoull(value, NULL, 10);
         else if (!strcmp(argv[i - 1], "--first"))
             s->first = strtoull(value, NULL, 10);
+        else if (!strcmp(argv[i - 1], "--way"))
+            s->only_way = atoi(value);
         else if (!strcmp(argv[i - 1], "--case"))
             s->is_single = true, s->only = strtoull(value, NULL, 10);
         else
@@ -205,11 +209,12 @@ static void summarise(const runner *r, int64_t n_refused)
 
 int main(int argc, char **argv)
 {
-    settings s = {.seed = 1, .seconds = DEFAULT_SECONDS};
+    settings s = {.seed = 1, .only_way = -1, .seconds = DEFAULT_SECONDS};
     if (!read_settings(&s, argc, argv)) {
         fprintf(
             stderr,
-            "usage: differential [--seconds S] [--seed N] [--first N] [--case N] [--verbose] [--cuda] [--only-cuda]\n");
+            "usage: differential [--seconds S] [--seed N] [--first N] [--case N] [--way N] [--verbose] [--cuda]"
+            " [--only-cuda]\n");
         return 2;
     }
     runner r;
@@ -217,6 +222,7 @@ int main(int argc, char **argv)
     if (!tap_ok(open_runner(&r, &error), "a context can be made %s", error.message))
         return tap_done();
     r.is_cuda_only = s.is_cuda_only;
+    r.only_way = s.only_way;
     if (s.has_cuda && !device_open(&r.gpu, false))
         tap_skip(r.gpu.no_gpu);
     if (r.gpu.context)

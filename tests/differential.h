@@ -244,6 +244,7 @@ typedef struct runner {
     char reason[QN_MESSAGE_BYTES];
     device gpu; /* has a context if kernels run on a GPU, too */
     bool is_cuda_only;
+    int only_way; /* -1: all */
     int64_t n_limits; /* launches that a GPU does not do */
     int64_t n_runs[N_WAYS], n_differences[N_WAYS], n_with[N_FEATURES];
     int64_t n_kernels, n_references, n_text_errors, n_escapes, n_lists, n_points, n_by_status[64];

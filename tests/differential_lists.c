@@ -42,6 +42,7 @@ qn_status random_list(randoms *r, test_view *v, bool is_unique, bool escapes, qn
     v->list = malloc((size_t)(n + 1) * sizeof *v->list);
     if (status || !v->list)
         return status ? status : QN_ERR_MEMORY;
+    int64_t first = random_between(r, -5, 5); /* before the list, so that it is the same for another extent */
     fill_list(r, v->list, n, lower[d], under[d], is_unique, escapes);
     qn_layout l;
     qn_view list;
@@ -50,7 +51,7 @@ qn_status random_list(randoms *r, test_view *v, bool is_unique, bool escapes, qn
         status = qn_view_wrap("list", v->list, QN_I64, &l, 0, &list, err);
     if (status == QN_OK)
         status = qn_layout_list(&v->layout, d, &list, &v->layout, err);
-    lower[d] = random_between(r, -5, 5);
+    lower[d] = first;
     if (status == QN_OK)
         status = qn_layout_offset(&v->layout, lower, &v->layout, err);
     memcpy(v->lower, lower, (size_t)v->rank * sizeof *lower);

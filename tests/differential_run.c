@@ -116,6 +116,8 @@ static bool is_applicable(const runner *r, const test_case *t, int id, qn_status
 {
     if (r->no_x86 && id != WAY_INTERPRETER)
         return false;
+    if (r->only_way >= 0 && id != r->only_way)
+        return false;
     if (is_cuda(id))
         return r->gpu.context != NULL;
     if (r->is_cuda_only && id != WAY_INTERPRETER)

@@ -10,7 +10,7 @@
 /** Instructions, without what follows the first dot. */
 #define PTX_BASES(X)                                                                               \
     X(mov) X(ld) X(st) X(atom) X(red) X(cvt) X(cvta) X(add) X(sub) X(mul) X(mad) X(fma) X(div) X(rem) X(neg) X(abs) X(min) \
-    X(max) X(and) X(or) X(xor) X(not) X(shl) X(shr) X(setp) X(selp) X(sqrt) X(popc) X(clz) X(brev) X(bfe) X(copysign)       \
+    X(max) X(and) X(or) X(xor) X(not) X(shl) X(shr) X(setp) X(selp) X(sqrt) X(rcp) X(popc) X(clz) X(brev) X(bfe) X(copysign)       \
     X(bra) X(ret) X(membar) X(bar) X(shfl)
 enum {
 #define X(name) BASE_##name,

@@ -309,6 +309,8 @@ static uint64_t float_op(machine *v, thread *t, const ptx_inst *i, uint64_t a, u
         return is_f32 ? f32_bits(fmaf((float)x, (float)y, (float)z)) : f64_bits(fma(x, y, z));
     case BASE_sqrt:
         return is_f32 ? f32_bits(sqrtf((float)x)) : f64_bits(sqrt(x));
+    case BASE_rcp:
+        return is_f32 ? f32_bits(1 / (float)x) : f64_bits(1 / x);
     case BASE_neg: /* NaN: any */
         return x != x ? f64_bits(NAN) >> (64 - type.bits) : a ^ UINT64_C(1) << (type.bits - 1);
     case BASE_abs:
