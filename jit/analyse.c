@@ -389,6 +389,28 @@ bool qn__access_stride(const qn_kernel *k, const qn_facts *f, const qn_analysis 
     return true;
 }
 
+static bool is_made_of_indices(const qn_kernel *k, uint32_t i, int depth)
+{
+    const qn_inst *x = &k->inst[i];
+    if (x->op == QN_I_DIM)
+        return true;
+    if (depth == 0 || !qn__is_pure(x))
+        return false;
+    for (int n = 0; n < x->n_args; n++)
+        if (!is_made_of_indices(k, qn__args(k, i)[n], depth - 1))
+            return false;
+    return true;
+}
+
+bool qn__is_known_ahead(const qn_kernel *k, uint32_t inst)
+{
+    enum { MOST_DEPTH = 8 };
+    for (int r = 0; r < qn__n_indices(k, inst); r++)
+        if (!is_made_of_indices(k, qn__args(k, inst)[r], MOST_DEPTH))
+            return false;
+    return true;
+}
+
 bool qn__region_has_memory(const qn_kernel *k, uint32_t begin, uint32_t end)
 {
     for (uint32_t i = begin; i < end; i++)

@@ -47,6 +47,9 @@ bool qn__known(const qn_analysis *a, uint32_t value, int64_t *constant);
  *  (data-dependent, dynamic stride, several digits). Uniform dimensions give 0. */
 bool qn__access_stride(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t inst, int d,
                        int64_t *stride);
+/** Whether the indices of access `inst` are made of those of the domain, of scalars and arithmetic, of which little: then the
+ *  address is known before the body begins, also where an index that is loaded cannot leave its view. */
+bool qn__is_known_ahead(const qn_kernel *k, uint32_t inst);
 /** Whether control flow on this value differs between lanes or jammed iterations. */
 static inline bool qn__is_divergent(const qn_analysis *a, uint32_t value)
 {

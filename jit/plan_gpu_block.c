@@ -102,29 +102,11 @@ typedef struct survey {
     uint64_t loads;             /* bits: sites of loads that are made ahead of time */
 } survey;
 
-static bool is_made_of_indices(const gpu_planner *s, uint32_t i, int depth)
-{
-    const qn_inst *x = &s->k->inst[i];
-    if (x->op == QN_I_DIM)
-        return true;
-    if (depth == 0 || !qn__is_pure(x))
-        return false;
-    for (int n = 0; n < x->n_args; n++)
-        if (!is_made_of_indices(s, qn__args(s->k, i)[n], depth - 1))
-            return false;
-    return true;
-}
-
 /** May a load be made before its point is evaluated? */
 static bool is_early(const gpu_planner *s, uint32_t reduce, uint32_t site)
 {
     uint32_t i = s->k->access[site].inst;
-    if (site >= 64 || s->k->inst[i].parent != reduce || qn__is_checked(s->f, s->k, site))
-        return false;
-    for (int r = 0; r < qn__n_indices(s->k, i); r++)
-        if (!is_made_of_indices(s, qn__args(s->k, i)[r], MOST_INDEX_DEPTH))
-            return false;
-    return true;
+    return site < 64 && s->k->inst[i].parent == reduce && !qn__is_checked(s->f, s->k, site) && qn__is_known_ahead(s->k, i);
 }
 
 /** Bits of the parallel dimensions that have more than one iteration. */

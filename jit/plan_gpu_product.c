@@ -37,11 +37,8 @@ static uint64_t product_loads(const gpu_planner *s, uint32_t reduce, int x, int 
             !qn__is_plain_access(s->k, s->f, i))
             return 0;
         if (!s->f->param[param].is_constant_memory || (s->k->param[param].traits & QN_ATOMIC) ||
-            qn__is_checked(s->f, s->k, site))
+            qn__is_checked(s->f, s->k, site) || !qn__is_known_ahead(s->k, i))
             return 0;
-        for (int r = 0; r < qn__n_indices(s->k, i); r++)
-            if (!is_product_value(s, 0, qn__args(s->k, i)[r], MOST_INDEX_DEPTH))
-                return 0;
         found |= UINT64_C(1) << site;
         either |= has_x ? 1u : 2u;
         bytes += QN_PRODUCT_CHUNK * (QN_PRODUCT_SIDE * size + 16);

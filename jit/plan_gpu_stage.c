@@ -7,20 +7,6 @@
 
 enum { LONG_ENOUGH = QN_STAGE_SIDE / 2 };
 
-/** Whether a value is made of indices, scalars and arithmetic only. */
-static bool is_made_of_indices(const qn_kernel *k, uint32_t i, int depth)
-{
-    const qn_inst *x = &k->inst[i];
-    if (x->op == QN_I_DIM)
-        return k->inst[i].sub == QN_DIM_PARALLEL;
-    if (depth == 0 || !qn__is_pure(x))
-        return false;
-    for (int n = 0; n < x->n_args; n++)
-        if (!is_made_of_indices(k, qn__args(k, i)[n], depth - 1))
-            return false;
-    return true;
-}
-
 /** May a load go through shared memory? It is performed for whole tiles ahead of the body, so it must not fail, nor see
  *  what the launch writes. */
 static bool may_be_staged(const gpu_planner *s, uint32_t site)
@@ -32,10 +18,7 @@ static bool may_be_staged(const gpu_planner *s, uint32_t site)
         return false;
     if (!s->f->param[x->imm].is_constant_memory || qn__is_checked(s->f, k, site))
         return false;
-    for (int r = 0; r < qn__n_indices(k, i); r++)
-        if (!is_made_of_indices(k, qn__args(k, i)[r], MOST_INDEX_DEPTH))
-            return false;
-    return true;
+    return qn__is_known_ahead(k, i);
 }
 
 /** Loads worth staging in tiles of the dimensions x and y, as bits, within the shared memory there is. */

@@ -54,7 +54,7 @@ bool qn__may_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, i
     uint32_t reduce = x->op == QN_I_LOAD ? qn__single_reduce(k, i) : 0, deps = a->value[i].deps;
     if (!reduce || x->type == QN_BOOL || k->param[x->imm].is_written || (k->param[x->imm].traits & QN_ATOMIC))
         return false;
-    if (qn__is_checked(f, k, site_of(k, i)) || !qn__is_plain_access(k, f, i))
+    if (qn__is_checked(f, k, site_of(k, i)) || !qn__is_plain_access(k, f, i) || !qn__is_known_ahead(k, i))
         return false;
     int d = dim_of(k, reduce);
     bool is_used = (deps >> lane_dim & 1) && (deps >> d & 1) && !(deps >> j & 1);

@@ -36,7 +36,8 @@ bool qn__is_prefetched(const qn_kernel *k, const qn_facts *f, const qn_analysis 
 {
     uint32_t reduce = k->inst[i].op == QN_I_LOAD ? qn__single_reduce(k, i) : 0, deps = a->value[i].deps;
     int64_t along, across, bytes = qn_dtype_bytes(k->inst[i].type);
-    if (!reduce || p->is_gpu || p->jam <= 1 || p->lane_dim < 0 || (deps >> p->lane_dim & 1) || i == p->pack)
+    if (!reduce || p->is_gpu || p->jam <= 1 || p->lane_dim < 0 || (deps >> p->lane_dim & 1) || i == p->pack ||
+        !qn__is_known_ahead(k, i))
         return false;
     int d = dim_of(k, reduce);
     if (qn__is_checked(f, k, site_of(k, i)) || !qn__is_plain_access(k, f, i) || qn__plan_trips(f, d) < LEAST_POINTS ||
@@ -51,7 +52,7 @@ int qn__asked_by(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, co
     int64_t along;
     int shared = -1;
     if (!reduce || p->is_gpu || p->lane_dim < 0 || !is_parallel(k, p->lane_dim) || !qn__is_plain_access(k, f, i) ||
-        qn__is_checked(f, k, site_of(k, i)) || qn__plan_trips(f, dim_of(k, reduce)) <= 0 ||
+        !qn__is_known_ahead(k, i) || qn__is_checked(f, k, site_of(k, i)) || qn__plan_trips(f, dim_of(k, reduce)) <= 0 ||
         !qn__access_stride(k, f, a, i, p->lane_dim, &along) || along != 1)
         return -1;
     for (int d = 0; d < k->n_dims; d++) {

@@ -80,7 +80,7 @@ static int count_transposed(const qn_kernel *k, const qn_facts *f, const qn_anal
 bool qn__is_staged(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t site)
 {
     if (p->transpose <= p->jam || !qn__is_transposed(k, f, a, p->lane_dim, p->jam_dim, site) ||
-        bytes_of(k, k->access[site].inst) * p->transpose > LINE_BYTES)
+        bytes_of(k, k->access[site].inst) * p->transpose > LINE_BYTES || !qn__is_known_ahead(k, k->access[site].inst))
         return false;
     for (uint32_t n = 0; n <= site; n++) /* the copy is made before the body: no store may come first */
         if (k->inst[k->access[n].inst].op != QN_I_LOAD)
