@@ -6,10 +6,11 @@
  * bench_cuda_run.c    the program: options, lines, summary
  * bench_cuda_data.c   memory on the device, values in it, results against the host's
  * bench_cuda_lines.c  the kernels, their extents and goals
+ * bench_cuda_more.c   more of them: odd extents, branches, batches, copies between host and device
  * bench_cuda_speed.c  how they are checked and timed against CUDA C, cuBLAS and the copy of the driver
  * bench_cuda_cost.c   what compiling, loading and launching cost
  * bench_cuda_raw.c    the driver without Quern, NVRTC and cuBLAS, all found with dlopen
- * cuda_peers.cu       the kernels in CUDA C, not part of the build
+ * cuda_peers*.cu*     the kernels in CUDA C, not part of the build
  */
 #ifndef QN_TESTS_BENCH_BENCH_CUDA_H
 #define QN_TESTS_BENCH_BENCH_CUDA_H
@@ -101,7 +102,9 @@ qn_status gpu_compare(gpu_bench *b, int slot, const gpu_array *a, const double *
                       bool has_border, bool *is_same, int64_t *at, qn_error *err);
 
 /** What a line computes; the host knows the results. */
-enum { FORM_COPY, FORM_SAXPY, FORM_TRIAD, FORM_FILL, FORM_STENCIL, FORM_ROWS, FORM_COLUMNS, FORM_TIMES, FORM_DOT, FORM_PRODUCT };
+enum { FORM_COPY, FORM_SAXPY, FORM_TRIAD, FORM_FILL, FORM_BRANCH, FORM_STEPS, FORM_STENCIL, FORM_ROWS, FORM_COLUMNS, FORM_TIMES, FORM_DOT, FORM_PRODUCT,
+       FORM_BATCH };
+extern const char gpu_five_text[], gpu_seven_text[]; /* stencils, from bench_cuda_lines.c */
 
 /** A kernel: the result and up to two inputs are its first parameters, then perhaps GPU_SCALE. */
 typedef struct gpu_case {
@@ -119,6 +122,7 @@ typedef struct gpu_case {
 void gpu_run_case(gpu_bench *b, const gpu_case *c);
 
 void gpu_speed_cases(gpu_bench *b);
+void gpu_more_cases(gpu_bench *b);
 void gpu_cost_cases(gpu_bench *b);
 
 /* The driver itself. Functions return a result of its, 0 if all went well; -1 where a function is missing. */
@@ -138,6 +142,8 @@ int gpu_raw_nvrtc(gpu_raw *r, const char *source, const char *entry, double *sec
  *  are said to have Left. */
 int gpu_raw_product(gpu_raw *r, void *stream, int dtype, int64_t n, bool a_is_left, bool b_is_left, void *c, const void *a,
                     const void *b);
+/** The same for `count` pairs of matrices of n x n, all of Right layout, one after the other. */
+int gpu_raw_batch(gpu_raw *r, void *stream, int dtype, int64_t n, int64_t count, void *c, const void *a, const void *b);
 /** y = A x, the same for a matrix of m x n and a vector. */
 int gpu_raw_times(gpu_raw *r, void *stream, int dtype, int64_t m, int64_t n, bool is_left, void *y, const void *a,
                   const void *x);

@@ -29,7 +29,7 @@ static const char triad_text[] =
 static const char fill_text[] = "kernel \"fill\" {\n view y: @[1];\n" VECTOR_HEAD " %3: @ = const 0x1.8p-1; store y[%2], %3;\n}\n";
 static const char transpose_text[] = "kernel \"transpose\" {\n view y: @[2]; view x: @[2];\n" PLANE_HEAD
                                      " %3: @ = load x[%i, %j]; store y[%i, %j], %3;\n}\n";
-static const char five_text[] =
+const char gpu_five_text[] =
     "kernel \"stencil5\" contract {\n view y: @[2]; view x: @[2];\n" INNER_HEAD
     " %i: i64 = parallel %one, %he; %j: i64 = parallel %one, %we;\n"
     " %im: i64 = sub %i, %one; %ip: i64 = add %i, %one; %jm: i64 = sub %j, %one; %jp: i64 = add %j, %one;\n"
@@ -38,7 +38,7 @@ static const char five_text[] =
     " %a: @ = add %n, %s; %b: @ = add %l, %r; %ab: @ = add %a, %b;\n"
     " %m: @ = const -4.0; %p: @ = mul %m, %c; %f: @ = add %ab, %p;\n"
     " %k: @ = const 0x1p-3; %q: @ = mul %k, %f; %t: @ = add %c, %q; store y[%i, %j], %t;\n}\n";
-static const char seven_text[] =
+const char gpu_seven_text[] =
     "kernel \"stencil7\" contract {\n view y: @[3]; view x: @[3];\n" INNER_HEAD
     " %d: i64 = extent y, 2; %de: i64 = sub %d, %one;\n"
     " %i: i64 = parallel %one, %he; %j: i64 = parallel %one, %we; %k: i64 = parallel %one, %de;\n"
@@ -117,7 +117,7 @@ static void stencil_lines(gpu_bench *b, int dtype)
     static const char *const layout[] = {"right", "left", "mixed"};
     for (int rank = 2; rank <= 3; rank++)
         for (int l = 0; l < 3; l++) {
-            gpu_case c = {.text = rank == 2 ? five_text : seven_text,
+            gpu_case c = {.text = rank == 2 ? gpu_five_text : gpu_seven_text,
                           .form = FORM_STENCIL,
                           .dtype = dtype,
                           .n_in = 1,

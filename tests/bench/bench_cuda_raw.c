@@ -266,6 +266,25 @@ int gpu_raw_product(gpu_raw *r, void *stream, int dtype, int64_t n, bool a_is_le
     return dgemm(r->blas_handle, b_is_left, a_is_left, edge, edge, edge, &one_64, b, edge, a, edge, &zero_64, c, edge);
 }
 
+int gpu_raw_batch(gpu_raw *r, void *stream, int dtype, int64_t n, int64_t count, void *c, const void *a, const void *b)
+{
+    int (*sgemm)(void *, int, int, int, int, int, const float *, const float *, int, long long, const float *, int, long long,
+                 const float *, float *, int, long long, int);
+    int (*dgemm)(void *, int, int, int, int, int, const double *, const double *, int, long long, const double *, int,
+                 long long, const double *, double *, int, long long, int);
+    if (!find(r->blas, "cublasSgemmStridedBatched", &sgemm) || !find(r->blas, "cublasDgemmStridedBatched", &dgemm))
+        return MISSING;
+    int result = ready_blas(r, stream), e = (int)n, times = (int)count;
+    const long long apart = (long long)(n * n);
+    const float one = 1, zero = 0;
+    const double one_64 = 1, zero_64 = 0;
+    if (result)
+        return result;
+    if (dtype == QN_F32)
+        return sgemm(r->blas_handle, 0, 0, e, e, e, &one, b, e, apart, a, e, apart, &zero, c, e, apart, times);
+    return dgemm(r->blas_handle, 0, 0, e, e, e, &one_64, b, e, apart, a, e, apart, &zero_64, c, e, apart, times);
+}
+
 int gpu_raw_times(gpu_raw *r, void *stream, int dtype, int64_t m, int64_t n, bool is_left, void *y, const void *a,
                   const void *x)
 {

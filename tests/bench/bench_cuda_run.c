@@ -250,6 +250,7 @@ static void run_cases(gpu_bench *b)
         open_peers(b);
         print_header(b);
         gpu_speed_cases(b);
+        gpu_more_cases(b);
         gpu_cost_cases(b);
     }
     gpu_memory_release(b);

@@ -54,6 +54,13 @@ static double expected_at(const gpu_case *c, int residue)
         for (int d = 0; d < c->out.rank; d++)
             sum += value_at(a - gpu_weight(d)) + value_at(a + gpu_weight(d));
         return value_at(a) + GPU_STEP * (sum - 2.0 * c->out.rank * value_at(a));
+    case FORM_BRANCH:
+        return value_at(a) > 0.5 ? GPU_SCALE * value_at(a) : value_at(a) + 0.5;
+    case FORM_STEPS:
+        sum = 1;
+        for (int i = 0; i < 4; i++)
+            sum = sum * value_at(a) + 0.5;
+        return sum;
     default:
         return GPU_FILL;
     }
@@ -196,8 +203,50 @@ static bool check_product(const run *r, const char *who, qn_error *err)
     return is_right;
 }
 
+/* One element of a product in a batch; all numbers are exact. */
+static double batch_element(const gpu_case *c, const int64_t *at)
+{
+    int64_t sum = 0;
+    for (int64_t k = 0; k < c->out.extent[1]; k++) {
+        const int64_t a[3] = {at[0], at[1], k}, b[3] = {at[0], k, at[2]};
+        sum += gpu_value(gpu_residue(&c->in[0], a)) * gpu_value(gpu_residue(&c->in[1], b));
+    }
+    return (double)sum / 256.0;
+}
+
+/* A sample of the elements: all of the first, and of the last, of the memory. */
+static bool check_batch(const run *r, const char *who, qn_error *err)
+{
+    const gpu_case *c = r->c;
+    const int64_t all = gpu_elements(&c->out), most = gpu_chunk(r->b) / qn_dtype_bytes(c->dtype);
+    const int64_t sample = most < 1 << 16 ? most : 1 << 16, n = all < sample ? all : sample;
+    for (int end = 0; end < 2; end++) {
+        const int64_t first = end ? all - n : 0;
+        const void *found;
+        if (gpu_get(r->b, GPU_OUT, &c->out, first, n, &found, err))
+            return false;
+        for (int64_t i = 0; i < n; i++) {
+            int64_t at[3], element = first + i;
+            for (int m = 0; m < 3; m++) {
+                const int d = c->out.is_left ? m : 2 - m;
+                at[d] = element % c->out.extent[d];
+                element /= c->out.extent[d];
+            }
+            const double is = number_of(c->dtype, found, i), wanted = batch_element(c, at);
+            if (is != wanted) {
+                gpu_wrong(r->b, c->name, "%s: element %lld, %lld, %lld is %.9g, not %.9g", who, (long long)at[0],
+                          (long long)at[1], (long long)at[2], is, wanted);
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 static bool check(const run *r, const char *who, qn_error *err)
 {
+    if (r->c->form == FORM_BATCH)
+        return check_batch(r, who, err);
     if (r->c->form == FORM_PRODUCT)
         return check_product(r, who, err);
     if (r->c->form == FORM_TIMES)
@@ -220,6 +269,8 @@ static qn_status run_side(run *r, int side, qn_error *err)
     const gpu_array *in = r->c->in;
     if (r->c->with_cublas && r->c->form == FORM_TIMES)
         result = gpu_raw_times(b->raw, stream, r->c->dtype, in->extent[0], in->extent[1], in->is_left, out, x, y);
+    else if (r->c->with_cublas && r->c->form == FORM_BATCH)
+        result = gpu_raw_batch(b->raw, stream, r->c->dtype, r->c->out.extent[1], r->c->out.extent[0], out, x, y);
     else if (r->c->with_cublas)
         result = gpu_raw_product(b->raw, stream, r->c->dtype, r->c->out.extent[0], in[0].is_left, in[1].is_left, out, x, y);
     else
@@ -325,7 +376,7 @@ static void find_peer(run *r)
         name[i] = (char)(name[i] == '/' ? '_' : name[i]);
     void *symbol = r->b->peers ? dlsym(r->b->peers, name) : NULL;
     memcpy(&r->peer, &symbol, sizeof r->peer);
-    if (r->b->peers && !symbol)
+    if (r->b->peers && !symbol && r->c->peer_goal > 0)
         gpu_wrong(r->b, r->c->name, "the peers have no %s", name);
 }
 

@@ -111,7 +111,7 @@ template <class T, bool CS> __device__ __forceinline__ void store(T *p, const pa
 
 /* ---------------------------------------------------------------- vectors */
 
-enum { FILL, COPY, SAXPY, TRIAD };
+enum { FILL, COPY, SAXPY, TRIAD, BRANCH, STEPS };
 
 template <class T, int OP, int U, int B, bool CS>
 __global__ void __launch_bounds__(B) vector_kernel(T *__restrict__ out, const T *__restrict__ a, const T *__restrict__ b)
@@ -139,6 +139,14 @@ __global__ void __launch_bounds__(B) vector_kernel(T *__restrict__ out, const T 
                 x[u].e[e] = (T)GPU_SCALE * x[u].e[e] + y[u].e[e];
             if (OP == TRIAD)
                 x[u].e[e] = x[u].e[e] + (T)GPU_SCALE * y[u].e[e];
+            if (OP == BRANCH)
+                x[u].e[e] = x[u].e[e] > (T)0.5 ? (T)GPU_SCALE * x[u].e[e] : x[u].e[e] + (T)0.5;
+            if (OP == STEPS) {
+                T r = 1;
+                for (int i = 0; i < 4; i++)
+                    r = r * x[u].e[e] + (T)0.5;
+                x[u].e[e] = r;
+            }
         }
         store<T, CS>(out + first + (int64_t)u * B * V, x[u]);
     }
@@ -161,6 +169,10 @@ PEER(saxpy_f32, VECTORS(float, SAXPY))
 PEER(saxpy_f64, VECTORS(double, SAXPY))
 PEER(triad_f32, VECTORS(float, TRIAD))
 PEER(triad_f64, VECTORS(double, TRIAD))
+PEER(branch_f32, VECTORS(float, BRANCH))
+PEER(branch_f64, VECTORS(double, BRANCH))
+PEER(steps_f32, VECTORS(float, STEPS))
+PEER(steps_f64, VECTORS(double, STEPS))
 
 /* ---------------------------------------------------------------- stencils, one order */
 
@@ -375,6 +387,8 @@ template <class T, int N, int TI, int TK, int R, int BY> int seven_mixed(cudaStr
         seven_mixed<T, GPU_3D, 32, 32, 8, 16>
 PEER(stencil7_f32_mixed, SEVEN_MIXED(float), seven_mixed<float, GPU_3D, 32, 64, 32, 16>, seven_mixed<float, GPU_3D, 64, 32, 32, 16>)
 PEER(stencil7_f64_mixed, SEVEN_MIXED(double))
+
+#include "cuda_peers_odd.cuh"
 
 /* ---------------------------------------------------------------- transpositions */
 

@@ -12,8 +12,12 @@
 #define GPU_2D_0 8192LL
 #define GPU_2D_1 16384LL
 #define GPU_3D 512LL
+#define GPU_ODD_0 8191LL    /* rows that are not a multiple of 16 bytes apart */
+#define GPU_ODD_1 16383LL
+#define GPU_ODD_3D 511LL
 #define GPU_SQUARE 16384LL  /* transpositions */
 #define GPU_PRODUCT 4096LL  /* matrix products */
+#define GPU_BATCH_BYTES (256LL << 20) /* of the matrices of a batch */
 #define GPU_SCALE 0.375     /* of saxpy and triad */
 #define GPU_STEP 0.125      /* of the stencils */
 #define GPU_FILL 0.75
