@@ -167,6 +167,7 @@ typedef struct qn_plan {
     int32_t axis[3];              /* dimensions of threadIdx.x, y and z, -1: none */
     int32_t threads[QN_MAX_RANK]; /* of a block along each dimension */
     int32_t lead, jam_lead;       /* iterations before the begin of lane_dim and jam_dim at which the threads begin */
+    int32_t skew;                 /* iterations of lane_dim by which each jammed row of a thread begins before the last one */
     int32_t is_crossed;           /* some accesses are consecutive along jam_dim, the others along lane_dim */
     int32_t stage_dim;            /* with axis[0], the dimension of a tile that staged loads go through, if there are any */
     uint64_t staged;              /* bit s: the load at access s goes through shared memory */

@@ -118,6 +118,8 @@ static bool make_arrays(lower *g)
         qn__free(parts);
         return false;
     }
+    for (uint32_t i = 0; i < n && g->p->skew; i++) /* rows of a thread stand at different places of the lanes */
+        g->a.value[i].depends_jam |= g->a.value[i].shape != QN_UNIFORM;
     for (uint32_t i = 0; i < n; i++)
         g->value[i].part = parts + (size_t)i * MOST_PARTS;
     for (uint32_t s = 0; s < g->k->n_accesses; s++)

@@ -135,7 +135,7 @@ static inline int64_t qn__part_ahead(const lower *g, int d, int p)
 {
     int64_t ahead = d == g->p->jam_dim ? p % g->jam_max % g->p->jam : d == g->p->cross_dim ? p % g->jam_max / g->p->jam : 0;
     if (d == g->p->lane_dim)
-        ahead += (int64_t)(p / g->jam_max) * g->width;
+        ahead += (int64_t)(p / g->jam_max) * g->width - (int64_t)(p % g->jam_max) * g->p->skew;
     return ahead;
 }
 

@@ -36,12 +36,25 @@ static LLVMValueRef word(lower *g, LLVMValueRef words, int n, LLVMTypeRef t)
     return v;
 }
 
+/** Blocks that a multiprocessor should have room for: without a limit, loads of many rows of a reduce would take all
+ *  registers, and too few threads would have loads under way. */
+static int blocks_wanted(const lower *g)
+{
+    enum { BLOCKS_OF_ROWS = 4 };
+    if (g->p->is_product)
+        return qn__product_blocks(g->k, g->p);
+    for (uint32_t i = g->k->body; i < g->k->n_insts && g->p->jam > 1; i++)
+        if (g->k->inst[i].op == QN_I_REDUCE)
+            return BLOCKS_OF_ROWS;
+    return 1;
+}
+
 /** Fixes the number of threads of a block: !nvvm.annotations = {function, "reqntidx", x, ...}; and how many blocks a
  *  multiprocessor must have registers for. */
 static void annotate(lower *g, const int32_t *threads)
 {
     static const char *const name[4] = {"reqntidx", "reqntidy", "reqntidz", "minctasm"};
-    int value[4] = {threads[0], threads[1], threads[2], g->p->is_product ? qn__product_blocks(g->k, g->p) : 1};
+    int value[4] = {threads[0], threads[1], threads[2], blocks_wanted(g)};
     LLVMMetadataRef m[9] = {LLVMValueAsMetadata(g->function)};
     for (int a = 0; a < 4; a++) {
         m[1 + 2 * a] = LLVMMDStringInContext2(g->context, name[a], strlen(name[a]));
@@ -94,19 +107,13 @@ LLVMValueRef qn__nvptx_scratch(lower *g)
     return word(g, g->slots, g->f->n_slots + 2 * count_sequential(g->k) + 1, g->ptr);
 }
 
-/** How far threads begin before the dimension does. */
-static int64_t lead_of(const qn_plan *p, int d)
-{
-    return d == p->lane_dim ? p->lead : d == p->jam_dim ? p->jam_lead : 0;
-}
-
 /** Units of work if the domain is exact and not empty, else 0. Merged dimensions are one here. */
 static int64_t known_units(const qn_facts *f, const qn_plan *p)
 {
     int64_t n = 1;
     for (int at = 0; at < p->n_loops; at++) {
         int d = p->order[at];
-        int64_t extent = f->end[d].value - f->begin[d].value + lead_of(p, d), tile = p->tile[d];
+        int64_t extent = f->end[d].value - f->begin[d].value + qn__plan_reach(p, d), tile = p->tile[d];
         if (tile == 0)
             continue;
         if (f->begin[d].kind != QN_FACT_EXACT || f->end[d].kind != QN_FACT_EXACT)
@@ -194,7 +201,7 @@ static LLVMValueRef tiles_of(lower *g, const walk *w, int n)
 {
     int64_t tile = g->p->tile[w->dim[n]], low, high;
     if (qn__is_const(w->low[n], &low) && qn__is_const(w->high[n], &high)) {
-        high += lead_of(g->p, w->dim[n]);
+        high += qn__plan_reach(g->p, w->dim[n]);
         return qn__const_i64(g, (high - low) / tile + ((high - low) % tile != 0));
     }
     LLVMValueRef extent = LLVMBuildSub(g->b, w->high[n], w->low[n], "");
@@ -253,9 +260,9 @@ static LLVMTypeRef counter_type(const lower *g, const walk *w, int n)
 /** Iterations from where threads begin to the end of dimension number n. */
 static LLVMValueRef extent_from(lower *g, const walk *w, int n, LLVMTypeRef t)
 {
-    int64_t low, high, lead = lead_of(g->p, w->dim[n]);
+    int64_t low, high, reach = qn__plan_reach(g->p, w->dim[n]);
     if (qn__is_const(w->low[n], &low) && qn__is_const(w->high[n], &high))
-        return constant(t, high - low + lead);
+        return constant(t, high - low + reach);
     return LLVMBuildSub(g->b, w->high[n], w->low[n], ""); /* no lead then */
 }
 
@@ -297,7 +304,7 @@ static LLVMValueRef thread_index(lower *g, walk *w, int n, LLVMValueRef tile_num
     }
     if (!qn__is_const(w->low[n], &low))
         return LLVMBuildAdd(g->b, w->low[n], ahead, "");
-    low -= lead_of(g->p, d);
+    low -= qn__plan_lead(g->p, d);
     if (low)
         ahead = LLVMBuildAdd(g->b, ahead, constant(t, low), "");
     return t == g->i64 ? ahead : LLVMBuildSExt(g->b, ahead, g->i64, "");

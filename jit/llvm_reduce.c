@@ -10,6 +10,7 @@
  * All start from the identity, so that combining with an unused partial changes no bit.
  */
 #include "jit/llvm_team.h"
+#include "jit/llvm_wide.h"
 
 #include <string.h>
 
@@ -147,26 +148,34 @@ static bool is_worth_unrolling(const lower *g, const reduction *r)
     return true;
 }
 
+/** What a point is added to. */
+typedef struct point_sum {
+    const reduction *r;
+    LLVMValueRef *acc;
+} point_sum;
+
+static void add_point(lower *g, void *arg)
+{
+    const point_sum *s = arg;
+    qn__fold_point(g, s->r, s->acc);
+}
+
 /** Points [low, high) of dimension d, `step` emitted at once; high - low is a multiple of step. */
 static void fold_steps(lower *g, const reduction *r, int d, LLVMValueRef low, LLVMValueRef high, int step, bool guarded,
                        LLVMValueRef *acc)
 {
+    const int together = qn_dtype_bytes(r->type) < 8 ? 4 : 2; /* points of which 16 bytes move at once */
     LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], inner[MOST_PARTS];
     int64_t from, to;
-    loop l, once;
+    loop l;
     if (qn__is_const(low, &from) && qn__is_const(high, &to) && from == to)
         return;
     memcpy(init, acc, sizeof init);
     qn__loop_open(g, &l, low, high, step, guarded, false, r->n, init, phi);
     set_index(g, d, l.index);
     memcpy(inner, phi, sizeof inner);
-    for (int n = 0; n < step && step > 1; n++) {
-        qn__loop_open(g, &once, qn__const_i64(g, 0), qn__const_i64(g, 1), 1, false, false, 0, NULL, NULL);
-        qn__set_ahead(g, d, n, g->depth);
-        qn__fold_point(g, r, inner);
-        qn__set_ahead(g, d, 0, 0);
-        qn__loop_close(g, &once, NULL, NULL);
-    }
+    for (int n = 0; n < step && step > 1; n += together)
+        qn__wide_points(g, r->inst, d, n, step - n < together ? step - n : together, add_point, &(point_sum){r, inner});
     if (step == 1) {
         qn__prefetch_point(g, r->inst, d);
         qn__fold_point(g, r, inner);
@@ -178,10 +187,11 @@ static void fold_steps(lower *g, const reduction *r, int d, LLVMValueRef low, LL
 static void fold_run(lower *g, const reduction *r, int d, LLVMValueRef low, LLVMValueRef high, bool guarded,
                      LLVMValueRef *acc)
 {
-    enum { TOGETHER = 8, MOST_STRAIGHT = 128 };
+    enum { TOGETHER = 8, MOST_STRAIGHT = 128, MOST_STRAIGHT_GPU = 256 };
     int64_t from, to;
     bool is_known = qn__is_const(low, &from) && qn__is_const(high, &to), is_straight = is_worth_unrolling(g, r);
-    if (is_straight && !g->p->is_gpu && is_known && to > from + 1 && to - from <= MOST_STRAIGHT / r->n) {
+    if (is_straight && is_known && to > from + 1 && to - from <= (g->p->is_gpu ? MOST_STRAIGHT_GPU : MOST_STRAIGHT) / r->n &&
+        (!g->p->is_gpu || to - from <= (r->n > 1 ? 4 : 2) * TOGETHER)) {
         fold_steps(g, r, d, low, high, (int)(to - from), false, acc); /* all of them: no loop */
         return;
     }

@@ -91,7 +91,7 @@ static unsigned edges_of(const lower *g, int p, int sides)
 static bool add_load(lower *g, group *s, uint32_t i)
 {
     const int both = SIDE_LANES | SIDE_JAM;
-    int needed = is_whole(g, i, both) ? 0 : is_whole(g, i, SIDE_LANES) ? SIDE_JAM : is_whole(g, i, SIDE_JAM) ? SIDE_LANES : both;
+    int needed = g->p->skew ? both : is_whole(g, i, both) ? 0 : is_whole(g, i, SIDE_LANES) ? SIDE_JAM : is_whole(g, i, SIDE_JAM) ? SIDE_LANES : both;
     FOR_PARTS(g, p)
     {
         if (qn__canonical_part(g, i, p) != p)
@@ -166,6 +166,66 @@ bool qn__wide_load(lower *g, uint32_t i)
         g->failed = true;
     qn__wide_release(&s);
     return true;
+}
+
+/* ---------------------------------------------------------------- points of reduces */
+
+/** Whether a load stands in a reduce and may be made ahead of its point: its address is made of indices. */
+static bool is_of_point(const lower *g, uint32_t reduce, uint32_t i)
+{
+    const qn_inst *x = &g->k->inst[i];
+    if (x->op != QN_I_LOAD || x->parent != reduce || qn__is_checked(g->f, g->k, g->site[i]) ||
+        !g->f->param[x->imm].is_constant_memory || (g->k->param[x->imm].traits & QN_ATOMIC))
+        return false;
+    for (int r = 0; r < qn__n_indices(g->k, i); r++) {
+        const qn_affine *a = &g->a.affine[qn__args(g->k, i)[r]];
+        if (a->sym[0] >= g->k->body || a->sym[1] >= g->k->body)
+            return false;
+    }
+    return true;
+}
+
+/** The loads of one point, whose index is set. */
+static bool add_point(lower *g, group *s, uint32_t reduce, int point)
+{
+    bool ok = true;
+    for (uint32_t a = 0; a < g->k->n_accesses; a++) {
+        uint32_t i = g->k->access[a].inst;
+        if (!is_of_point(g, reduce, i))
+            continue;
+        FOR_PARTS(g, p)
+        {
+            ok = ok && (qn__canonical_part(g, i, p) != p || qn__wide_add(g, s, i, p, NULL, 0));
+            if (ok && qn__canonical_part(g, i, p) == p)
+                s->need[s->n - 1].point = point;
+        }
+    }
+    return ok;
+}
+
+void qn__wide_points(lower *g, uint32_t reduce, int d, int first, int n, void (*point)(lower *g, void *arg), void *arg)
+{
+    group s = {0};
+    bool ok = g->p->is_gpu && g->p->lane_dim >= 0 && g->p->width == 1;
+    for (int m = 0; m < n && ok; m++) {
+        qn__set_ahead(g, d, first + m, g->depth);
+        ok = add_point(g, &s, reduce, m);
+    }
+    qn__set_ahead(g, d, 0, 0);
+    ok = ok && s.n && qn__wide_sort(g, &s); /* else each load is made where it is used */
+    if (ok)
+        qn__wide_load_elements(g, &s);
+    for (int m = 0; m < n; m++) {
+        loop once;
+        qn__loop_open(g, &once, qn__const_i64(g, 0), qn__const_i64(g, 1), 1, false, false, 0, NULL, NULL);
+        qn__set_ahead(g, d, first + m, g->depth);
+        if (ok)
+            qn__wide_set_values(g, &s, m);
+        point(g, arg);
+        qn__set_ahead(g, d, 0, 0);
+        qn__loop_close(g, &once, NULL, NULL);
+    }
+    qn__wide_release(&s);
 }
 
 /* ---------------------------------------------------------------- stores */

@@ -31,7 +31,7 @@ static base describe(const lower *g, uint32_t i, const address *x)
         if (is_begin_of(g, t, g->p->lane_dim, &first)) {
             b.rest = qn__wrap_add(b.rest, qn__wrap_mul(t->scale, qn__wrap_sub(first, g->p->lead)));
             bit = lowest_bit(qn__wrap_mul(t->scale, g->p->width));
-        } else if (g->p->is_crossed && is_begin_of(g, t, g->p->jam_dim, &first)) {
+        } else if ((g->p->is_crossed || (g->p->skew && g->jam > 1)) && is_begin_of(g, t, g->p->jam_dim, &first)) {
             b.rest = qn__wrap_add(b.rest, qn__wrap_mul(t->scale, qn__wrap_sub(first, g->p->jam_lead)));
             bit = lowest_bit(qn__wrap_mul(t->scale, g->p->jam));
         }
@@ -73,7 +73,7 @@ bool qn__wide_add(lower *g, group *s, uint32_t i, int p, LLVMValueRef condition,
     element e = {.base = at, .bytes = (int)qn_dtype_bytes(dtype), .at = x.constant, .type = qn__memory_type(g, dtype),
                  .condition = condition, .edges = condition ? edges : 0,
                  .is_constant = g->f->param[g->k->inst[i].imm].is_constant_memory != 0};
-    s->need[s->n] = (need){i, p, s->n, e};
+    s->need[s->n] = (need){i, p, s->n, 0, e};
     s->n++;
     return true;
 }

@@ -31,7 +31,7 @@ typedef struct element {
 /** A part of an instruction that needs an element. */
 typedef struct need {
     uint32_t inst;
-    int part, order;
+    int part, order, point; /* of points of a reduce, its number among those loaded together */
     element e;
 } need;
 
@@ -53,7 +53,11 @@ bool qn__wide_sort(lower *g, group *s);
 int qn__wide_piece_at(const group *s, int n);
 void qn__wide_release(group *s);
 
-/** Loads all elements, and sets the values of the instructions that need them. */
+/** Loads all elements. */
+void qn__wide_load_elements(lower *g, group *s);
+/** Sets the values of the instructions that need them, for one point. */
+void qn__wide_set_values(lower *g, const group *s, int point);
+/** Both, where there are no points. */
 void qn__wide_load_all(lower *g, group *s);
 /** Stores the values of all elements. */
 void qn__wide_store_all(lower *g, const group *s);

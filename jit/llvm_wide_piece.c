@@ -89,8 +89,11 @@ static LLVMValueRef whole_condition(lower *g, const element *e, int count)
 {
     LLVMValueRef all = NULL;
     unsigned edges = 0;
-    for (int n = 0; n < count; n++)
+    for (int n = 0; n < count; n++) {
         edges |= e[n].edges;
+        if (g->p->skew && e[n].condition) /* each part of a skewed row has its own */
+            all = qn__mask_and(g, all, e[n].condition);
+    }
     for (int n = 0; n < N_EDGES; n++)
         if (edges >> n & 1)
             all = qn__mask_and(g, all, g->edge[n]);
@@ -189,7 +192,7 @@ static void load_apart(lower *g, const group *s, element *e, int count)
     }
 }
 
-void qn__wide_load_all(lower *g, group *s)
+void qn__wide_load_elements(lower *g, group *s)
 {
     for (int n = 0, count; n < s->n_elements; n += count) {
         element *e = &s->element[n];
@@ -203,11 +206,21 @@ void qn__wide_load_all(lower *g, group *s)
         else
             load_apart(g, s, e, count);
     }
+}
+
+void qn__wide_set_values(lower *g, const group *s, int point)
+{
     for (int n = 0; n < s->n; n++) {
         const need *x = &s->need[n];
-        LLVMValueRef v = s->element[x->order].value;
-        qn__set(g, x->inst, x->part, qn__to_register(g, g->k->inst[x->inst].type, v), g->depth);
+        if (x->point == point)
+            qn__set(g, x->inst, x->part, qn__to_register(g, g->k->inst[x->inst].type, s->element[x->order].value), g->depth);
     }
+}
+
+void qn__wide_load_all(lower *g, group *s)
+{
+    qn__wide_load_elements(g, s);
+    qn__wide_set_values(g, s, 0);
 }
 
 /* ---------------------------------------------------------------- stores */

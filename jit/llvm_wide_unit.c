@@ -6,6 +6,7 @@
  * iterations (and jam_lead rows) before the domain, so that accesses are aligned.
  */
 #include "jit/llvm_wide.h"
+#include "jit/plan.h"
 
 #include <string.h>
 
@@ -160,18 +161,74 @@ static void set_masks(lower *g, const unit *w)
         }
 }
 
-void qn__wide_unit(lower *g, const thread_place *at, void (*body)(lower *g, void *arg), void *arg)
+static void clear_masks(lower *g)
 {
-    const unit w = {at, body, arg};
-    g->unroll = g->p->width;
-    set_masks(g, &w);
-    if (g->p->is_crossed)
-        rows_together(g, &w);
-    else
-        run_rows(g, &w);
-    g->unroll = 1;
     memset(g->mask, 0, sizeof g->mask);
     memset(g->tail_mask, 0, sizeof g->tail_mask);
     memset(g->edges, 0, sizeof g->edges);
     memset(g->side, 0, sizeof g->side);
+}
+
+/* ---------------------------------------------------------------- skewed rows */
+
+/** Iterations from where part (0, j) of the first thread stands to the begin of the domain. */
+static int64_t lead_of_row(const lower *g, int j)
+{
+    return g->p->lead + (int64_t)g->p->skew * j;
+}
+
+/** Iterations of the lanes from the first thread on that are in the domain or before it. */
+static int64_t iterations_to_end(const lower *g, const unit *w)
+{
+    int64_t all = 0;
+    (void)qn__is_const(w->at->extent[0], &all); /* the plan skews known domains only */
+    return all - qn__plan_reach(g->p, g->p->lane_dim);
+}
+
+/** A thread some of whose parts may be outside: each has a mask of its own. */
+static void skewed_edges(lower *g, const unit *w)
+{
+    LLVMValueRef ahead = w->at->ahead[0];
+    int64_t trips = iterations_to_end(g, w);
+    for (int u = 0; u < g->p->width; u++)
+        for (int j = 0; j < g->jam_max; j++) {
+            int p = u * g->jam_max + j;
+            LLVMValueRef from_begin = LLVMBuildAdd(g->b, ahead, number_like(ahead, u - lead_of_row(g, j)), "");
+            g->mask[p] = g->tail_mask[p] = LLVMBuildICmp(g->b, LLVMIntULT, from_begin, number_like(ahead, trips), "");
+        }
+    run_rows(g, w);
+}
+
+static void skewed_inside(lower *g, const unit *w)
+{
+    clear_masks(g);
+    run_rows(g, w);
+}
+
+/** Threads whose rows are all inside are most: their code has no masks. */
+static void run_skewed(lower *g, const unit *w)
+{
+    int64_t first = lead_of_row(g, 0), last = lead_of_row(g, g->jam_max - 1);
+    int64_t low = first > last ? first : last, least = first < last ? first : last;
+    LLVMValueRef ahead = w->at->ahead[0], from = LLVMBuildSub(g->b, ahead, number_like(ahead, low), "");
+    int64_t room = iterations_to_end(g, w) + least - low - g->p->width;
+    LLVMValueRef inside = room < 0 ? LLVMConstInt(g->i1, 0, false)
+                                   : LLVMBuildICmp(g->b, LLVMIntULE, from, number_like(ahead, room), "");
+    either(g, w, inside, skewed_inside, skewed_edges);
+}
+
+void qn__wide_unit(lower *g, const thread_place *at, void (*body)(lower *g, void *arg), void *arg)
+{
+    const unit w = {at, body, arg};
+    g->unroll = g->p->width;
+    if (!g->p->skew)
+        set_masks(g, &w);
+    if (g->p->skew)
+        run_skewed(g, &w);
+    else if (g->p->is_crossed)
+        rows_together(g, &w);
+    else
+        run_rows(g, &w);
+    g->unroll = 1;
+    clear_masks(g);
 }

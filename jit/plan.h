@@ -108,6 +108,16 @@ bool qn__reduces_are_apart(const qn_kernel *k, int n);
 void qn__plan_points(const qn_kernel *k, const qn_facts *f, qn_plan *p);
 enum { MOST_SHARED_REDUCES = 16 }; /* of a kernel run by all blocks */
 enum { MOST_BLOCK_REDUCES = 16 };  /* of one whose reduces are shared by the threads of a block */
+/** Iterations of dimension d before its begin at which threads of a GPU begin, and, with those beyond its end that rows which
+ *  begin earlier need, in all. */
+static inline int64_t qn__plan_lead(const qn_plan *p, int d)
+{
+    return d == p->lane_dim ? p->lead : d == p->jam_dim ? p->jam_lead : 0;
+}
+static inline int64_t qn__plan_reach(const qn_plan *p, int d)
+{
+    return qn__plan_lead(p, d) + (d == p->lane_dim && p->skew > 0 ? p->skew * (p->jam - 1) : 0);
+}
 /** Whether the lanes of a warp may share the points of a reduce: its order is the striped one, or any does. */
 bool qn__may_share_points(const qn_kernel *k, uint32_t i);
 

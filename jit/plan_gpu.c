@@ -5,6 +5,8 @@
  */
 #include "jit/plan_gpu.h"
 
+#include <string.h>
+
 /* Threads of a block: enough to hide latency with several blocks on one processor, few enough to leave registers. */
 enum { BLOCK_THREADS = 256, WARP = 32 };
 
@@ -164,7 +166,7 @@ static void choose_threads(const gpu_planner *s, int n_shared)
         if (!qn__gpu_is_parallel(s, d))
             break;
         int64_t t = qn__gpu_trips(s->f, d), each = at_once(p, d);
-        t = t > 0 ? (t + (d == p->lane_dim ? p->lead : d == p->jam_dim ? p->jam_lead : 0) + each - 1) / each : t;
+        t = t > 0 ? (t + qn__plan_reach(p, d) + each - 1) / each : t;
         p->threads[d] = 1;
         if (n_axes < 3 && t != 1 && left > 1) {
             p->threads[d] = n_axes == 0 ? threads_across(t, widest, n > 0 && qn__gpu_is_parallel(s, p->order[n - 1]))
@@ -174,6 +176,37 @@ static void choose_threads(const gpu_planner *s, int n_shared)
         left /= p->threads[d];
         p->tile[d] = p->threads[d] * each;
     }
+}
+
+/** Whether all that the reduces load is another in each iteration of d. */
+static bool is_batch(const gpu_planner *s, int d)
+{
+    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
+        uint32_t i = s->k->access[n].inst;
+        if (qn__enclosing_reduce(s->k, i) && !(s->a.value[i].deps >> d & 1))
+            return false;
+    }
+    return true;
+}
+
+/** Where a thread computes several rows of reduces: units of one batch one after the other, so that what they share is still
+ *  in the second-level cache. */
+static void order_batches(const gpu_planner *s)
+{
+    qn_plan *p = s->p;
+    int order[QN_MAX_RANK], n = 0;
+    bool has_reduces = false;
+    for (uint32_t i = s->k->body; i < s->k->n_insts; i++)
+        has_reduces |= s->k->inst[i].op == QN_I_REDUCE;
+    if (!has_reduces || p->jam == 1)
+        return;
+    for (int pass = 0; pass < 3; pass++)
+        for (int at = 0; at < p->n_loops; at++) {
+            int d = p->order[at], kind = !qn__gpu_is_parallel(s, d) ? 0 : is_batch(s, d) ? 1 : 2;
+            if (kind == pass)
+                order[n++] = d;
+        }
+    memcpy(p->order, order, (size_t)n * sizeof order[0]);
 }
 
 void qn__plan_gpu(const qn_kernel *k, const qn_facts *f, qn_plan *out)
@@ -199,6 +232,7 @@ void qn__plan_gpu(const qn_kernel *k, const qn_facts *f, qn_plan *out)
         if (!out->staged) {
             int n_shared = qn__gpu_choose_wide(&s, lanes);
             choose_threads(&s, n_shared);
+            order_batches(&s);
         }
     }
     qn__analysis_release(&s.a);

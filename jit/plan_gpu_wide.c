@@ -4,7 +4,8 @@
  * 16 bytes move with one instruction, and `jam` consecutive ones of another dimension, which share what they load, or along which
  * other accesses move 16 bytes. docs/plan.md explains the choices; llvm_wide.c makes the accesses.
  *
- * The body has no regions and no atomics; an access that may fail is done one element at a time.
+ * The body has no atomics, and no regions but short branches and loops without memory, which all iterations run together; or
+ * reduces, of which a thread computes several rows. An access that may fail is done one element at a time.
  */
 #include "jit/plan_gpu.h"
 
@@ -26,12 +27,65 @@ static bool is_exact(const qn_facts *f, int d)
     return qn__gpu_trips(f, d) >= 0;
 }
 
-static bool has_simple_body(const gpu_planner *s)
+/** What several iterations in a thread may run together. */
+enum { BODY_OTHER, BODY_SIMPLE, BODY_REDUCES };
+/** Instructions of branches that are all computed, whichever is taken. */
+enum { MOST_BRANCHED = 40 };
+
+/** Whether a branch or loop takes no memory and, a loop, as many trips in all iterations. */
+static bool is_quiet(const gpu_planner *s, uint32_t i, uint32_t parallel)
 {
-    for (uint32_t i = s->k->body; i < s->k->n_insts; i++)
-        if (s->k->inst[i].region[2] != i + 1 || s->k->inst[i].op == QN_I_ATOMIC)
+    const qn_inst *x = &s->k->inst[i];
+    bool is_loop = x->op == QN_I_FOR;
+    if ((!is_loop && x->op != QN_I_IF) || x->region[2] - i > MOST_BRANCHED)
+        return false;
+    for (uint32_t j = i + 1; j < x->region[2]; j++) {
+        int op = s->k->inst[j].op;
+        if (op == QN_I_LOAD || op == QN_I_STORE || op == QN_I_ATOMIC || op == QN_I_WHILE || op == QN_I_REDUCE)
+            return false;
+    }
+    for (int n = 0; is_loop && n < 2; n++) /* where it begins and ends */
+        if (s->a.value[qn__args(s->k, i)[n]].deps & parallel)
             return false;
     return true;
+}
+
+/** Whether rows of a reduce may be computed side by side: it holds nothing but arithmetic and loads that cannot fail. */
+static bool is_plain_reduce(const gpu_planner *s, uint32_t i)
+{
+    const qn_inst *x = &s->k->inst[i];
+    if (x->op != QN_I_REDUCE || (qn__dtype_class(x->type) == QN_CLASS_F && x->imm == QN_STRIPED))
+        return false;
+    for (uint32_t j = i + 1; j < x->region[2]; j++)
+        if (s->k->inst[j].region[2] != j + 1)
+            return false;
+    for (uint32_t site = 0; site < s->k->n_accesses; site++) {
+        uint32_t j = s->k->access[site].inst;
+        if (j > i && j < x->region[2] && (s->k->inst[j].op != QN_I_LOAD || qn__is_checked(s->f, s->k, site)))
+            return false;
+    }
+    return true;
+}
+
+static int kind_of_body(const gpu_planner *s)
+{
+    uint32_t parallel = 0;
+    int kind = BODY_SIMPLE;
+    bool has_branches = false;
+    for (int d = 0; d < s->k->n_dims; d++)
+        parallel |= qn__gpu_is_parallel(s, d) ? 1u << d : 0;
+    for (uint32_t i = s->k->body; i < s->k->n_insts; i = s->k->inst[i].region[2]) {
+        if (s->k->inst[i].op == QN_I_ATOMIC)
+            return BODY_OTHER;
+        if (s->k->inst[i].region[2] == i + 1)
+            continue;
+        bool is_reduce = is_plain_reduce(s, i);
+        if (!is_reduce && !is_quiet(s, i, parallel))
+            return BODY_OTHER;
+        kind = is_reduce ? BODY_REDUCES : kind;
+        has_branches |= !is_reduce;
+    }
+    return kind == BODY_REDUCES && has_branches ? BODY_OTHER : kind;
 }
 
 /* ---------------------------------------------------------------- addresses */
@@ -75,9 +129,12 @@ static bool find_course(const gpu_planner *s, uint32_t i, int x, course *out)
         c.step = qn__wrap_add(c.step, qn__wrap_mul(by, a->coef[x]));
         for (int d = 0; d < s->k->n_dims; d++) {
             int64_t step = d == x ? 0 : qn__wrap_mul(by, a->coef[d]);
-            if (step && qn__gpu_trips(s->f, d) == 1) /* merged into another one, for instance */
+            bool is_row = s->p->skew && d == s->p->jam_dim; /* that of a thread's first row */
+            if (step && (is_row || qn__gpu_trips(s->f, d) == 1)) /* merged into another one, for instance */
                 c.first = qn__wrap_add(c.first, qn__wrap_mul(step, s->f->begin[d].value));
-            else if (step)
+            if (step && is_row)
+                add_multiple(&c, qn__wrap_mul(step, s->p->jam));
+            else if (step && qn__gpu_trips(s->f, d) != 1)
                 add_multiple(&c, step);
         }
         for (int n = 0; n < 2; n++)
@@ -277,7 +334,7 @@ static int choose_jam(const gpu_planner *s, int x)
     best = best < 0 ? quiet_dimension(s, x) : best;
     if (best < 0 || s->f->plan.jam == 1)
         return 0;
-    int usual = n_shared > 1 ? FEW_ROWS : USUAL_JAM; /* what is shared along the others comes from the first-level cache */
+    int usual = n_shared > 1 && p->width > 1 ? FEW_ROWS : USUAL_JAM; /* the others' comes from the first-level cache */
     int limit = s->f->plan.jam > 1 ? s->f->plan.jam : rows_of(qn__gpu_trips(s->f, best), usual);
     limit = limit > MOST_JAM ? MOST_JAM : limit;
     while (limit * p->width > MOST_AT_ONCE)
@@ -286,7 +343,38 @@ static int choose_jam(const gpu_planner *s, int x)
         return 0;
     p->jam_dim = best;
     p->jam = limit;
-    return n_shared;
+    return n_shared > 1 && p->width == 1 ? 1 : n_shared;
+}
+
+/** Rows of a thread that are not whole pieces apart, each begun where it is aligned: so many iterations of x before the row
+ *  before it. Then 16 bytes move at once although the pitch of the arrays is odd. */
+static void choose_skew(const gpu_planner *s, int x)
+{
+    qn_plan *p = s->p;
+    int width = natural_width(s);
+    int64_t stride = 0, bytes = 0;
+    if (p->width > 1 || p->jam < 2 || width < 2 || width * p->jam > MOST_AT_ONCE || s->f->plan.width || !suits_all(s, x) ||
+        qn__gpu_trips(s->f, x) < 4 * MOST_WIDTH || 2 * width * p->jam * (int)(s->k->n_insts - s->k->body) > MOST_EMITTED)
+        return;
+    for (int d = 0; d < s->k->n_dims; d++)
+        if (qn__gpu_is_parallel(s, d) && !is_exact(s->f, d))
+            return;
+    for (uint32_t site = 0; site < s->k->n_accesses; site++) {
+        uint32_t i = s->k->access[site].inst;
+        if (s->k->inst[i].op == QN_I_STORE && !qn__access_stride(s->k, s->f, &s->a, i, p->jam_dim, &stride))
+            return;
+    }
+    p->skew = (int32_t)((stride % width + width) % width);
+    p->skew -= p->skew > width / 2 ? width : 0;
+    int lead = p->skew ? best_lead(s, x, width, &bytes) : 0, least = p->skew < 0 ? -p->skew * (p->jam - 1) : 0;
+    if (bytes == 0) {
+        p->skew = 0;
+        return;
+    }
+    while (lead < least)
+        lead += width;
+    p->width = width;
+    p->lead = lead;
 }
 
 /* ---------------------------------------------------------------- accesses along two dimensions */
@@ -348,6 +436,66 @@ static bool choose_crossed(const gpu_planner *s, int x)
     return true;
 }
 
+/* ---------------------------------------------------------------- rows of reduces */
+
+/** Loads in reduces that are the same for all iterations of d. */
+static int count_same(const gpu_planner *s, int d)
+{
+    int n = 0;
+    for (uint32_t a = 0; a < s->k->n_accesses; a++) {
+        uint32_t i = s->k->access[a].inst;
+        n += s->k->inst[i].parent && !(s->a.value[i].deps >> d & 1);
+    }
+    return n;
+}
+
+/** So many of `trips` rows in a thread that none are left, about half of `most`; else all, or those. */
+static int reduced_rows(int64_t trips, int most)
+{
+    for (int n = most / 2; n > 0 && 4 * n > most; n--)
+        if (trips % n == 0)
+            return n;
+    return trips <= most ? (int)trips : most / 2;
+}
+
+/** Iterations of one dimension of which a thread computes several, because what the reduces load is the same for them;
+ *  few enough that all accumulators stay in registers and all of the GPU has work. */
+static bool choose_reduced_rows(const gpu_planner *s, int x)
+{
+    enum { MOST_SUMS = 16, ENOUGH_THREADS = 1 << 17 };
+    qn_plan *p = s->p;
+    int best = -1, most = 0, n_reduces = 0, wanted = s->f->plan.jam_dim - 1;
+    int64_t iterations = 1;
+    for (int n = 0; n < p->n_loops; n++) {
+        int d = p->order[n];
+        if (!qn__gpu_is_parallel(s, d))
+            continue;
+        int64_t trips = qn__gpu_trips(s->f, d);
+        if (trips < 1 || __builtin_mul_overflow(iterations, trips, &iterations))
+            return false;
+        int same = d == x || trips == 1 ? 0 : d == wanted ? INT32_MAX : count_same(s, d);
+        best = same > most ? d : best;
+        most = same > most ? same : most;
+    }
+    for (uint32_t i = s->k->body; i < s->k->n_insts; i++)
+        n_reduces += s->k->inst[i].op == QN_I_REDUCE;
+    if (best < 0 || s->f->plan.jam == 1)
+        return false;
+    int limit = s->f->plan.jam > 1 ? s->f->plan.jam : MOST_SUMS / n_reduces;
+    while (limit > 1 && (limit > MOST_JAM || limit * (int)(s->k->n_insts - s->k->body) > MOST_EMITTED ||
+                         (s->f->plan.jam <= 1 && iterations / limit < ENOUGH_THREADS)))
+        limit /= 2;
+    if (limit > 1 && s->f->plan.jam <= 1)
+        limit = reduced_rows(qn__gpu_trips(s->f, best), limit);
+    limit = limit > qn__gpu_trips(s->f, best) ? (int)qn__gpu_trips(s->f, best) : limit;
+    if (limit < 2)
+        return false;
+    p->jam_dim = best;
+    p->jam = limit;
+    p->lane_dim = x;
+    return true;
+}
+
 /* ---------------------------------------------------------------- all of it */
 
 /** Whether elements of 16 bytes are made of parts, which may move together. */
@@ -363,8 +511,11 @@ int qn__gpu_choose_wide(const gpu_planner *s, int x)
 {
     qn_plan *p = s->p;
     int wanted = s->f->plan.width, n_insts = (int)(s->k->n_insts - s->k->body);
-    if (x < 0 || p->team != QN_TEAM_THREAD || !has_simple_body(s))
+    int kind = x < 0 || p->team != QN_TEAM_THREAD ? BODY_OTHER : kind_of_body(s);
+    if (kind == BODY_OTHER)
         return 0;
+    if (kind == BODY_REDUCES)
+        return choose_reduced_rows(s, x) ? 2 : 0; /* what other iterations share comes from the first-level cache */
     if (choose_crossed(s, x)) {
         p->lane_dim = x;
         return 0;
@@ -381,7 +532,8 @@ int qn__gpu_choose_wide(const gpu_planner *s, int x)
             p->width = 1;
     }
     int n_shared = choose_jam(s, x);
-    while (p->jam > 1 && p->jam * p->width * n_insts > MOST_EMITTED)
+    choose_skew(s, x);
+    while (p->jam > 1 && !p->skew && p->jam * p->width * n_insts > MOST_EMITTED)
         p->jam /= 2;
     if (p->width * p->jam * n_insts > MOST_EMITTED) {
         p->width = p->jam = 1;

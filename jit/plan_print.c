@@ -17,6 +17,8 @@ static void print_threads(const qn_plan *p, qn_text *out)
     if (p->jam_dim >= 0)
         qn__text_add(out, "\njam %d of dimension %d, from %d before its begin%s", p->jam, p->jam_dim, p->jam_lead,
                      p->is_crossed ? ", crossed" : "");
+    if (p->skew)
+        qn__text_add(out, "\nskew %d a row", p->skew);
     for (int s = 0; s < 64; s++)
         if ((p->staged >> s & 1) && p->team == QN_TEAM_BLOCK)
             qn__text_add(out, "\nearly access %d", s);
