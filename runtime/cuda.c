@@ -140,6 +140,39 @@ void qn__gpu_leave(qn_gpu *g, bool is_pushed)
         g->cuda->api.context_pop(&popped);
 }
 
+/* ---------------------------------------------------------------- memory of other GPUs */
+
+/** Asks whether g reaches what `other` allocates, and lets it. */
+static qn_status connect_peer(qn_gpu *g, qn_gpu *other, const char *who, bool *out, qn_error *err)
+{
+    int can = 0;
+    qn_status status = QN_CU(g, who, peer_can, (&can, g->handle, other->handle), err);
+    *out = can != 0;
+    if (status || !can)
+        return status;
+    if (other->pool) {
+        const qn_cu_access access = {.location = 1, .device = g->handle, .flags = 3};
+        return QN_CU(g, who, pool_access, (other->pool, &access, 1), err);
+    }
+    int result = g->cuda->api.peer_enable(other->context, 0);
+    return result == QN_CU_PEER_IS_ENABLED ? QN_OK : qn__gpu_check(g, who, QN_CU_CALL_peer_enable, result, err);
+}
+
+qn_status qn__gpu_reaches(qn_gpu *g, qn_gpu *other, const char *who, bool *out, qn_error *err)
+{
+    uint64_t bit = other->device < 64 && other->is_primary ? UINT64_C(1) << other->device : 0;
+    qn_status status = QN_OK;
+    pthread_mutex_lock(&g->lock);
+    *out = (g->peers & bit) != 0;
+    if (!(g->peers_asked & bit)) {
+        status = connect_peer(g, other, who, out, err);
+        g->peers_asked |= status ? 0 : bit;
+        g->peers |= status || !*out ? 0 : bit;
+    }
+    pthread_mutex_unlock(&g->lock);
+    return status;
+}
+
 /* ---------------------------------------------------------------- GPUs */
 
 /** Properties of the device that we use. */
@@ -178,6 +211,7 @@ static qn_status make_pool(qn_gpu *g, const char *who, qn_error *err)
 static void free_gpu(qn_gpu *g)
 {
     qn__gpu_streams_release(g);
+    qn__gpu_pieces_release(g);
     bool is_pushed = false;
     if (qn__gpu_is_usable(g)) {
         if (g->pool && g->context && qn__gpu_enter(g, "", &is_pushed, NULL) == QN_OK) {
@@ -415,6 +449,8 @@ qn_status qn_cuda_trim(qn_context *c, int device, qn_error *err)
         status = qn__gpu_enter(g, who, &is_pushed, err);
     if (status)
         return status;
+    qn__gpu_sweep(g, false);
+    qn__gpu_pieces_release(g);
     if (g->pool)
         status = QN_CU(g, who, pool_trim, (g->pool, 0), err);
     qn__gpu_leave(g, is_pushed);

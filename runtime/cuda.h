@@ -11,6 +11,7 @@
  * cuda_module.c   PTX to code on a GPU
  * cuda_launch.c   running kernels in streams
  * cuda_copy.c     copies and fills that a GPU takes part in
+ * cuda_staging.c  copies through pinned memory
  * cuda_graph.c    graphs of prepared calls
  * cuda_table.c    index lists and MultiViews as arguments
  *
@@ -37,6 +38,7 @@ typedef struct qn_cuda {
 } qn_cuda;
 
 struct qn_batch;
+typedef struct qn_piece qn_piece;
 
 /** A CUDA context on a device: the primary one, or that of a stream of the host's. Lives as long as our context. */
 typedef struct qn_gpu {
@@ -53,9 +55,11 @@ typedef struct qn_gpu {
     pthread_mutex_t lock; /* of the lists below */
     struct qn_batch *free_batches; /* for use */
     struct qn_batch *orphans;      /* of released streams, with work under way */
+    qn_piece *pieces;              /* pinned memory that copies go through, for use */
     qn_stream *streams;            /* all of them; a stream may be held by its own work */
     uint64_t n_sweeps;
     qn_stream *own;                /* the stream that is meant where none is given */
+    uint64_t peers_asked, peers;   /* bit: number of another device; whether its memory can be reached */
 } qn_gpu;
 
 /* ---------------------------------------------------------------- cuda.c */
@@ -71,12 +75,17 @@ qn_status qn__gpu_of_context(qn_context *c, const char *who, void *context, qn_g
 void qn__cuda_release(qn_context *c);
 /** Waits for all work, before the context goes (cuda_stream.c). */
 void qn__cuda_drain(qn_context *c);
+/** Frees the pinned memory that copies go through and that nobody uses (cuda_staging.c). */
+void qn__gpu_pieces_release(qn_gpu *g);
 /** After fork, in the child. */
 void qn__cuda_forked(qn_context *c);
 
 /** Makes the GPU's context current if another is; *is_pushed is for qn__gpu_leave. */
 qn_status qn__gpu_enter(qn_gpu *g, const char *who, bool *is_pushed, qn_error *err);
 void qn__gpu_leave(qn_gpu *g, bool is_pushed);
+/** Whether kernels of a GPU reach memory that another one, of another device, allocates; made so now if it can be. The context of
+ *  `g` is current. */
+qn_status qn__gpu_reaches(qn_gpu *g, qn_gpu *other, const char *who, bool *out, qn_error *err);
 /** Whether the driver may be called at all. */
 bool qn__gpu_is_usable(const qn_gpu *g);
 /** The status of a result of the driver; notes a lost context. */

@@ -3,8 +3,8 @@
  * cuda_copy.c: copies that a GPU takes part in, for any pair of layouts. What runs on without gaps
  * on both sides is one copy of the driver's; rows at even distances are a strided one. Everything
  * else takes a kernel: on the GPU where it reaches both sides; else the host and the GPU each do
- * half, with the elements in pinned memory between them, dense and in the order of dst, in pieces;
- * and between two GPUs each does half, with dense memory on both.
+ * half, with pinned memory between them (cuda_staging.c); and between two GPUs each does half, with
+ * dense memory on both.
  */
 #include "runtime/cuda_copy.h"
 
@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-enum { PIECE_BYTES = 8 << 20, SMALLEST_ROW_BYTES = 64 };
+enum { SMALLEST_ROW_BYTES = 64 };
 
 static bool is_on_gpu(const qn_view *v)
 {
@@ -290,7 +290,8 @@ static qn_status wait_for_stream(const qn_copier *p, qn_error *err)
     return qn__cuda_hand_back(p, QN_OK, err);
 }
 
-/** Between the host and a GPU, each of which does half. The memory between them is new, kept by the work. */
+/** Between the host and a GPU, each of which does half, where the layouts have no common shape. The memory between them is
+ *  new, kept by the work. */
 static qn_status stage_all(const qn_copier *p, const qn_view *dst, const qn_view *src, qn_error *err)
 {
     qn_view between = {0};
@@ -364,37 +365,6 @@ static qn_status convert_there(const qn_copier *p, const qn_view *dst, const qn_
     return status;
 }
 
-/** The part [first, first + n) of dimension d. */
-static void cut_part(const qn_copy_shape *s, int d, int64_t first, int64_t n, qn_copy_shape *out)
-{
-    *out = *s;
-    out->extent[d] = n;
-    out->dst += first * s->dst_stride[d] * s->dst_bytes;
-    out->src += first * s->src_stride[d] * s->src_bytes;
-}
-
-/** A shape in parts of no more than PIECE_BYTES, along dimension d and those behind it. */
-static qn_status stage(const qn_copier *p, const qn_copy_shape *s, int d, const qn_view *dst,
-                       const qn_view *src, qn_error *err)
-{
-    int64_t bytes = s->dst_bytes;
-    for (int k = 0; k < s->rank; k++)
-        bytes = bytes > INT64_MAX / s->extent[k] ? INT64_MAX : bytes * s->extent[k];
-    if (bytes <= PIECE_BYTES || d == s->rank) {
-        qn_view to = qn__copy_side(s, dst, true), from = qn__copy_side(s, src, false);
-        return stage_all(p, &to, &from, err);
-    }
-    int64_t each = bytes / s->extent[d], n = each >= PIECE_BYTES ? 1 : PIECE_BYTES / each;
-    qn_status status = QN_OK;
-    for (int64_t i = 0; i < s->extent[d] && status == QN_OK; i += n) {
-        qn_copy_shape part;
-        int64_t left = s->extent[d] - i;
-        cut_part(s, d, i, left < n ? left : n, &part);
-        status = stage(p, &part, d + 1, dst, src, err);
-    }
-    return status;
-}
-
 /* ---------------------------------------------------------------- all */
 
 /** Whether dst and src are device memory of two GPUs. */
@@ -410,7 +380,7 @@ static qn_status copy_shape(const qn_copier *p, const qn_copy_shape *s, const qn
 {
     driver_work w;
     if (!find_rows(p, s, &w))
-        return stage(p, s, 0, dst, src, err);
+        return qn__cuda_stage(p, s, dst, src, is_on_gpu(dst), err);
     w.view[0] = dst;
     w.view[1] = src;
     return give_work(&w, err);

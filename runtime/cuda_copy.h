@@ -17,6 +17,11 @@ qn_status qn__cuda_hand_back(const qn_copier *p, qn_status status, qn_error *err
  * traits. Returns when host memory that is not pinned has been read or written. */
 qn_status qn__cuda_copy(const qn_copier *p, const qn_view *dst, const qn_view *src, qn_error *err);
 
+/** A copy between the host and a GPU that reach only one side each, of a shape of two views (cuda_staging.c). `is_up`: dst is
+ *  on the GPU. Returns when the host's half is done. */
+qn_status qn__cuda_stage(const qn_copier *p, const qn_copy_shape *shape, const qn_view *dst, const qn_view *src,
+                         bool is_up, qn_error *err);
+
 /** Whether the driver fills memory with an element. */
 bool qn__cuda_can_set(const unsigned char *element, int64_t element_bytes);
 /** Fills bytes from `first` on, which are the view's, in the copier's stream. */

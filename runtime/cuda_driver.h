@@ -35,6 +35,7 @@ enum {
     QN_CU_ILLEGAL_ADDRESS = 700,
     QN_CU_LAUNCH_TIMEOUT = 702,
     QN_CU_CONTEXT_IS_DESTROYED = 709,
+    QN_CU_PEER_IS_ENABLED = 704,
     QN_CU_ASSERT = 710,
     QN_CU_HARDWARE_STACK_ERROR = 714,
     QN_CU_LAUNCH_FAILED = 719,
@@ -89,6 +90,12 @@ typedef struct qn_cu_pool {
     unsigned char reserved[64];
 } qn_cu_pool;
 
+/** Who may touch the memory of a pool. */
+typedef struct qn_cu_access {
+    int location, device; /* 1 device */
+    int flags;            /* 3 reads and writes */
+} qn_cu_access;
+
 /** One side of a strided copy of the driver's. */
 typedef struct qn_cu_copy2d {
     size_t src_x, src_y;
@@ -141,6 +148,8 @@ typedef struct qn_cu_uuid {
     X(device_uuid, cuDeviceGetUuid_v2, (qn_cu_uuid *, int))                                        \
     X(device_bytes, cuDeviceTotalMem_v2, (size_t *, int))                                          \
     X(device_attribute, cuDeviceGetAttribute, (int *, int, int))                                   \
+    X(peer_can, cuDeviceCanAccessPeer, (int *, int, int))                                          \
+    X(peer_enable, cuCtxEnablePeerAccess, (void *, unsigned))                                      \
     X(primary_retain, cuDevicePrimaryCtxRetain, (void **, int))                                    \
     X(primary_release, cuDevicePrimaryCtxRelease_v2, (int))                                        \
     X(context_current, cuCtxGetCurrent, (void **))                                                 \
@@ -168,6 +177,7 @@ typedef struct qn_cu_uuid {
     X(pool_create, cuMemPoolCreate, (void **, const qn_cu_pool *))                                 \
     X(pool_destroy, cuMemPoolDestroy, (void *))                                                    \
     X(pool_set, cuMemPoolSetAttribute, (void *, int, void *))                                      \
+    X(pool_access, cuMemPoolSetAccess, (void *, const qn_cu_access *, size_t))                     \
     X(pool_trim, cuMemPoolTrimTo, (void *, size_t))                                                \
     X(pool_alloc, cuMemAllocFromPoolAsync, (qn_cu_ptr *, size_t, void *, void *))                  \
     X(pool_free, cuMemFreeAsync, (qn_cu_ptr, void *))                                              \

@@ -417,9 +417,15 @@ qn_status qn__cuda_use(qn_stream *s, const char *who, const qn_view *v, bool *ke
         return qn__space_is_cuda(v->space) ? check_foreign(s->gpu, who, v, err) : QN_OK;
     if (m->space != QN_SPACE_CUDA)
         return QN_OK;
-    if (m->gpu->device != s->gpu->device)
-        return qn__fail(err, QN_ERR_SPACE,
-                        "%s: view \"%.80s\": its memory is on device %d, the stream on %d", who,
-                        name_of(v->label), m->gpu->device, s->gpu->device);
+    if (m->gpu->device != s->gpu->device) {
+        bool reaches = false;
+        qn_status status = qn__gpu_reaches(s->gpu, m->gpu, who, &reaches, err);
+        if (status)
+            return status;
+        if (!reaches)
+            return qn__fail(err, QN_ERR_SPACE,
+                            "%s: view \"%.80s\": its memory is on device %d, which device %d of the stream does not reach",
+                            who, name_of(v->label), m->gpu->device, s->gpu->device);
+    }
     return m->home == s ? QN_OK : wait_ready(s, who, m, err);
 }

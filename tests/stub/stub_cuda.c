@@ -97,7 +97,7 @@ static struct {
     int lost; /* of all contexts */
     char misuse[256];
     int64_t live[STUB_KINDS];
-    bool is_deferred, is_initialised;
+    bool is_deferred, is_initialised, are_peers;
     stub_runner run;
     context primary[N_DEVICES], other;
     stream legacy, *streams;
@@ -376,6 +376,11 @@ CALL(cuDeviceGet, (int *handle, int i), {
     *handle = i;
 })
 CALL(cuDeviceGetName, (char *out, int n, int device), { snprintf(out, (size_t)n, "stub %d", device); })
+CALL(cuDeviceCanAccessPeer, (int *out, int device, int peer), { *out = g.are_peers && device != peer; })
+CALL(cuCtxEnablePeerAccess, (void *other, unsigned flags), {
+    if (!other || flags || !g.are_peers)
+        misuse("no context", self);
+})
 CALL(cuDeviceGetUuid_v2, (unsigned char *out, int device), { memset(out, device + 1, 16); })
 CALL(cuDeviceTotalMem_v2, (size_t * out, int device), {
     (void)device;
@@ -533,6 +538,10 @@ CALL(cuMemPoolSetAttribute, (void *pool, int attribute, void *value), {
     (void)pool;
     (void)attribute;
     (void)value;
+})
+CALL(cuMemPoolSetAccess, (void *pool, const void *access, size_t n), {
+    if (!pool || !access || n != 1 || !g.are_peers)
+        misuse("no access to give", self);
 })
 CALL(cuMemPoolTrimTo, (void *pool, size_t keep), {
     (void)pool;
@@ -981,6 +990,10 @@ static void control_run_with(stub_runner run)
 {
     g.run = run;
 }
+static void control_peers(int on)
+{
+    g.are_peers = on != 0;
+}
 static void *control_other_context(void)
 {
     return &g.other;
@@ -996,5 +1009,6 @@ API const stub_control stub_control_table = {
     .reset = control_reset,
     .defer = control_defer,
     .run_with = control_run_with,
+    .peers = control_peers,
     .other_context = control_other_context,
 };

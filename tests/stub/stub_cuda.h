@@ -48,6 +48,8 @@ typedef struct stub_control {
     /** 1: work waits until somebody waits for it. */
     void (*defer)(int on);
     void (*run_with)(stub_runner run);
+    /** 1: the devices reach each other's memory. */
+    void (*peers)(int on);
     /** A CUDA context of device 0 that is not its primary one. */
     void *(*other_context)(void);
 } stub_control;

@@ -254,7 +254,7 @@ static void test_refused(void)
     refuse(c, k, 2, good, NULL, QN_ERR_SPACE, "view \"x\": space cuda is not accessible to executor serial or threads");
     refuse(c, shift, 2, same, &o, QN_ERR_OVERLAP, "a GPU has no iteration order");
     o.stream = far;
-    refuse(c, k, 2, good, &o, QN_ERR_SPACE, "view \"x\": its memory is on device 0, the stream on 1");
+    refuse(c, k, 2, good, &o, QN_ERR_SPACE, "view \"x\": its memory is on device 0, which device 1 of the stream does not reach");
     o.stream = s;
     o.executor = QN_SERIAL;
     refuse(c, k, 2, good, &o, QN_ERR_ARGUMENT, "option stream is for executor cuda");

@@ -333,8 +333,71 @@ static void print_times(qn_context *c)
     qn_stream_release(s);
 }
 
+/** Numbers 1, 2, ... from a view of any device, with a step between them. */
+static bool holds_numbers(qn_context *c, const qn_view *v, int64_t n, float step)
+{
+    qn_error err = {0};
+    qn_view h = host_vector(c, QN_F32, n);
+    bool is_right = qn_deep_copy(c, &h, v, &err) == QN_OK;
+    for (int64_t i = 0; is_right && i < n; i++)
+        is_right = ((float *)h.data)[i] == step * (float)(i + 1);
+    qn_view_release(&h);
+    return is_right;
+}
+
+/** Copies between two devices, dense and with gaps, and kernels of one on memory of the other. */
+static void test_two_devices(qn_context *c)
+{
+    qn_error err = {0};
+    qn_stream *near = NULL, *far = NULL;
+    int n = 0;
+    qn_cuda_device_count(c, &n, &err);
+    if (n < 2) {
+        tap_skip("fewer than two GPUs: nothing goes between them");
+        return;
+    }
+    if (stub)
+        stub->peers(1);
+    qn_stream_new(c, 0, &near, &err);
+    qn_stream_new(c, 1, &far, &err);
+    qn_view x = vector_in(c, QN_SPACE_CUDA, near, "x", QN_F32, 2 * N), y = vector_in(c, QN_SPACE_CUDA, far, "y", QN_F32, N);
+    qn_view z = vector_in(c, QN_SPACE_CUDA, far, "z", QN_F32, 2 * N), h = host_vector(c, QN_F32, 2 * N), odd = {0}, part = {0};
+    const qn_slice second = {.kind = QN_RANGE, .begin = 1, .end = 2 * N, .step = 2}, half = {.kind = QN_RANGE, .end = N, .step = 1};
+    fill_f32(&h, 1, 1);
+    tap_ok(qn_deep_copy(c, &x, &h, &err) == QN_OK && qn_deep_copy(c, &z, &x, &err) == QN_OK && holds_numbers(c, &z, 2 * N, 1),
+           "a copy between devices %s", err.message);
+    tap_ok(qn_subview(&x, 1, &second, &odd, &err) == QN_OK && qn_stream_copy(far, &y, &odd, &err) == QN_OK &&
+               qn_stream_fence(far, &err) == QN_OK && holds_numbers(c, &y, N, 2),
+           "and of every other element %s", err.message);
+    qn_kernel *saxpy = kernel_of(SAXPY_TEXT);
+    const qn_options o = on(far);
+    qn_subview(&x, 1, &half, &part, &err);
+    const qn_arg args[] = {qn_arg_view(&part), qn_arg_view(&y), qn_arg_f32(3)};
+    qn_status status = qn_launch(c, saxpy, 3, args, &o, &err);
+    qn_view_release(&part);
+    qn_view_release(&odd);
+    qn_view_release(&x); /* while the other device may be reading it */
+    x = vector_in(c, QN_SPACE_CUDA, near, "x", QN_F32, 2 * N);
+    qn_stream_fill(near, &x, 0, NULL);
+    if (status == QN_ERR_SPACE && !stub)
+        tap_skip(err.message);
+    else
+        tap_ok(status == QN_OK && qn_stream_fence(far, &err) == QN_OK && holds_numbers(c, &y, N, 5),
+               "a kernel reads memory of the other device, which was released after the launch %s", err.message);
+    qn_kernel_release(saxpy);
+    qn_view_release(&x);
+    qn_view_release(&y);
+    qn_view_release(&z);
+    qn_view_release(&h);
+    qn_stream_release(near);
+    qn_stream_release(far);
+    if (stub)
+        stub->peers(0);
+}
+
 static void test_all(qn_context *c, int n_launches)
 {
+    test_two_devices(c);
     test_results(c);
     test_faults(c);
     test_graph(c);
