@@ -130,6 +130,7 @@ static void code_plan(codec *c, qn_plan_options *plan)
     code_i32(c, &plan->transpose, -1, 0, "transpose");
     code_i32(c, &plan->pack, -1, 1, "pack");
     code_i32(c, &plan->team, 0, 4, "team");
+    code_i32(c, &plan->chunk, 0, INT32_MAX, "chunk");
     if (plan->width & (plan->width - 1))
         refuse(c, "width");
 }
@@ -367,7 +368,8 @@ static void print_plan(qn_text *out, const qn_plan_options *plan)
                  {"streams", plan->streams},
                  {"transpose", plan->transpose},
                  {"pack", plan->pack},
-                 {"team", plan->team}};
+                 {"team", plan->team},
+                 {"chunk", plan->chunk}};
     for (size_t i = 0; i < sizeof field / sizeof field[0]; i++)
         if (field[i].value)
             qn__text_add(out, "plan %s: %" PRId32 "\n", field[i].name, field[i].value);

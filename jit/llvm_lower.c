@@ -253,7 +253,7 @@ qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_fact
     info->split_merged = plan.split_dim >= 0 ? plan.merged[plan.split_dim] : 0;
     info->n_sequential = count_sequential(k);
     info->scratch_bytes = plan.scratch_bytes;
-    info->chunk = qn__plan_chunk(k, &plan);
+    info->chunk = qn__plan_chunk(k, f, &plan);
     info->chunks_per_thread = qn__plan_chunks_per_thread(&plan);
     return QN_OK;
 }

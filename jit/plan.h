@@ -83,7 +83,7 @@ void qn__plan_split(const qn_kernel *k, const qn_facts *f, qn_plan *p, bool is_t
 /** Chunks that a thread should have where there are enough iterations. */
 int32_t qn__plan_chunks_per_thread(const qn_plan *p);
 /** Iterations, those of reductions included, that are worth a chunk of their own. */
-int64_t qn__plan_chunk(const qn_kernel *k, const qn_plan *p);
+int64_t qn__plan_chunk(const qn_kernel *k, const qn_facts *f, const qn_plan *p);
 
 /** Sets p->streams if non-temporal stores pay; the rest of the plan is made (jit/plan_streams.c). */
 void qn__plan_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);

@@ -84,9 +84,11 @@ static int64_t times(const qn_kernel *k, uint32_t i)
     return n;
 }
 
-int64_t qn__plan_chunk(const qn_kernel *k, const qn_plan *p)
+int64_t qn__plan_chunk(const qn_kernel *k, const qn_facts *f, const qn_plan *p)
 {
     int64_t work = 1;
+    if (f->plan.chunk)
+        return f->plan.chunk;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
         const qn_inst *x = &k->inst[i];
         if (is_access(x))

@@ -48,6 +48,7 @@ static qn_status check_options(const qn_launch_state *l, qn_error *err)
         {"plan.transpose", o->plan.transpose, -1, 0},
         {"plan.pack", o->plan.pack, -1, 1},
         {"plan.team", o->plan.team, 0, 4},
+        {"plan.chunk", o->plan.chunk, 0, INT32_MAX},
     };
     for (size_t i = 0; i < sizeof field / sizeof field[0]; i++)
         if (field[i].value < field[i].low || field[i].value > field[i].high)

@@ -32,6 +32,8 @@ uint64_t random_bits(randoms *r);
 /** 0 <= result < n, n > 0. */
 int random_below(randoms *r, int n);
 int64_t random_between(randoms *r, int64_t low, int64_t high);
+/** A number near a power of two that 32 bits do not hold. */
+int64_t random_far(randoms *r);
 bool random_percent(randoms *r, int percent);
 /** Any dtype. */
 int random_dtype(randoms *r);
@@ -62,7 +64,8 @@ typedef struct test_dim {
  */
 enum { ROLE_INPUT, ROLE_OUTPUT, ROLE_STEPPING, ROLE_ATOMIC };
 
-typedef struct test_view {
+typedef struct test_view test_view;
+struct test_view {
     char name[16];
     int role, dtype, rank, combine;
     uint32_t traits;
@@ -85,7 +88,14 @@ typedef struct test_view {
     randoms layout_choices;
     qn_layout layout;
     qn_view view;
-} test_view;
+    bool is_alone;     /* no other view has this memory */
+    test_view *target; /* whose indices the elements are, or NULL */
+    int target_dim;
+    bool is_owner;               /* they differ, and say what iterations own in the target */
+    test_view *owner[VIEW_RANK]; /* the view that says so, or NULL */
+    unsigned char *map;          /* where the memory lies next to an inaccessible page, or NULL */
+    size_t map_bytes;
+};
 
 typedef struct test_case {
     uint64_t number;
@@ -116,6 +126,8 @@ qn_status random_layout(randoms *r, int rank, const int64_t *extents, bool is_un
 
 /** Whether a view has complex numbers, records or a unit, and of which kind. */
 void choose_elements(test_case *t, test_view *v);
+/** Adds a part of this dtype, two of a complex one. */
+void add_part(test_view *v, int dtype, int64_t offset);
 bool has_plain_elements(const test_view *v);
 int64_t element_bytes(const test_view *v);
 int64_t unit_bytes(const test_view *v);

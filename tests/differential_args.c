@@ -4,10 +4,13 @@
  * guards at both ends and is filled with values of its dtype everywhere, gaps between elements
  * included, so that a store outside the view shows as a difference.
  */
+#define _DEFAULT_SOURCE
 #include "differential.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { GUARD_BYTES = 128 };
 
@@ -253,7 +256,8 @@ qn_status random_layout(randoms *r, int rank, const int64_t *extents, bool is_un
         return status;
     }
     for (int d = 0; d < rank; d++)
-        lower[d] = random_percent(r, 70) ? random_between(r, -5, 5) : random_between(r, -200, 200);
+        lower[d] = random_percent(r, 65)   ? random_between(r, -5, 5)
+                   : random_percent(r, 80) ? random_between(r, -200, 200) : random_far(r);
     status = qn_layout_offset(&plain, lower, out, err);
     qn_layout_release(&plain);
     return status;
@@ -283,13 +287,43 @@ static void fill(randoms *r, test_view *v)
     memcpy(v->memory, v->initial, v->bytes);
 }
 
+/* Memory whose first element lies at the begin of a page, or whose last one ends with a page, and an inaccessible page
+ * there; what is outside and accessible is compared. */
+static bool make_fenced(test_case *t, test_view *v, size_t span)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (span + GUARD_BYTES + page - 1) / page * page;
+    v->map_bytes = whole + 2 * page;
+    v->map = mmap(NULL, v->map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (v->map == MAP_FAILED || mprotect(v->map + page, whole, PROT_READ | PROT_WRITE)) {
+        v->map = v->map == MAP_FAILED ? NULL : v->map;
+        return false;
+    }
+    bool is_first = v->unit || random_percent(&t->random, 50); /* aligned as its dtype in any case */
+    v->first = is_first ? 0 : GUARD_BYTES;
+    v->bytes = span + GUARD_BYTES;
+    v->memory = is_first ? v->map + page : v->map + page + whole - v->bytes;
+    return true;
+}
+
+static void free_memory(test_view *v)
+{
+    if (v->map)
+        munmap(v->map, v->map_bytes);
+    else
+        free(v->memory);
+    v->map = NULL;
+}
+
 static bool make_memory(test_case *t, test_view *v, int64_t low, int64_t high)
 {
     int64_t size = element_bytes(v);
+    size_t span = high < low ? 0 : (size_t)((high - low) * unit_bytes(v) + size);
     v->first = GUARD_BYTES - size * random_below(&t->random, (int)(GUARD_BYTES / size < 8 ? GUARD_BYTES / size : 8) + 1);
-    v->bytes = 2 * GUARD_BYTES + (size_t)(high < low ? 0 : (high - low) * unit_bytes(v) + size);
-    v->bytes = (v->bytes + 63) / 64 * 64;
-    v->memory = aligned_alloc(64, v->bytes);
+    v->bytes = (2 * GUARD_BYTES + span + 63) / 64 * 64;
+    if (v->is_alone && random_percent(&t->random, 60))
+        (void)make_fenced(t, v, span);
+    else
+        v->memory = aligned_alloc(64, v->bytes);
     v->initial = malloc(v->bytes);
     v->expected = malloc(v->bytes);
     if (!v->memory || !v->initial || !v->expected)
@@ -312,10 +346,10 @@ static bool make_view(test_case *t, int i, qn_error *err)
     bool is_written = v->role != ROLE_INPUT;
     int64_t low, high;
     randoms choices = v->layout_choices;
-    bool has_list = v->rank > 0 && random_percent(&choices, 15);
+    bool has_list = v->rank > 0 && random_percent(&choices, 15) && !v->is_owner;
     bool escapes = (is_written ? t->stores_escape : t->loads_escape) && random_percent(&choices, 50);
     if ((has_list ? random_list(&choices, v, is_written, escapes, err)
-                  : random_layout(&choices, v->rank, v->extent, is_written, v->lower, &v->layout,
+                  : random_layout(&choices, v->rank, v->extent, is_written || v->is_owner, v->lower, &v->layout,
                                   err)) ||
         qn_layout_range(&v->layout, &low, &high, err))
         return false;
@@ -342,6 +376,40 @@ static bool make_view(test_case *t, int i, qn_error *err)
     return status == QN_OK;
 }
 
+/* Indices of the target's dimension, but for a few where loads may leave it: all elements, or the numbers of different ones. */
+static void fill_indices(test_case *t, test_view *v)
+{
+    randoms *r = &t->random;
+    const test_view *to = v->target;
+    int64_t lower = to->lower[v->target_dim], n = to->extent[v->target_dim], size = unit_bytes(v);
+    for (int64_t at = v->first % size; n > 0 && !v->is_owner && at + size <= (int64_t)v->bytes; at += size)
+        store_bits(v->initial + at, v->dtype, (uint64_t)(lower + random_between(r, 0, n - 1)));
+    int64_t count = v->is_owner && v->extent[0] > n ? v->extent[0] : n;
+    int64_t *number = malloc((size_t)(count + 1) * sizeof *number);
+    for (int64_t i = 0; number && v->is_owner && i < count; i++) {
+        int64_t at = random_between(r, 0, i);
+        number[i] = number[at];
+        number[at] = lower + i;
+    }
+    for (int64_t i = 0; number && v->is_owner && i < v->extent[0]; i++) {
+        void *at;
+        int64_t index = v->lower[0] + i;
+        if (qn_view_at(&v->view, 1, &index, &at, NULL) == QN_OK)
+            store_bits(v->initial + ((unsigned char *)at - v->memory), v->dtype, (uint64_t)number[i]);
+    }
+    free(number);
+    if (t->loads_escape && !v->is_owner && v->first + size < (int64_t)v->bytes && random_percent(r, 30))
+        store_bits(v->initial + v->first, v->dtype, (uint64_t)(lower + n));
+    memcpy(v->memory, v->initial, v->bytes);
+}
+
+static void fill_all_indices(test_case *t)
+{
+    for (int i = 0; i < t->n_views; i++)
+        if (t->view[i].target && t->view[i].memory)
+            fill_indices(t, &t->view[i]);
+}
+
 bool make_views(test_case *t, qn_error *err)
 {
     for (int i = 0; i < t->n_views; i++) {
@@ -349,6 +417,7 @@ bool make_views(test_case *t, qn_error *err)
         if (!make_view(t, i, err))
             return false;
     }
+    fill_all_indices(t);
     return true;
 }
 
@@ -367,6 +436,7 @@ bool vary_arguments(test_case *t, qn_error *err)
         if (!make_view(t, i, err))
             return false;
     }
+    fill_all_indices(t);
     for (int i = 0; i < t->n_scalars; i++)
         if (random_percent(&t->random, 60))
             t->args[t->n_views + i].bits = random_value(&t->random, t->scalar[i].dtype);
@@ -379,7 +449,7 @@ void release_views(test_case *t)
         test_view *v = &t->view[i];
         qn_view_release(&v->view);
         qn_layout_release(&v->layout);
-        free(v->memory);
+        free_memory(v);
         free(v->initial);
         free(v->expected);
         free(v->list);

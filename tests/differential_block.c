@@ -258,9 +258,9 @@ static void gen_own_atomic(generator *g, int view)
     static const uint8_t on_float[] = {QN_COMBINE_SUM, QN_COMBINE_MIN, QN_COMBINE_MAX,
                                        QN_COMBINE_EXCHANGE};
     const test_view *v = &g->t->view[view];
-    int combine =
-        is_half(v->dtype)    ? QN_COMBINE_EXCHANGE
-        : is_float(v->dtype) ? on_float[random_below(g->r, 4)] : on_integer[random_below(g->r, 8)];
+    int combine = is_float(v->dtype)      ? on_float[random_below(g->r, 4)]
+                  : v->dtype == QN_BOOL ? on_integer[3 + random_below(g->r, 4)]
+                                        : on_integer[random_below(g->r, 8)];
     qn_val index[VIEW_RANK] = {{0}}, compare = {0};
     gen_indices(g, view, true, index);
     if (combine == QN_COMBINE_COMPARE_EXCHANGE)
@@ -280,7 +280,7 @@ static void gen_effect(generator *g)
     g->budget--;
     if (v->role == ROLE_ATOMIC)
         gen_shared_atomic(g, view);
-    else if (is_own(v) && has_plain_elements(v) && v->dtype != QN_BOOL && random_percent(g->r, 20))
+    else if (is_own(v) && has_plain_elements(v) && random_percent(g->r, 20))
         gen_own_atomic(g, view);
     else
         gen_store(g, view);

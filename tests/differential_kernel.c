@@ -18,6 +18,14 @@ enum { MAX_POINTS = 20000, MAX_ELEMENTS = 100000 };
 static const int64_t extents[] = {0, 1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 100, 130};
 enum { N_EXTENTS = sizeof extents / sizeof *extents };
 
+/* Where 32 bits end. */
+int64_t random_far(randoms *r)
+{
+    static const int64_t far[] = {INT64_C(1) << 31, INT64_C(1) << 32, INT64_C(1) << 33, INT64_C(1) << 40, INT64_C(1) << 60};
+    int64_t at = far[random_below(r, 5)] + random_between(r, -40, 5);
+    return random_percent(r, 70) ? at : -at;
+}
+
 /* An extent of the list that keeps the product below the limit; 0 rarely. */
 static int64_t random_extent(randoms *r, int64_t so_far, int64_t limit)
 {
@@ -36,7 +44,9 @@ static void add_dim(test_case *t, int kind)
     int64_t n = random_extent(r, so_far, MAX_POINTS);
     if (kind == KIND_SEQUENTIAL && n > 17)
         n = 17;
-    int64_t begin = random_percent(r, 70) ? 0 : random_between(r, -6, 40);
+    if (kind == KIND_REDUCTION && random_percent(r, 15) && so_far * 9000 <= MAX_POINTS) /* several blocks of 4096 */
+        n = random_percent(r, 50) ? random_between(r, 4095, 4098) : random_between(r, 4099, 9000);
+    int64_t begin = random_percent(r, 70) ? 0 : random_percent(r, 10) ? random_far(r) : random_between(r, -6, 40);
     t->dim[t->n_dims++] = (test_dim){kind, begin, begin + n};
     t->points *= n;
     if (kind != KIND_REDUCTION)
@@ -131,10 +141,12 @@ static void choose_output(test_case *t, test_view *v)
 
 static void choose_atomic(test_case *t, test_view *v)
 {
-    static const uint8_t combines[] = {QN_COMBINE_SUM, QN_COMBINE_MIN, QN_COMBINE_MAX,
+    static const uint8_t combines[] = {QN_COMBINE_MIN, QN_COMBINE_MAX, QN_COMBINE_SUM,
                                        QN_COMBINE_AND, QN_COMBINE_OR,  QN_COMBINE_XOR};
-    v->dtype = QN_I8 + random_below(&t->random, 8);
-    v->combine = combines[random_below(&t->random, 6)];
+    v->dtype = random_dtype(&t->random);
+    v->combine = is_float(v->dtype)     ? combines[random_below(&t->random, 2)]
+                 : v->dtype == QN_BOOL ? combines[3 + random_below(&t->random, 3)]
+                                       : combines[random_below(&t->random, 6)];
     v->rank = random_below(&t->random, 3);
     for (int d = 0; d < v->rank; d++) {
         v->extent[d] = random_between(&t->random, 1, 9);
@@ -180,6 +192,43 @@ static void choose_view(test_case *t, int i, int role)
     choose_elements(t, v);
 }
 
+/* Some integers are indices of another view. */
+static void choose_target(test_case *t, test_view *v)
+{
+    randoms *r = &t->random;
+    test_view *other = &t->view[random_below(r, t->n_views)];
+    if (v->role != ROLE_INPUT || !is_integer(v->dtype) || !has_plain_elements(v) || other == v || other->rank == 0 ||
+        v->rank == 0 || !random_percent(r, 60))
+        return;
+    int d = random_below(r, other->rank);
+    if (other->role == ROLE_INPUT || other->source[d] == NO_SOURCE) {
+        v->target = other;
+        v->target_dim = d;
+    }
+}
+
+/* Rarely, an input holds the numbers of the elements that iterations own. */
+static void choose_owner(test_case *t, test_view *v)
+{
+    static const uint8_t dtypes[] = {QN_I64, QN_I32, QN_U32, QN_I16};
+    test_view *other = &t->view[0];
+    int d = other->rank > 0 ? random_below(&t->random, other->rank) : 0;
+    if (v->role != ROLE_INPUT || v->target || !random_percent(&t->random, 12) || other->rank == 0 ||
+        other->role != ROLE_OUTPUT || other->source[d] == NO_SOURCE || other->owner[d] || other->is_mirrored[d])
+        return;
+    for (int i = 0; i < t->n_views; i++)
+        if (t->view[i].target == v)
+            return;
+    const test_dim *from = &t->dim[other->source[d]];
+    qn_record_release(v->record);
+    *v = (test_view){.role = ROLE_INPUT, .dtype = dtypes[random_below(&t->random, 4)], .rank = 1, .source = {NO_SOURCE},
+                     .target = other, .target_dim = d, .is_owner = true, .is_alone = true, .shares = (int)(v - t->view),
+                     .extent = {from->end - from->begin}};
+    snprintf(v->name, sizeof v->name, "own%d", v->shares);
+    add_part(v, v->dtype, 0);
+    other->owner[d] = v;
+}
+
 static void choose_views(test_case *t)
 {
     randoms *r = &t->random;
@@ -196,8 +245,16 @@ static void choose_views(test_case *t)
     for (int i = 0; i < t->n_views; i++)
         if (t->view[i].shares != i)
             is_shared[i] = is_shared[t->view[i].shares] = true;
-    for (int i = 0; i < t->n_views; i++)
+    for (int i = 0; i < t->n_views; i++) {
+        t->view[i].is_alone = !is_shared[i];
+        if (!is_shared[i])
+            choose_target(t, &t->view[i]);
+    }
+    for (int i = 0; i < t->n_views; i++) {
+        if (!is_shared[i] && !is_shared[0])
+            choose_owner(t, &t->view[i]);
         choose_traits(t, &t->view[i], !is_shared[i]);
+    }
 }
 
 static void choose_scalars(test_case *t)
@@ -270,7 +327,8 @@ static void build_params(generator *g, qn_val *end_scalar)
     /* One dimension may end at a scalar. */
     int d = t->n_dims > 0 && random_percent(g->r, 20) ? random_below(g->r, t->n_dims) : -1;
     if (d >= 0 && t->n_args < MAX_ARGS) {
-        int dtype = random_percent(g->r, 70) ? QN_I64 : QN_I32;
+        bool is_far = t->dim[d].end != (int32_t)t->dim[d].end;
+        int dtype = is_far || random_percent(g->r, 70) ? QN_I64 : QN_I32;
         end_scalar[d] = qn_scalar_param(g->b, "end", dtype);
         t->args[t->n_args++] = qn_arg_int(dtype, t->dim[d].end);
     }

@@ -9,7 +9,7 @@
 
 /* ---------------------------------------------------------------- elements */
 
-static void add_part(test_view *v, int dtype, int64_t offset)
+void add_part(test_view *v, int dtype, int64_t offset)
 {
     bool is_complex = dtype == QN_C64 || dtype == QN_C128;
     int part = dtype == QN_C64 ? QN_F32 : dtype == QN_C128 ? QN_F64 : dtype;
@@ -26,9 +26,15 @@ static void choose_record(randoms *r, test_view *v)
     qn_field field[5] = {{0}};
     int n = 1 + random_below(r, 5);
     uint32_t flags = random_percent(r, 50) ? QN_PACKED : 0;
-    for (int i = 0; i < n; i++)
+    bool has_gaps = flags && random_percent(r, 40);
+    int64_t end = 0;
+    for (int i = 0; i < n; i++) {
         field[i] = (qn_field){.dtype = dtypes[random_below(r, 10)], .offset = QN_NEXT};
-    qn_record_new(n, field, 0, flags, &v->record, NULL);
+        if (has_gaps)
+            field[i].offset = end + random_below(r, 4);
+        end = field[i].offset + qn_dtype_bytes(field[i].dtype);
+    }
+    qn_record_new(n, field, has_gaps ? end + random_below(r, 6) : 0, flags, &v->record, NULL);
     for (int i = 0; v->record && i < n; i++) {
         qn_record_field(v->record, i, &field[i], NULL);
         add_part(v, field[i].dtype, field[i].offset);

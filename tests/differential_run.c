@@ -32,23 +32,23 @@ static void random_plan(const test_case *t, randoms *r, qn_plan_options *p)
     if (n > 0)
         p->lane_dim = random_percent(r, 15) ? -1 : 1 + parallel[random_below(r, n)];
     if (random_percent(r, 70))
-        p->width = 1 << random_below(r, 6);
+        p->width = 1 << random_below(r, 7);
     if (random_percent(r, 50))
-        p->unroll = 1 + random_below(r, 4);
+        p->unroll = 1 + random_below(r, random_percent(r, 70) ? 4 : 8);
     if (n > 1 && random_percent(r, 40)) {
         p->jam_dim = 1 + parallel[random_below(r, n)];
         p->jam = 1 + random_below(r, random_percent(r, 50) ? 7 : 16);
     }
     if (n > 2 && random_percent(r, 40)) {
         p->cross_dim = 1 + parallel[random_below(r, n)];
-        p->cross = 1 + random_below(r, 6);
+        p->cross = 1 + random_below(r, random_percent(r, 80) ? 6 : 16);
     }
-    if (random_percent(r, 50))
-        p->streams = 1;
+    if (random_percent(r, 60))
+        p->streams = random_percent(r, 80) ? 1 : -1;
     if (random_percent(r, 20))
         p->transpose = -1;
-    if (random_percent(r, 70))
-        p->pack = 1;
+    if (random_percent(r, 80))
+        p->pack = random_percent(r, 85) ? 1 : -1;
     if (random_percent(r, 40))
         p->team = random_percent(r, 60) ? 4 : 1 + random_below(r, 3);
     if (n < 2 || random_percent(r, 40))
@@ -109,6 +109,10 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
     if (id == WAY_PLAN_EXACT || id == WAY_PLAN_DYNAMIC || id == WAY_THREADS_PLAN ||
         id == WAY_UNCHECKED || id == WAY_CLAMP_PLAN || id == WAY_PTX_PLAN || id == WAY_CUDA_PLAN)
         random_plan(t, r, &o->plan);
+    if (o->executor == QN_THREADS) { /* otherwise so few iterations would run on one */
+        o->plan.chunk = random_percent(r, 80) ? 1 + random_below(r, random_percent(r, 50) ? 20 : 500) : 0;
+        o->max_threads = random_below(r, 5);
+    }
 }
 
 /* Clamped stores may meet in one element, and unchecked accesses must be in bounds. */
@@ -482,7 +486,7 @@ static void probe_x86(runner *r)
 bool open_runner(runner *r, qn_error *err)
 {
     *r = (runner){0};
-    qn_context_options o = {.bytes = sizeof o, .n_threads = 3, .cache_bytes = 4 << 20};
+    qn_context_options o = {.bytes = sizeof o, .n_threads = 4, .cache_bytes = 4 << 20};
     if (qn_context_new(&o, &r->context, err))
         return false;
     probe_x86(r);

@@ -137,6 +137,33 @@ static qn_val gen_any_index(generator *g)
     return gen_convert(g, gen_value(g, dtype, 1), dtype, QN_I64);
 }
 
+static bool fits(int64_t low, int64_t high, int64_t limit)
+{
+    return low >= -limit && high < limit;
+}
+
+/* An index that another view holds, loaded anywhere there; inert if none does, or not in its dtype. */
+static qn_val gen_indirect(generator *g, int view, int d)
+{
+    const test_view *v = &g->t->view[view];
+    for (int i = 0; i < g->t->n_views; i++) {
+        const test_view *from = &g->t->view[i];
+        bool is_signed = from->dtype <= QN_I64, is_empty = false;
+        int bits = 8 * (int)qn_dtype_bytes(from->dtype) - is_signed;
+        for (int k = 0; k < from->rank; k++)
+            is_empty = is_empty || from->extent[k] == 0;
+        if (from->target != v || from->target_dim != d || from->is_owner || is_empty ||
+            !fits(v->lower[d], v->lower[d] + v->extent[d], bits >= 63 ? INT64_MAX : INT64_C(1) << bits) ||
+            (!is_signed && v->lower[d] < 0))
+            continue;
+        qn_val index[VIEW_RANK] = {{0}};
+        g->budget--;
+        gen_indices(g, i, false, index);
+        return gen_convert(g, qn_load(g->b, g->param[i], from->rank, index), from->dtype, QN_I64);
+    }
+    return (qn_val){0};
+}
+
 /* An index inside the view's dimension d, if it has any. */
 static qn_val gen_index_inside(generator *g, int view, int d)
 {
@@ -144,6 +171,10 @@ static qn_val gen_index_inside(generator *g, int view, int d)
     qn_val v = {0};
     if (extent <= 0)
         return lower_of(g, view, d, 0);
+    if (g->budget > 0 && !g->is_uniform_only && random_percent(g->r, 40))
+        v = gen_indirect(g, view, d);
+    if (v.id)
+        return v;
     if (g->n_axes > 0 && random_percent(g->r, 75)) {
         const axis *a = &g->axes[random_below(g->r, g->n_axes)];
         if (random_percent(g->r, 15))
@@ -155,11 +186,6 @@ static qn_val gen_index_inside(generator *g, int view, int d)
     if (random_percent(g->r, 35) || g->budget <= 0)
         return lower_of(g, view, d, random_between(g->r, 0, extent - 1));
     return gen_wrapped(g, view, d, gen_any_index(g));
-}
-
-static bool fits(int64_t low, int64_t high, int64_t limit)
-{
-    return low >= -limit && high < limit;
 }
 
 static qn_val gen_index(generator *g, int view, int d, bool may_escape)
@@ -175,7 +201,7 @@ static qn_val gen_index(generator *g, int view, int d, bool may_escape)
     int64_t low = v->lower[d], high = v->lower[d] + v->extent[d];
     if (random_percent(g->r, 6) && fits(low, high, 32768))
         return qn_cast(g->b, QN_I16, index);
-    return random_percent(g->r, 8) ? qn_cast(g->b, QN_I32, index) : index;
+    return random_percent(g->r, 8) && fits(low, high, INT64_C(1) << 31) ? qn_cast(g->b, QN_I32, index) : index;
 }
 
 /* The index of an iteration's own element: the domain dimension itself, shifted or mirrored. */
@@ -183,6 +209,11 @@ static qn_val own_index(generator *g, int view, int d)
 {
     const test_view *v = &g->t->view[view];
     const axis *a = &g->dims[v->source[d]];
+    if (v->owner[d]) {
+        int number = (int)(v->owner[d] - g->t->view);
+        qn_val at = qn_add(g->b, a->value, lower_of(g, number, 0, -a->begin));
+        return gen_convert(g, qn_load(g->b, g->param[number], 1, &at), v->owner[d]->dtype, QN_I64);
+    }
     if (v->is_mirrored[d])
         return qn_sub(g->b, lower_of(g, view, d, a->end - 1), a->value);
     int64_t shift = v->lower[d] + v->shift[d] - a->begin;
