@@ -55,7 +55,7 @@ typedef struct memo {
     int32_t next;
 } memo;
 enum { MEMO_SPLAT = 1, MEMO_LINEAR, MEMO_SCALE, MEMO_PRODUCT, MEMO_SUM, MEMO_ADDRESS, MEMO_SLOT, MEMO_QUOTIENT, MEMO_REMAINDER,
-       MEMO_RESIZE, MEMO_NARROW, MEMO_TABLE };
+       MEMO_RESIZE, MEMO_NARROW, MEMO_AHEAD, MEMO_TABLE };
 enum { MEMO_HEADS = 256 };
 
 typedef struct lower {

@@ -221,22 +221,6 @@ int qn__level_of(lower *g, uint32_t i, int p)
     return g->value[i].level;
 }
 
-/** A linear value of a later vector of the step: that of the first one, `ahead` further. One vector is made from a scalar,
- *  which takes longer than an addition. */
-static LLVMValueRef next_vector(lower *g, uint32_t i, int p, int64_t ahead)
-{
-    LLVMValueRef first = qn__vector(g, i, p % g->jam_max), width = LLVMConstInt(g->i32, (unsigned long long)g->width, false);
-    LLVMValueRef found = qn__memo_find(g, MEMO_LINEAR, first, width, ahead, NULL);
-    if (found || LLVMIsConstant(first))
-        return found ? found : LLVMConstAdd(first, qn__const_splat(g, qn__const_i64(g, ahead)));
-    place here;
-    int at = qn__seek(g, g->value[i].level, &here);
-    found = LLVMBuildAdd(g->b, first, qn__const_splat(g, qn__const_i64(g, ahead)), "");
-    qn__unseek(g, &here);
-    qn__memo_add(g, MEMO_LINEAR, first, width, ahead, at, found);
-    return found;
-}
-
 /** v, an integer of `from` bits, in so many others; shared, at the level of what it belongs to. */
 static LLVMValueRef resize(lower *g, LLVMValueRef v, int level_of_v, int from, bool is_signed, int to)
 {
@@ -263,8 +247,25 @@ static int held_bits(const lower *g, uint32_t i)
     return is_held ? g->a.value[i].held : qn__dtype_width(g->k->inst[i].type);
 }
 
-/** A linear value in fewer bits: from its first lane, without the lanes in 64 bits. */
-static LLVMValueRef narrow_linear(lower *g, uint32_t i, int p, int bits)
+/** The first vector of a linear value. */
+static LLVMValueRef first_linear(lower *g, uint32_t i, int p)
+{
+    int64_t step = g->a.affine[i].coef[g->p->lane_dim];
+    LLVMValueRef first = value_of(g, i, p), width = LLVMConstInt(g->i32, (unsigned long long)g->width, false);
+    LLVMValueRef found = qn__memo_find(g, MEMO_LINEAR, first, width, step, NULL);
+    if (found)
+        return found;
+    LLVMValueRef all = qn__splat(g, first, g->value[i].level);
+    place here;
+    int at = qn__seek(g, g->value[i].level, &here);
+    found = LLVMBuildAdd(g->b, all, qn__lanes(g, g->i64, step), "");
+    qn__unseek(g, &here);
+    qn__memo_add(g, MEMO_LINEAR, first, width, step, at, found);
+    return found;
+}
+
+/** The first vector of a linear value in fewer bits: from its first lane, without the lanes in 64 bits. */
+static LLVMValueRef first_narrow(lower *g, uint32_t i, int p, int bits)
 {
     int64_t step = g->a.affine[i].coef[g->p->lane_dim];
     LLVMValueRef first = value_of(g, i, p), width = LLVMConstInt(g->i32, (unsigned long long)(g->width * 64 + bits), false);
@@ -281,13 +282,33 @@ static LLVMValueRef narrow_linear(lower *g, uint32_t i, int p, int bits)
     return found;
 }
 
+/** A linear value in `bits` bits as a vector. That of a later vector of the step is the first one, so much further: a vector
+ *  that is made from a scalar takes longer than an addition. */
+static LLVMValueRef linear_vector(lower *g, uint32_t i, int p, int bits)
+{
+    int64_t step = g->a.affine[i].coef[g->p->lane_dim];
+    int64_t ahead = qn__wrap_mul(step, (int64_t)(p / g->jam_max) * g->width);
+    if (ahead == 0)
+        return bits < 64 ? first_narrow(g, i, p, bits) : first_linear(g, i, p);
+    LLVMValueRef first = linear_vector(g, i, p % g->jam_max, bits);
+    LLVMValueRef by = qn__const_splat(g, LLVMConstInt(LLVMIntTypeInContext(g->context, (unsigned)bits), (unsigned long long)ahead, true));
+    LLVMValueRef width = LLVMConstInt(g->i32, (unsigned long long)g->width, false);
+    LLVMValueRef found = qn__memo_find(g, MEMO_AHEAD, first, width, ahead, NULL);
+    if (found || LLVMIsConstant(first))
+        return found ? found : LLVMConstAdd(first, by);
+    place here;
+    int at = qn__seek(g, g->value[i].level, &here);
+    found = LLVMBuildAdd(g->b, first, by, "");
+    qn__unseek(g, &here);
+    qn__memo_add(g, MEMO_AHEAD, first, width, ahead, at, found);
+    return found;
+}
+
 LLVMValueRef qn__vector_bits(lower *g, uint32_t i, int p, int bits)
 {
     int shape = g->a.value[i].shape, natural = qn__dtype_width(g->k->inst[i].type);
-    if (shape == QN_LINEAR && bits < 64)
-        return narrow_linear(g, i, p, bits);
     if (shape == QN_LINEAR)
-        return qn__vector(g, i, p);
+        return linear_vector(g, i, p, bits);
     LLVMValueRef v = value_of(g, i, p);
     if (shape == QN_VARYING)
         return resize(g, v, g->value[i].level, held_bits(g, i), g->a.value[i].is_signed, bits);
@@ -301,24 +322,10 @@ LLVMValueRef qn__vector(lower *g, uint32_t i, int p)
     int shape = g->a.value[i].shape;
     if (g->width == 1)
         return v;
-    if (shape == QN_VARYING) {
-        int natural = qn__dtype_width(g->k->inst[i].type);
-        return resize(g, v, g->value[i].level, held_bits(g, i), g->a.value[i].is_signed, natural);
-    }
-    int64_t step = g->a.affine[i].coef[g->p->lane_dim];
-    if (shape == QN_LINEAR && p >= g->jam_max)
-        return next_vector(g, i, p, qn__wrap_mul(step, (int64_t)(p / g->jam_max) * g->width));
-    LLVMValueRef all = qn__splat(g, v, g->value[i].level);
+    if (shape == QN_LINEAR)
+        return linear_vector(g, i, p, 64);
     if (shape == QN_UNIFORM)
-        return all;
-    LLVMValueRef width = LLVMConstInt(g->i32, (unsigned long long)g->width, false);
-    LLVMValueRef found = qn__memo_find(g, MEMO_LINEAR, v, width, step, NULL);
-    if (found)
-        return found;
-    place here;
-    int at = qn__seek(g, g->value[i].level, &here);
-    found = LLVMBuildAdd(g->b, all, qn__lanes(g, g->i64, step), "");
-    qn__unseek(g, &here);
-    qn__memo_add(g, MEMO_LINEAR, v, width, step, at, found);
-    return found;
+        return qn__splat(g, v, g->value[i].level);
+    int natural = qn__dtype_width(g->k->inst[i].type);
+    return resize(g, v, g->value[i].level, held_bits(g, i), g->a.value[i].is_signed, natural);
 }
