@@ -25,8 +25,9 @@ typedef struct qn_value_info {
     bool has_affine;   /* i64: affine[i] is valid (always true for i64 values) */
     uint32_t deps;     /* bit d: depends on domain dimension d */
     /* Integers, in vectors (jit/narrow.c): bits that hold the value in a lane; whether it may be negative, and is then
-     * extended by its sign; of some ops the bits in which they are computed, and whether as signed numbers; else 0. */
-    uint8_t held, at;
+     * extended by its sign; of some ops the bits in which they are computed, and whether as signed numbers; else 0. The
+     * fewest bits of a signed number that hold it. */
+    uint8_t held, at, least;
     bool is_signed, at_signed;
 } qn_value_info;
 
@@ -40,6 +41,9 @@ bool qn__analyse(const qn_kernel *k, const qn_facts *f, int lane_dim, int jam_di
 void qn__analysis_release(qn_analysis *a);
 /** Sets held, is_signed, at and at_signed of all values; part of qn__analyse. False if memory runs out (jit/narrow.c). */
 bool qn__narrow(const qn_kernel *k, const qn_facts *f, qn_analysis *a);
+
+/** The product of two numbers of 16 signed bits that a reduce, a sum of i32 or u32, adds; else 0. */
+uint32_t qn__paired_product(const qn_kernel *k, const qn_analysis *a, uint32_t reduce);
 
 /** Whether an i64 value is a known constant; stores it. */
 bool qn__known(const qn_analysis *a, uint32_t value, int64_t *constant);

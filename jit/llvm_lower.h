@@ -297,6 +297,10 @@ bool qn__is_small_stride(const lower *g, const address *x, int dtype, LLVMValueR
 /** All lanes, none of them masked; x is displaced, t the type in memory. */
 LLVMValueRef qn__load_strided(lower *g, const address *x, LLVMTypeRef t, int64_t bytes, unsigned align);
 void qn__store_strided(lower *g, const address *x, LLVMValueRef v, int64_t bytes, unsigned align);
+/** Whether load i takes small elements that lie a small stride apart in a view that has no gaps between them. */
+bool qn__is_filled(const lower *g, uint32_t i, const address *x, int dtype, LLVMValueRef mask);
+/** Its lanes; x is displaced. */
+LLVMValueRef qn__load_filled(lower *g, const address *x, int dtype);
 
 /* ---- llvm_table.c */
 /** Part p of a load from a small table, by permutation; NULL if it is to be done as usual. */
@@ -424,6 +428,8 @@ void qn__take_point(lower *g, const reduction *r, int p, bool vector, addend *a,
 /** The points in the lanes, added to acc: of integers; of floats in the striped order, over one dimension. */
 void qn__lanes_any_order(lower *g, const reduction *r, int at, LLVMValueRef *acc);
 void qn__lanes_striped(lower *g, const reduction *r, LLVMValueRef *acc);
+/** Points [low, high) of dimension d, in order, added to acc. */
+void qn__fold_run(lower *g, const reduction *r, int d, LLVMValueRef low, LLVMValueRef high, bool guarded, LLVMValueRef *acc);
 /** Reduces from the identity on, in the order rule of the instruction. */
 void qn__reduce_in_order(lower *g, const reduction *r, LLVMValueRef *acc);
 /** The result for v, the fold from the identity on: that of an empty range is specified to be another for some. */

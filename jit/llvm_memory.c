@@ -154,7 +154,9 @@ static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
     qn__displace(g, &x);
     if (x.kind == ADDRESS_UNIFORM && (!mask || qn__ignores_masks(g, i))) /* stride 0 */
         return qn__splat(g, qn__to_register(g, dtype, plain_load(g, i, qn__memory_type(g, dtype), x.pointer)), g->depth);
-    if (qn__is_small_stride(g, &x, dtype, mask)) {
+    if (qn__is_filled(g, i, &x, dtype, mask)) {
+        v = qn__load_filled(g, &x, dtype);
+    } else if (qn__is_small_stride(g, &x, dtype, mask)) {
         v = qn__load_strided(g, &x, t, qn_dtype_bytes(dtype), align);
     } else if ((x.kind == ADDRESS_UNIT || x.kind == ADDRESS_REVERSED) && !mask) {
         v = plain_load(g, i, t, x.pointer);

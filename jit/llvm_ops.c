@@ -295,6 +295,19 @@ static LLVMTypeRef type_like(const lower *g, int dtype, LLVMValueRef v)
     return LLVMGetTypeKind(old) == LLVMVectorTypeKind ? LLVMVectorType(t, LLVMGetVectorSize(old)) : t;
 }
 
+/** An integer of 32 bits that is in the range of a narrower type, said in a way that the code generator knows: then it packs
+ *  vectors, and the limits cost nothing. */
+static LLVMValueRef limit_to(lower *g, int to, LLVMValueRef v)
+{
+    bool is_signed = class_of(to) == QN_CLASS_S;
+    int64_t low = is_signed ? -(INT64_C(1) << (qn__dtype_width(to) - 1)) : 0;
+    int64_t high = (INT64_C(1) << (qn__dtype_width(to) - is_signed)) - 1;
+    LLVMTypeRef t = LLVMTypeOf(v);
+    LLVMValueRef above[2] = {v, like(g, v, QN_I32, (uint64_t)low)}, both[2] = {NULL, like(g, v, QN_I32, (uint64_t)high)};
+    both[0] = qn__call(g, "llvm.smax", &t, 1, above, 2);
+    return qn__call(g, "llvm.smin", &t, 1, both, 2);
+}
+
 /** Vectors of floats to integers, 0 for NaN and the nearest end beyond the range. (LLVM 19 does the intrinsics lane by lane.)
  *  What is converted is clamped to numbers that the integer holds; where the highest of these is no float, the largest
  *  float below 2^n stands for it, and what was 2^n or more is set afterwards. */
@@ -317,7 +330,9 @@ static LLVMValueRef saturate_vector(lower *g, int to, int from, LLVMValueRef v)
     }
     if (is_signed)
         r = LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, LLVMRealUNO, v, v, ""), LLVMConstNull(through), r, "");
-    return through == t ? r : LLVMBuildTrunc(g->b, r, t, "");
+    if (through == t)
+        return r;
+    return LLVMBuildTrunc(g->b, g->f->isa < QN_ISA_V4 ? limit_to(g, to, r) : r, t, "");
 }
 
 static LLVMValueRef saturate(lower *g, int to, int from, LLVMValueRef v)

@@ -183,9 +183,7 @@ static void fold_steps(lower *g, const reduction *r, int d, LLVMValueRef low, LL
     qn__loop_close(g, &l, inner, acc);
 }
 
-/** Points [low, high) of dimension d, in order. */
-static void fold_run(lower *g, const reduction *r, int d, LLVMValueRef low, LLVMValueRef high, bool guarded,
-                     LLVMValueRef *acc)
+void qn__fold_run(lower *g, const reduction *r, int d, LLVMValueRef low, LLVMValueRef high, bool guarded, LLVMValueRef *acc)
 {
     enum { TOGETHER = 8, MOST_STRAIGHT = 128, MOST_STRAIGHT_GPU = 256 };
     int64_t from, to;
@@ -215,7 +213,7 @@ static void fold(lower *g, const reduction *r, int at, LLVMValueRef *acc)
     }
     int d = r->dim[at];
     if (at + 1 == r->n_dims) {
-        fold_run(g, r, d, qn__low_of(g, r, d), qn__high_of(g, r, d), qn__reduce_may_be_empty(g, r, d), acc);
+        qn__fold_run(g, r, d, qn__low_of(g, r, d), qn__high_of(g, r, d), qn__reduce_may_be_empty(g, r, d), acc);
         return;
     }
     loop l;
@@ -242,7 +240,7 @@ static void fold_blocks(lower *g, const reduction *r, int depth, LLVMValueRef lo
     int64_t size = 1;
     if (depth == 0) {
         set_identity(g, r, acc);
-        fold_run(g, r, r->dim[0], low, high, true, acc);
+        qn__fold_run(g, r, r->dim[0], low, high, true, acc);
         return;
     }
     set_identity(g, r, init);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * llvm_reduce_lanes.c: reductions whose lanes run over the last reduction dimension: the 64 partials of the striped order
- * are the lanes of the vectors of one step. Integers are reduced so in any order.
+ * are the lanes of the vectors of one step. Integers are reduced so in any order; of products of 16 bits two that stand side by
+ * side are added at once.
  */
 #include "jit/llvm_lower.h"
 
@@ -43,6 +44,30 @@ static void leave_lanes(lower *g, const outside *o)
     memcpy(g->tail_mask, o->tail_mask, sizeof o->tail_mask);
 }
 
+/** Whether points are products whose sum is taken of pairs: one instruction multiplies 16 bits and adds what is side by side. */
+static bool adds_pairs(const lower *g, const reduction *r)
+{
+    bool has_width = g->width == 8 || g->width == 16 || (g->width == 32 && g->f->isa >= QN_ISA_V4);
+    return has_width && !g->p->is_gpu && qn__paired_product(g->k, &g->a, r->inst);
+}
+
+/** What part p of the points adds, in half as many lanes. */
+static LLVMValueRef pairs_of(lower *g, const reduction *r, int p)
+{
+    static const char *const names[3] = {"llvm.x86.sse2.pmadd.wd", "llvm.x86.avx2.pmadd.wd", "llvm.x86.avx512.pmaddw.d.512"};
+    const uint32_t *arg = qn__args(g->k, qn__paired_product(g->k, &g->a, r->inst));
+    LLVMValueRef v[2] = {qn__vector_bits(g, arg[0], p, 16), qn__vector_bits(g, arg[1], p, 16)};
+    if (g->tail_mask[p])
+        v[0] = LLVMBuildSelect(g->b, g->tail_mask[p], v[0], LLVMConstNull(LLVMTypeOf(v[0])), "");
+    return qn__call(g, names[g->width / 16], NULL, 0, v, 2);
+}
+
+/** The type of accumulators. */
+static LLVMTypeRef sums_type(const lower *g, const reduction *r)
+{
+    return adds_pairs(g, r) ? LLVMVectorType(g->i32, (unsigned)g->width / 2) : qn__lane_type(g, r->type);
+}
+
 /** One step of width x unroll points; acc[p]. With `left` (points left, i64) the lanes beyond are masked. */
 static void lane_step(lower *g, const reduction *r, LLVMValueRef left, LLVMValueRef *acc)
 {
@@ -65,6 +90,11 @@ static void lane_step(lower *g, const reduction *r, LLVMValueRef left, LLVMValue
     {
         addend a;
         a.factor[0] = NULL;
+        if (adds_pairs(g, r)) {
+            acc[p] = LLVMBuildAdd(g->b, acc[p], pairs_of(g, r, p), "");
+            g->tail_mask[p] = NULL;
+            continue;
+        }
         qn__take_point(g, r, p, true, &a, 0);
         LLVMValueRef sum = qn__add_point(g, r, acc[p], &a, 0);
         acc[p] = g->tail_mask[p] ? LLVMBuildSelect(g->b, g->tail_mask[p], sum, acc[p], "") : sum;
@@ -86,14 +116,26 @@ static void pack(const lower *g, LLVMValueRef *from, LLVMValueRef *to, bool in)
     }
 }
 
-/** Points [low, high) of the lane dimension into acc[p]: whole steps, then one masked step. */
-static void lane_range(lower *g, const reduction *r, LLVMValueRef low, LLVMValueRef high, LLVMValueRef *acc)
+/** Whether what is left after whole steps is folded one by one: the processor has no masks for elements so small. */
+static bool has_scalar_rest(const lower *g, const reduction *r)
+{
+    const qn_inst *x = &g->k->inst[r->inst];
+    for (uint32_t n = 0; n < g->k->n_accesses && g->f->isa < QN_ISA_V4; n++) {
+        uint32_t i = g->k->access[n].inst;
+        if (i >= x->region[0] && i < x->region[2] && qn_dtype_bytes(qn__access_dtype(g->k, i)) <= 2)
+            return true;
+    }
+    return false;
+}
+
+/** Points [low, high) of the lane dimension into acc[p]: whole steps, then one masked step unless they are all. */
+static void lane_range(lower *g, const reduction *r, LLVMValueRef low, LLVMValueRef high, bool is_whole, LLVMValueRef *acc)
 {
     int d = g->p->lane_dim, n_acc = g->unroll * g->jam;
     int64_t step = (int64_t)g->width * g->unroll, known;
     LLVMValueRef n = LLVMBuildSub(g->b, high, low, "");
     LLVMValueRef left = LLVMBuildAnd(g->b, n, qn__const_i64(g, step - 1), "");
-    LLVMValueRef whole = LLVMBuildSub(g->b, high, left, "");
+    LLVMValueRef whole = is_whole ? high : LLVMBuildSub(g->b, high, left, "");
     LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], next[MOST_PARTS], out[MOST_PARTS], now[MOST_PARTS];
     int64_t a, b;
     bool has_whole = !(qn__is_const(low, &a) && qn__is_const(whole, &b) && a == b);
@@ -108,7 +150,7 @@ static void lane_range(lower *g, const reduction *r, LLVMValueRef low, LLVMValue
         qn__loop_close(g, &l, next, out);
         pack(g, out, acc, false);
     }
-    if (qn__is_const(left, &known) && known == 0)
+    if (is_whole || (qn__is_const(left, &known) && known == 0))
         return;
     loop l;
     LLVMValueRef some = LLVMBuildICmp(g->b, LLVMIntNE, left, qn__const_i64(g, 0), "");
@@ -140,19 +182,19 @@ static LLVMValueRef across_lanes(lower *g, const reduction *r, LLVMValueRef *acc
     for (; n > 1; n /= 2)
         for (int u = 0; u < n / 2; u++)
             v[u] = qn__combine(g, r, v[u], v[u + n / 2]);
-    for (unsigned half = (unsigned)g->width / 2; half > 0; half /= 2)
+    for (unsigned half = LLVMGetVectorSize(LLVMTypeOf(v[0])) / 2; half > 0; half /= 2)
         v[0] = qn__combine(g, r, half_of(g, v[0], 0, half), half_of(g, v[0], half, half));
     return LLVMBuildExtractElement(g->b, v[0], LLVMConstInt(g->i32, 0, false), "");
 }
 
-/** Points [low, high), at most a block for floats, to one scalar for each accumulator. */
-static void lane_block(lower *g, const reduction *r, LLVMValueRef low, LLVMValueRef high, LLVMValueRef *out)
+/** Points [low, high), at most a block for floats, to one scalar for each accumulator. is_whole: they are whole steps. */
+static void lane_block(lower *g, const reduction *r, LLVMValueRef low, LLVMValueRef high, bool is_whole, LLVMValueRef *out)
 {
     outside o = enter_lanes(g);
     LLVMValueRef acc[MOST_PARTS];
     FOR_PARTS(g, p)
-        acc[p] = qn__constant_like(qn__lane_type(g, r->type), r->identity);
-    lane_range(g, r, low, high, acc);
+        acc[p] = qn__constant_like(sums_type(g, r), r->identity);
+    lane_range(g, r, low, high, is_whole, acc);
     for (int n = 0; n < r->n; n++)
         out[n] = across_lanes(g, r, acc, r->part[n] % g->jam_max);
     leave_lanes(g, &o);
@@ -164,9 +206,17 @@ void qn__lanes_any_order(lower *g, const reduction *r, int at, LLVMValueRef *acc
     int d = r->dim[at];
     LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], inner[MOST_PARTS];
     if (at == r->n_dims - 1) {
-        lane_block(g, r, qn__low_of(g, r, d), qn__high_of(g, r, d), inner);
+        LLVMValueRef low = qn__low_of(g, r, d), high = qn__high_of(g, r, d), end = high;
+        bool is_whole = has_scalar_rest(g, r);
+        if (is_whole) {
+            LLVMValueRef step = qn__const_i64(g, (int64_t)g->p->width * g->p->unroll - 1);
+            end = LLVMBuildSub(g->b, high, LLVMBuildAnd(g->b, LLVMBuildSub(g->b, high, low, ""), step, ""), "");
+        }
+        lane_block(g, r, low, end, is_whole, inner);
         for (int n = 0; n < r->n; n++)
             acc[n] = qn__combine(g, r, acc[n], inner[n]);
+        if (is_whole)
+            qn__fold_run(g, r, d, end, high, true, acc);
         return;
     }
     loop l;
@@ -183,7 +233,7 @@ void qn__lanes_striped(lower *g, const reduction *r, LLVMValueRef *acc)
 {
     int d = r->dim[0];
     if (r->n_levels == 0) {
-        lane_block(g, r, qn__low_of(g, r, d), qn__high_of(g, r, d), acc);
+        lane_block(g, r, qn__low_of(g, r, d), qn__high_of(g, r, d), false, acc);
         return;
     }
     stripes s = {0};
@@ -196,7 +246,7 @@ void qn__lanes_striped(lower *g, const reduction *r, LLVMValueRef *acc)
     LLVMValueRef low = LLVMBuildAdd(g->b, qn__low_of(g, r, d), LLVMBuildMul(g->b, l.index, size, ""), "");
     LLVMValueRef part = qn__umin(g, LLVMBuildSub(g->b, qn__high_of(g, r, d), low, ""), size);
     addend result = {0};
-    lane_block(g, r, low, LLVMBuildAdd(g->b, low, part, ""), result.value);
+    lane_block(g, r, low, LLVMBuildAdd(g->b, low, part, ""), false, result.value);
     qn__stripes_push(g, r, &s, 1, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, 1), ""), &result);
     qn__loop_close(g, &l, NULL, NULL);
     qn__stripes_close(g, r, &s, 1, blocks, acc);

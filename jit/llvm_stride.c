@@ -2,7 +2,8 @@
 /*
  * llvm_stride.c: loads and stores of lanes a small constant number of elements apart. They lie in |stride| vectors: each is
  * accessed under a constant mask, so that no byte between the elements is touched, and a permutation brings the lanes
- * together.
+ * together. Small elements of a view without gaps there (a channel of pixels) are taken out of plain loads instead: what lies
+ * between them is the view's own.
  */
 #include "jit/llvm_lower.h"
 
@@ -58,6 +59,70 @@ LLVMValueRef qn__load_strided(lower *g, const address *x, LLVMTypeRef t, int64_t
     }
     return all;
 }
+
+/* ---------------------------------------------------------------- without gaps */
+
+/* All between the lanes' elements are elements of the view if one of its dimensions walks through them. */
+bool qn__is_filled(const lower *g, uint32_t i, const address *x, int dtype, LLVMValueRef mask)
+{
+    const qn_param_fact *param = &g->f->param[g->k->inst[i].imm];
+    const uint32_t *arg = qn__args(g->k, i);
+    if (x->kind != ADDRESS_LANES || mask || x->stride < 2 || x->stride > MOST_STRIDE || qn_dtype_bytes(dtype) > 2 ||
+        !qn__is_plain_access(g->k, g->f, i) || g->p->is_gpu)
+        return false;
+    for (int r = 0; r < qn__n_indices(g->k, i); r++) {
+        const qn_dim_fact *dim = &param->dim[r];
+        const qn_fact *stride = &g->f->digit[dim->first_digit].stride;
+        bool is_single = dim->n_digits == 1 && stride->kind == QN_FACT_EXACT && stride->value == 1;
+        bool is_forward = g->a.value[arg[r]].shape != QN_VARYING && g->a.affine[arg[r]].coef[g->p->lane_dim] >= 0;
+        if (is_single && is_forward && dim->extent.kind == QN_FACT_EXACT && dim->extent.value >= x->stride)
+            return true;
+    }
+    return false;
+}
+
+/** `lanes` elements from lane `first` on, at most a register of 16 bytes: from as many loads as the stride. The last one ends
+ *  with the last lane's element. */
+static LLVMValueRef load_piece(lower *g, const address *x, LLVMTypeRef element, int64_t bytes, int first, int lanes)
+{
+    int stride = (int)x->stride;
+    LLVMTypeRef t = LLVMVectorType(element, (unsigned)lanes);
+    LLVMValueRef all = NULL;
+    for (int n = 0; n < stride; n++) {
+        int begin = n + 1 < stride ? n * lanes : (stride - 1) * (lanes - 1);
+        LLVMValueRef offset = qn__const_i64(g, ((int64_t)first * stride + begin) * bytes), pick[16];
+        for (int l = 0; l < lanes; l++) {
+            bool is_here = l * stride >= n * lanes && l * stride < (n + 1) * lanes;
+            pick[l] = LLVMConstInt(g->i32, (unsigned long long)(is_here ? l * stride - begin : lanes), false);
+        }
+        LLVMValueRef v = LLVMBuildLoad2(g->b, t, LLVMBuildGEP2(g->b, g->i8, x->pointer, &offset, 1, ""), "");
+        LLVMSetAlignment(v, (unsigned)bytes);
+        v = LLVMBuildShuffleVector(g->b, v, LLVMConstNull(t), LLVMConstVector(pick, (unsigned)lanes), "");
+        all = all ? LLVMBuildOr(g->b, all, v, "") : v;
+    }
+    return all;
+}
+
+/** Lanes [first, first + lanes). */
+static LLVMValueRef load_pieces(lower *g, const address *x, LLVMTypeRef element, int64_t bytes, int first, int lanes)
+{
+    enum { PIECE_BYTES = 16 };
+    LLVMValueRef pick[64];
+    if (lanes * bytes <= PIECE_BYTES)
+        return load_piece(g, x, element, bytes, first, lanes);
+    LLVMValueRef low = load_pieces(g, x, element, bytes, first, lanes / 2);
+    LLVMValueRef high = load_pieces(g, x, element, bytes, first + lanes / 2, lanes / 2);
+    for (int l = 0; l < lanes; l++)
+        pick[l] = LLVMConstInt(g->i32, (unsigned long long)l, false);
+    return LLVMBuildShuffleVector(g->b, low, high, LLVMConstVector(pick, (unsigned)lanes), "");
+}
+
+LLVMValueRef qn__load_filled(lower *g, const address *x, int dtype)
+{
+    return load_pieces(g, x, qn__memory_type(g, dtype), qn_dtype_bytes(dtype), 0, g->width);
+}
+
+/* ---------------------------------------------------------------- stores */
 
 void qn__store_strided(lower *g, const address *x, LLVMValueRef v, int64_t bytes, unsigned align)
 {

@@ -162,6 +162,8 @@ bool qn__narrow(const qn_kernel *k, const qn_facts *f, qn_analysis *a)
         if (k->inst[i].type == QN_BOOL || is_integer(k->inst[i].type))
             v->held = (uint8_t)width_of(k, range, i, v);
         v->is_signed = may_be_negative(range[i], k->inst[i].type);
+        for (v->least = 8; v->least < 64 && !fits(range[i], v->least, true);)
+            v->least = (uint8_t)(v->least * 2);
         want[i] = UINT8_MAX;
     }
     for (uint32_t i = k->n_insts; range && want && i-- > 1;) {
@@ -184,4 +186,16 @@ bool qn__narrow(const qn_kernel *k, const qn_facts *f, qn_analysis *a)
     qn__free(range);
     qn__free(want);
     return is_done;
+}
+
+uint32_t qn__paired_product(const qn_kernel *k, const qn_analysis *a, uint32_t reduce)
+{
+    const qn_inst *x = &k->inst[reduce];
+    if (x->op != QN_I_REDUCE || x->sub != QN_COMBINE_SUM || (x->type != QN_I32 && x->type != QN_U32))
+        return 0;
+    uint32_t product = qn__args(k, x->region[1] - 1)[0];
+    const uint32_t *factor = qn__args(k, product);
+    if (qn__pure(&k->inst[product]) != QN_OP_mul || k->inst[product].type != x->type)
+        return 0;
+    return a->value[factor[0]].least <= 16 && a->value[factor[1]].least <= 16 ? product : 0;
 }

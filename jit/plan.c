@@ -25,17 +25,31 @@ typedef struct planner {
 
 /* ---------------------------------------------------------------- width and unrolling */
 
-/** Bits of the widest type that is computed with in vectors. Indices count only where they are data. */
+/** Whether instruction i is a sum of pairs of products of 16 bits, or what is multiplied for one. */
+static bool is_of_pairs(const planner *s, uint32_t i)
+{
+    const qn_kernel *k = s->k;
+    uint32_t reduce = k->inst[i].op == QN_I_REDUCE ? i : qn__enclosing_reduce(k, i);
+    uint32_t product = s->has_analysis && reduce ? qn__paired_product(k, &s->a, reduce) : 0;
+    bool is_factor = product && k->inst[i].op == QN_I_CAST && (qn__args(k, product)[0] == i || qn__args(k, product)[1] == i);
+    return product && (i == reduce || i == product || is_factor);
+}
+
+/** Bits of the widest type that is computed with in vectors. Indices count only where they are data; what stands outside
+ *  reduces whose points are the lanes is scalar. */
 static int widest_bits(const planner *s)
 {
     const qn_kernel *k = s->k;
+    bool is_reduction = s->p->lane_dim >= 0 && qn__plan_kind(k, s->p->lane_dim) == QN_DIM_REDUCTION;
     int bits = 8;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
         const qn_inst *x = &k->inst[i];
         int type = x->op == QN_I_STORE ? qn__access_dtype(k, i) : x->type;
         bool is_index = type == QN_I64 && x->op != QN_I_STORE && x->op != QN_I_LOAD;
         bool is_narrow = s->has_analysis && x->op != QN_I_STORE && s->a.value[i].held;
-        int width = is_index || type == QN_VOID ? 8 : is_narrow ? s->a.value[i].held : qn__dtype_width(type);
+        bool is_scalar = is_reduction && x->op != QN_I_REDUCE && !qn__enclosing_reduce(k, i);
+        int width = is_index || is_scalar || type == QN_VOID ? 8 : is_narrow ? s->a.value[i].held : qn__dtype_width(type);
+        width = is_reduction && is_of_pairs(s, i) ? 16 : width;
         bits = width > bits ? width : bits;
     }
     return bits;

@@ -71,11 +71,12 @@ static bool reduction_is_applicable(const qn_kernel *k, const qn_facts *f, int d
         if (is_float && (x->imm != QN_STRIPED || long_dims(k, f, i) != 1))
             return false;
     }
-    if (f->isa < QN_ISA_V4) /* the last step is masked */
-        for (uint32_t n = 0; n < k->n_accesses; n++)
-            if (qn__enclosing_reduce(k, k->access[n].inst) &&
-                qn_dtype_bytes(qn__access_dtype(k, k->access[n].inst)) <= 2)
-                return false;
+    for (uint32_t n = 0; n < k->n_accesses && f->isa < QN_ISA_V4; n++) { /* the last step is masked, but for integers */
+        uint32_t reduce = qn__enclosing_reduce(k, k->access[n].inst);
+        if (reduce && qn__dtype_class(k->inst[reduce].type) == QN_CLASS_F &&
+            qn_dtype_bytes(qn__access_dtype(k, k->access[n].inst)) <= 2)
+            return false;
+    }
     for (uint32_t i = k->body; i < k->n_insts; i++) /* no nested reduces, loops or branches inside: keep it simple */
         if (k->inst[i].region[2] != i + 1 && qn__enclosing_reduce(k, i))
             return false;

@@ -25,9 +25,27 @@ static bool differs(const qn_kernel *k, const qn_analysis *a, uint32_t i, int d)
     return deps >> d & 1;
 }
 
+/** Whether iterations compute nothing but indices and move elements that lie elsewhere for each lane of d: a scatter, or where
+ *  there are no good gathers one of those. Each element is an access of its own then, with lanes or without. */
+static bool only_moves(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d)
+{
+    bool is_apart = false;
+    for (uint32_t i = k->body; i < k->n_insts; i++) {
+        const qn_inst *x = &k->inst[i];
+        bool is_access = x->op == QN_I_LOAD || x->op == QN_I_STORE;
+        if (!is_access && x->op != QN_I_CONST && !(qn__is_pure(x) && x->type == QN_I64))
+            return false;
+        if (is_access && (x->op == QN_I_STORE || f->isa < QN_ISA_V4))
+            is_apart |= qn__access_cost(k, f, a, i, d) >= COST_GATHER;
+    }
+    return is_apart;
+}
+
 bool qn__plan_is_scalar(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d, int width)
 {
     double vector = 0, scalar = 0;
+    if (only_moves(k, f, a, d))
+        return true;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
         const qn_inst *x = &k->inst[i];
         uint32_t loop = x->parent;

@@ -7,7 +7,7 @@
  */
 #include "jit/plan.h"
 
-enum { LINE_BYTES = 64, LEAST_VECTOR_BYTES = 16, LEAST_ROW_BYTES = 1024, LONG_REDUCE = 64 };
+enum { LINE_BYTES = 64, LEAST_VECTOR_BYTES = 16, LEAST_ROW_BYTES = 8192, LONG_REDUCE = 64 };
 /* log2 of bytes: larger last-level caches are those of many processors together. */
 enum { MOST_CACHE_CLASS = 26 };
 /* Less than this part of the last-level cache may as well stay there. */
