@@ -380,6 +380,8 @@ void qn__lower_points(lower *g);
 /* ---- llvm_reduce.c, llvm_reduce_lanes.c, llvm_stripes.c */
 /* The order rules: blocks of points, partials of a block; MOST_DEPTH levels of blocks cover 2.8e14 points. */
 enum { BLOCK = 4096, PARTIALS = 64, MOST_DEPTH = 4 };
+/* Reduces in one loop. */
+enum { MOST_JOINED = 8 };
 
 /** One reduce while it is lowered. */
 typedef struct reduction {
@@ -425,13 +427,16 @@ LLVMValueRef qn__high_of(const lower *g, const reduction *r, int d);
 bool qn__reduce_may_be_empty(const lower *g, const reduction *r, int d);
 /** What part p of the point adds to accumulator n. */
 void qn__take_point(lower *g, const reduction *r, int p, bool vector, addend *a, int n);
-/** The points in the lanes, added to acc: of integers; of floats in the striped order, over one dimension. */
-void qn__lanes_any_order(lower *g, const reduction *r, int at, LLVMValueRef *acc);
-void qn__lanes_striped(lower *g, const reduction *r, LLVMValueRef *acc);
+/** The points of n reduces in the lanes, added to acc[m] of each, in one loop: of integers; of floats in the striped order,
+ *  over one dimension. */
+void qn__lanes_reduce(lower *g, const reduction *r, int n, LLVMValueRef (*acc)[MOST_PARTS]);
+/** How many of n reduces over the lanes, which need nothing of one another, are done in one loop: from 1 on. */
+int qn__lanes_together(const lower *g, const reduction *r, int n);
 /** Points [low, high) of dimension d, in order, added to acc. */
 void qn__fold_run(lower *g, const reduction *r, int d, LLVMValueRef low, LLVMValueRef high, bool guarded, LLVMValueRef *acc);
-/** Reduces from the identity on, in the order rule of the instruction. */
-void qn__reduce_in_order(lower *g, const reduction *r, LLVMValueRef *acc);
+/** Reduces from the identity on, in the order rule of the instruction: the first of n reduces that need nothing of one another,
+ *  or several of them. Returns how many. */
+int qn__reduce_in_order(lower *g, const reduction *r, int n, LLVMValueRef (*acc)[MOST_PARTS]);
 /** The result for v, the fold from the identity on: that of an empty range is specified to be another for some. */
 LLVMValueRef qn__or_empty(lower *g, const reduction *r, LLVMValueRef v);
 LLVMValueRef qn__combine(lower *g, const reduction *r, LLVMValueRef a, LLVMValueRef b);
@@ -445,6 +450,7 @@ void qn__stripes_push(lower *g, const reduction *r, const stripes *s, int depth,
 /** Ends: from level `depth`, which has had `count` entries, to the final value of each accumulator. */
 void qn__stripes_close(lower *g, const reduction *r, const stripes *s, int depth, LLVMValueRef count,
                        LLVMValueRef *acc);
-void qn__lower_reduce(lower *g, uint32_t i);
+/** Lowers the reduce at i, and maybe those after it; returns the last one. */
+uint32_t qn__lower_reduce(lower *g, uint32_t i);
 
 #endif

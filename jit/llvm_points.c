@@ -58,18 +58,23 @@ static void reduce_blocks(lower *g, const points *x)
     LLVMValueRef from = LLVMBuildAdd(g->b, low, LLVMBuildMul(g->b, l.index, size, ""), "");
     LLVMValueRef n = qn__umin(g, LLVMBuildSub(g->b, high, from, ""), size);
     LLVMValueRef number = blocks_of(g, g->begin[x->d], from);
+    reduction r[MOST_SHARED_REDUCES];
     uint32_t i = g->k->body;
     for (int m = 0; m < g->p->n_shared_reduces; m++, i = g->k->inst[i].region[2]) {
-        LLVMValueRef acc[MOST_PARTS];
         i = next_reduce(g->k, i);
-        reduction r = qn__describe_reduction(g, i);
-        r.low = from;
-        r.high = LLVMBuildAdd(g->b, from, n, "");
-        r.points = -1;
-        r.n_levels = 0;
-        qn__reduce_in_order(g, &r, acc);
-        LLVMValueRef to = LLVMBuildGEP2(g->b, g->i64, results_of(g, x, m), &number, 1, "");
-        LLVMSetAlignment(LLVMBuildStore(g->b, qn__to_memory(g, r.type, acc[0]), to), 8);
+        r[m] = qn__describe_reduction(g, i);
+        r[m].low = from;
+        r[m].high = LLVMBuildAdd(g->b, from, n, "");
+        r[m].points = -1;
+        r[m].n_levels = 0;
+    }
+    for (int m = 0, done; m < g->p->n_shared_reduces; m += done) {
+        LLVMValueRef acc[MOST_JOINED][MOST_PARTS];
+        done = qn__reduce_in_order(g, &r[m], g->p->n_shared_reduces - m, acc);
+        for (int q = 0; q < done; q++) {
+            LLVMValueRef to = LLVMBuildGEP2(g->b, g->i64, results_of(g, x, m + q), &number, 1, "");
+            LLVMSetAlignment(LLVMBuildStore(g->b, qn__to_memory(g, r[m + q].type, acc[q][0]), to), 8);
+        }
     }
     qn__loop_close(g, &l, NULL, NULL);
 }
@@ -78,7 +83,7 @@ static void finish(lower *g, const points *x)
 {
     uint32_t i = g->k->body;
     for (int m = 0; m < g->p->n_shared_reduces; m++, i = g->k->inst[i].region[2]) {
-        LLVMValueRef acc[MOST_PARTS];
+        LLVMValueRef acc[1][MOST_PARTS];
         i = next_reduce(g->k, i);
         reduction r = qn__describe_reduction(g, i), blocks = r;
         blocks.low = qn__const_i64(g, 0);
@@ -87,8 +92,8 @@ static void finish(lower *g, const points *x)
         blocks.n_levels -= r.n_levels > 0;
         blocks.results = results_of(g, x, m);
         blocks.product = 0;
-        qn__reduce_in_order(g, &blocks, acc);
-        qn__set(g, i, 0, qn__or_empty(g, &r, acc[0]), g->depth);
+        qn__reduce_in_order(g, &blocks, 1, acc);
+        qn__set(g, i, 0, qn__or_empty(g, &r, acc[0][0]), g->depth);
     }
     qn__lower_region(g, g->k->body, g->k->n_insts);
 }

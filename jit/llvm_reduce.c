@@ -406,39 +406,76 @@ LLVMValueRef qn__or_empty(lower *g, const reduction *r, LLVMValueRef v)
     return LLVMBuildSelect(g->b, is_empty, qn__constant_like(LLVMTypeOf(v), empty), v, "");
 }
 
-void qn__reduce_in_order(lower *g, const reduction *r, LLVMValueRef *acc)
+int qn__reduce_in_order(lower *g, const reduction *r, int n, LLVMValueRef (*acc)[MOST_PARTS])
 {
     bool is_float = qn__dtype_class(r->type) == QN_CLASS_F;
     bool over_lanes = g->p->lane_dim >= 0 && r->dim[r->n_dims - 1] == g->p->lane_dim && !r->results;
     uint64_t order = g->k->inst[r->inst].imm;
-    int scratch_used = g->scratch_used;
-    set_identity(g, r, acc);
+    int scratch_used = g->scratch_used, together = over_lanes && r->points != 0 ? qn__lanes_together(g, r, n) : 1;
+    for (int m = 0; m < together; m++)
+        set_identity(g, &r[m], acc[m]);
     if (r->points == 0)
         ;
-    else if (over_lanes && is_float)
-        qn__lanes_striped(g, r, acc);
     else if (over_lanes)
-        qn__lanes_any_order(g, r, 0, acc);
+        qn__lanes_reduce(g, r, together, acc);
     else if (is_float && order == QN_STRIPED)
-        fold_striped(g, r, acc);
+        fold_striped(g, r, acc[0]);
     else if (is_float && order == QN_INDEXED && r->n_levels > 0)
-        fold_indexed(g, r, acc);
+        fold_indexed(g, r, acc[0]);
     else
-        fold(g, r, 0, acc);
+        fold(g, r, 0, acc[0]);
     g->scratch_used = scratch_used;
+    return together;
 }
 
-void qn__lower_reduce(lower *g, uint32_t i)
+/** Whether the region of reduce i uses what is marked. */
+static bool uses_marked(const qn_kernel *k, uint32_t i, const uint8_t *marked)
+{
+    for (uint32_t m = k->inst[i].region[0]; m < k->inst[i].region[2]; m++)
+        for (int n = 0; n < k->inst[m].n_args; n++)
+            if (marked[qn__args(k, m)[n]])
+                return true;
+    return false;
+}
+
+/** The reduce at i and those after it in its region, over the same dimensions, with nothing but arithmetic between, that
+ *  need nothing of one another; their number. */
+static int reduces_beside(const lower *g, uint32_t i, reduction *out)
+{
+    const qn_kernel *k = g->k;
+    const uint32_t first = i, end = k->inst[i].parent ? k->inst[k->inst[i].parent].region[2] : k->n_insts;
+    int n = 0;
+    uint8_t *marked = qn__zalloc(k->n_insts, 1);
+    for (; marked && i < end && n < MOST_JOINED; i = k->inst[i].region[2]) {
+        const qn_inst *x = &k->inst[i];
+        for (int m = 0; m < x->n_args; m++)
+            marked[i] |= marked[qn__args(k, i)[m]];
+        if (qn__is_pure(x))
+            continue;
+        if (x->op != QN_I_REDUCE || x->n_args != k->inst[first].n_args || uses_marked(k, i, marked) ||
+            memcmp(qn__args(k, i), qn__args(k, first), x->n_args * sizeof(uint32_t)) != 0)
+            break;
+        marked[i] = 1;
+        out[n++] = qn__describe_reduction(g, i);
+    }
+    qn__free(marked);
+    return n;
+}
+
+uint32_t qn__lower_reduce(lower *g, uint32_t i)
 {
     if (g->value[i].is_set && (g->p->is_gpu || g->p->n_shared_reduces)) /* ahead of time, from results of blocks */
-        return;
-    reduction r = qn__describe_reduction(g, i);
-    LLVMValueRef acc[MOST_PARTS];
-    qn__prefetch_step(g, i);
-    if (r.points != 0 && qn__team_takes(g, i))
-        acc[0] = qn__team_reduce(g, &r);
+        return i;
+    reduction r[MOST_JOINED] = {qn__describe_reduction(g, i)};
+    LLVMValueRef acc[MOST_JOINED][MOST_PARTS];
+    bool over_lanes = g->p->lane_dim >= 0 && r->dim[r->n_dims - 1] == g->p->lane_dim;
+    int n = over_lanes ? reduces_beside(g, i, r) : 1, done = 1;
+    if (r->points != 0 && qn__team_takes(g, i))
+        acc[0][0] = qn__team_reduce(g, r);
     else
-        qn__reduce_in_order(g, &r, acc);
-    for (int n = 0; n < r.n; n++)
-        qn__set(g, i, r.part[n], qn__or_empty(g, &r, acc[n]), g->depth);
+        done = qn__reduce_in_order(g, r, n > 0 ? n : 1, acc);
+    for (int m = 0; m < done; m++)
+        for (int q = 0; q < r[m].n; q++)
+            qn__set(g, r[m].inst, r[m].part[q], qn__or_empty(g, &r[m], acc[m][q]), g->depth);
+    return r[done - 1].inst;
 }

@@ -14,6 +14,9 @@ static void set_index(lower *g, int d, LLVMValueRef index)
     g->iv_level[d] = g->depth;
 }
 
+/** Values of a reduce: its accumulators, or vectors of partials by part. */
+typedef LLVMValueRef sums[MOST_PARTS];
+
 /** What the block outside looked like. */
 typedef struct outside {
     int width, unroll;
@@ -68,10 +71,23 @@ static LLVMTypeRef sums_type(const lower *g, const reduction *r)
     return adds_pairs(g, r) ? LLVMVectorType(g->i32, (unsigned)g->width / 2) : qn__lane_type(g, r->type);
 }
 
-/** One step of width x unroll points; acc[p]. With `left` (points left, i64) the lanes beyond are masked. */
-static void lane_step(lower *g, const reduction *r, LLVMValueRef left, LLVMValueRef *acc)
+/** Adds part p of the point of one reduce to its accumulator. */
+static void add_part(lower *g, const reduction *r, int p, LLVMValueRef *acc)
 {
-    const qn_inst *x = &g->k->inst[r->inst];
+    addend a;
+    a.factor[0] = NULL;
+    if (adds_pairs(g, r)) {
+        *acc = LLVMBuildAdd(g->b, *acc, pairs_of(g, r, p), "");
+        return;
+    }
+    qn__take_point(g, r, p, true, &a, 0);
+    LLVMValueRef sum = qn__add_point(g, r, *acc, &a, 0);
+    *acc = g->tail_mask[p] ? LLVMBuildSelect(g->b, g->tail_mask[p], sum, *acc, "") : sum;
+}
+
+/** One step of width x unroll points; acc[m][p] of reduce m. With `left` (points left, i64) the lanes beyond are masked. */
+static void lane_step(lower *g, const reduction *r, int n_reduces, LLVMValueRef left, sums *acc)
+{
     LLVMValueRef outer[MOST_PARTS];
     memcpy(outer, g->mask, sizeof outer);
     if (left) {
@@ -85,35 +101,28 @@ static void lane_step(lower *g, const reduction *r, LLVMValueRef left, LLVMValue
             g->mask[p] = qn__mask_and(g, outer[p], g->tail_mask[p]);
         }
     }
-    qn__lower_region(g, x->region[0], x->region[2]);
-    FOR_PARTS(g, p)
-    {
-        addend a;
-        a.factor[0] = NULL;
-        if (adds_pairs(g, r)) {
-            acc[p] = LLVMBuildAdd(g->b, acc[p], pairs_of(g, r, p), "");
-            g->tail_mask[p] = NULL;
-            continue;
-        }
-        qn__take_point(g, r, p, true, &a, 0);
-        LLVMValueRef sum = qn__add_point(g, r, acc[p], &a, 0);
-        acc[p] = g->tail_mask[p] ? LLVMBuildSelect(g->b, g->tail_mask[p], sum, acc[p], "") : sum;
-        g->tail_mask[p] = NULL;
+    for (int m = 0; m < n_reduces; m++) {
+        const qn_inst *x = &g->k->inst[r[m].inst];
+        qn__lower_region(g, x->region[0], x->region[2]);
+        FOR_PARTS(g, p)
+            add_part(g, &r[m], p, &acc[m][p]);
     }
+    memset(g->tail_mask, 0, sizeof g->tail_mask);
     memcpy(g->mask, outer, sizeof outer);
 }
 
-static void pack(const lower *g, LLVMValueRef *from, LLVMValueRef *to, bool in)
+/** Accumulators of all reduces one behind the other, into `flat` or out of it; their number. */
+static int pack(const lower *g, int n_reduces, sums *acc, LLVMValueRef *flat, bool in)
 {
     int n = 0;
-    FOR_PARTS(g, p)
-    {
-        if (in)
-            to[n] = from[p];
-        else
-            to[p] = from[n];
-        n++;
-    }
+    for (int m = 0; m < n_reduces; m++)
+        FOR_PARTS(g, p)
+        {
+            LLVMValueRef *to = in ? &flat[n] : &acc[m][p];
+            *to = in ? acc[m][p] : flat[n];
+            n++;
+        }
+    return n;
 }
 
 /** Whether what is left after whole steps is folded one by one: the processor has no masks for elements so small. */
@@ -128,40 +137,38 @@ static bool has_scalar_rest(const lower *g, const reduction *r)
     return false;
 }
 
-/** Points [low, high) of the lane dimension into acc[p]: whole steps, then one masked step unless they are all. */
-static void lane_range(lower *g, const reduction *r, LLVMValueRef low, LLVMValueRef high, bool is_whole, LLVMValueRef *acc)
+/** Points [low, high) of the lane dimension into acc: whole steps, then one masked step unless they are all. */
+static void lane_range(lower *g, const reduction *r, int n_reduces, LLVMValueRef low, LLVMValueRef high, bool is_whole, sums *acc)
 {
-    int d = g->p->lane_dim, n_acc = g->unroll * g->jam;
+    int d = g->p->lane_dim, n_acc;
     int64_t step = (int64_t)g->width * g->unroll, known;
     LLVMValueRef n = LLVMBuildSub(g->b, high, low, "");
     LLVMValueRef left = LLVMBuildAnd(g->b, n, qn__const_i64(g, step - 1), "");
     LLVMValueRef whole = is_whole ? high : LLVMBuildSub(g->b, high, left, "");
-    LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], next[MOST_PARTS], out[MOST_PARTS], now[MOST_PARTS];
+    LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], next[MOST_PARTS], out[MOST_PARTS];
     int64_t a, b;
-    bool has_whole = !(qn__is_const(low, &a) && qn__is_const(whole, &b) && a == b);
-    if (has_whole) {
-        loop l;
-        pack(g, acc, init, true);
+    loop l;
+    if (!(qn__is_const(low, &a) && qn__is_const(whole, &b) && a == b)) {
+        n_acc = pack(g, n_reduces, acc, init, true);
         qn__loop_open(g, &l, low, whole, step, true, false, n_acc, init, phi);
         set_index(g, d, l.index);
-        pack(g, phi, now, false);
-        lane_step(g, r, NULL, now);
-        pack(g, now, next, true);
+        pack(g, n_reduces, acc, phi, false);
+        lane_step(g, r, n_reduces, NULL, acc);
+        pack(g, n_reduces, acc, next, true);
         qn__loop_close(g, &l, next, out);
-        pack(g, out, acc, false);
+        pack(g, n_reduces, acc, out, false);
     }
     if (is_whole || (qn__is_const(left, &known) && known == 0))
         return;
-    loop l;
     LLVMValueRef some = LLVMBuildICmp(g->b, LLVMIntNE, left, qn__const_i64(g, 0), "");
-    pack(g, acc, init, true);
+    n_acc = pack(g, n_reduces, acc, init, true);
     qn__loop_open(g, &l, qn__const_i64(g, 0), LLVMBuildZExt(g->b, some, g->i64, ""), 1, true, false, n_acc, init, phi);
     set_index(g, d, whole);
-    pack(g, phi, now, false);
-    lane_step(g, r, left, now);
-    pack(g, now, next, true);
+    pack(g, n_reduces, acc, phi, false);
+    lane_step(g, r, n_reduces, left, acc);
+    pack(g, n_reduces, acc, next, true);
     qn__loop_close(g, &l, next, out);
-    pack(g, out, acc, false);
+    pack(g, n_reduces, acc, out, false);
 }
 
 static LLVMValueRef half_of(lower *g, LLVMValueRef v, unsigned first, unsigned n)
@@ -188,56 +195,80 @@ static LLVMValueRef across_lanes(lower *g, const reduction *r, LLVMValueRef *acc
 }
 
 /** Points [low, high), at most a block for floats, to one scalar for each accumulator. is_whole: they are whole steps. */
-static void lane_block(lower *g, const reduction *r, LLVMValueRef low, LLVMValueRef high, bool is_whole, LLVMValueRef *out)
+static void lane_block(lower *g, const reduction *r, int n_reduces, LLVMValueRef low, LLVMValueRef high, bool is_whole, sums *out)
 {
     outside o = enter_lanes(g);
-    LLVMValueRef acc[MOST_PARTS];
-    FOR_PARTS(g, p)
-        acc[p] = qn__constant_like(sums_type(g, r), r->identity);
-    lane_range(g, r, low, high, is_whole, acc);
-    for (int n = 0; n < r->n; n++)
-        out[n] = across_lanes(g, r, acc, r->part[n] % g->jam_max);
+    sums acc[MOST_JOINED];
+    for (int m = 0; m < n_reduces; m++)
+        FOR_PARTS(g, p)
+            acc[m][p] = qn__constant_like(sums_type(g, &r[m]), r[m].identity);
+    lane_range(g, r, n_reduces, low, high, is_whole, acc);
+    for (int m = 0; m < n_reduces; m++)
+        for (int n = 0; n < r[m].n; n++)
+            out[m][n] = across_lanes(g, &r[m], acc[m], r[m].part[n] % g->jam_max);
     leave_lanes(g, &o);
 }
 
-/* Integers: outer reduction dimensions are loops, each row's result is folded. */
-void qn__lanes_any_order(lower *g, const reduction *r, int at, LLVMValueRef *acc)
+static bool is_float(const reduction *r)
 {
-    int d = r->dim[at];
-    LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], inner[MOST_PARTS];
-    if (at == r->n_dims - 1) {
-        LLVMValueRef low = qn__low_of(g, r, d), high = qn__high_of(g, r, d), end = high;
-        bool is_whole = has_scalar_rest(g, r);
-        if (is_whole) {
-            LLVMValueRef step = qn__const_i64(g, (int64_t)g->p->width * g->p->unroll - 1);
-            end = LLVMBuildSub(g->b, high, LLVMBuildAnd(g->b, LLVMBuildSub(g->b, high, low, ""), step, ""), "");
-        }
-        lane_block(g, r, low, end, is_whole, inner);
-        for (int n = 0; n < r->n; n++)
-            acc[n] = qn__combine(g, r, acc[n], inner[n]);
+    return qn__dtype_class(r->type) == QN_CLASS_F;
+}
+
+/** One row: all its points in lanes, or the last of them one by one. */
+static void lane_row(lower *g, const reduction *r, int n_reduces, sums *acc)
+{
+    int d = r->dim[r->n_dims - 1];
+    LLVMValueRef low = qn__low_of(g, r, d), high = qn__high_of(g, r, d), end = high;
+    bool is_whole = has_scalar_rest(g, r);
+    sums inner[MOST_JOINED];
+    if (is_whole) {
+        LLVMValueRef step = qn__const_i64(g, (int64_t)g->p->width * g->p->unroll - 1);
+        end = LLVMBuildSub(g->b, high, LLVMBuildAnd(g->b, LLVMBuildSub(g->b, high, low, ""), step, ""), "");
+    }
+    lane_block(g, r, n_reduces, low, end, is_whole, inner);
+    for (int m = 0; m < n_reduces; m++) {
+        for (int n = 0; n < r[m].n; n++)
+            acc[m][n] = is_float(&r[m]) ? inner[m][n] : qn__combine(g, &r[m], acc[m][n], inner[m][n]);
         if (is_whole)
-            qn__fold_run(g, r, d, end, high, true, acc);
+            qn__fold_run(g, &r[m], d, end, high, true, acc[m]);
+    }
+}
+
+/** Integers: outer reduction dimensions are loops, each row's result is folded. Floats have one row, of a block. */
+static void lane_rows(lower *g, const reduction *r, int n_reduces, int at, sums *acc)
+{
+    int d = r->dim[at], n = 0;
+    LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], next[MOST_PARTS], out[MOST_PARTS];
+    if (at == r->n_dims - 1) {
+        lane_row(g, r, n_reduces, acc);
         return;
     }
     loop l;
-    memcpy(init, acc, sizeof init);
-    qn__loop_open(g, &l, qn__low_of(g, r, d), qn__high_of(g, r, d), 1, qn__reduce_may_be_empty(g, r, d), false, r->n, init, phi);
+    for (int m = 0; m < n_reduces; m++)
+        for (int q = 0; q < r[m].n; q++)
+            init[n++] = acc[m][q];
+    qn__loop_open(g, &l, qn__low_of(g, r, d), qn__high_of(g, r, d), 1, qn__reduce_may_be_empty(g, r, d), false, n, init, phi);
     set_index(g, d, l.index);
-    memcpy(inner, phi, sizeof inner);
-    qn__lanes_any_order(g, r, at + 1, inner);
-    qn__loop_close(g, &l, inner, acc);
+    for (int m = 0, at_phi = 0; m < n_reduces; m++)
+        for (int q = 0; q < r[m].n; q++)
+            acc[m][q] = phi[at_phi++];
+    lane_rows(g, r, n_reduces, at + 1, acc);
+    for (int m = 0, at_next = 0; m < n_reduces; m++)
+        for (int q = 0; q < r[m].n; q++)
+            next[at_next++] = acc[m][q];
+    qn__loop_close(g, &l, next, out);
+    for (int m = 0, at_out = 0; m < n_reduces; m++)
+        for (int q = 0; q < r[m].n; q++)
+            acc[m][q] = out[at_out++];
 }
 
-/* Floats: blocks of 4096, each in 64 lanes; block results go through stripes of their own. */
-void qn__lanes_striped(lower *g, const reduction *r, LLVMValueRef *acc)
+/** Floats: blocks of 4096, each in 64 lanes; block results go through stripes of their own. */
+static void lane_blocks(lower *g, const reduction *r, int n_reduces, sums *acc)
 {
     int d = r->dim[0];
-    if (r->n_levels == 0) {
-        lane_block(g, r, qn__low_of(g, r, d), qn__high_of(g, r, d), false, acc);
-        return;
-    }
-    stripes s = {0};
-    qn__stripes_open(g, r, &s, 1, qn__scalar_type(g, r->type));
+    stripes s[MOST_JOINED] = {0};
+    for (int m = 0; m < n_reduces; m++)
+        qn__stripes_open(g, &r[m], &s[m], 1, qn__scalar_type(g, r[m].type));
     LLVMValueRef size = qn__const_i64(g, BLOCK), n = LLVMBuildSub(g->b, qn__high_of(g, r, d), qn__low_of(g, r, d), "");
     LLVMValueRef blocks = LLVMBuildLShr(g->b, LLVMBuildAdd(g->b, n, qn__const_i64(g, BLOCK - 1), ""),
                                         qn__const_i64(g, 12), "");
@@ -245,9 +276,56 @@ void qn__lanes_striped(lower *g, const reduction *r, LLVMValueRef *acc)
     qn__loop_open(g, &l, qn__const_i64(g, 0), blocks, 1, true, false, 0, NULL, NULL);
     LLVMValueRef low = LLVMBuildAdd(g->b, qn__low_of(g, r, d), LLVMBuildMul(g->b, l.index, size, ""), "");
     LLVMValueRef part = qn__umin(g, LLVMBuildSub(g->b, qn__high_of(g, r, d), low, ""), size);
-    addend result = {0};
-    lane_block(g, r, low, LLVMBuildAdd(g->b, low, part, ""), false, result.value);
-    qn__stripes_push(g, r, &s, 1, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, 1), ""), &result);
+    sums results[MOST_JOINED];
+    lane_block(g, r, n_reduces, low, LLVMBuildAdd(g->b, low, part, ""), false, results);
+    for (int m = 0; m < n_reduces; m++) {
+        addend result = {0};
+        memcpy(result.value, results[m], sizeof result.value);
+        qn__stripes_push(g, &r[m], &s[m], 1, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, 1), ""), &result);
+    }
     qn__loop_close(g, &l, NULL, NULL);
-    qn__stripes_close(g, r, &s, 1, blocks, acc);
+    for (int m = 0; m < n_reduces; m++)
+        qn__stripes_close(g, &r[m], &s[m], 1, blocks, acc[m]);
+}
+
+void qn__lanes_reduce(lower *g, const reduction *r, int n_reduces, LLVMValueRef (*acc)[MOST_PARTS])
+{
+    if (is_float(r) && r->n_levels > 0)
+        lane_blocks(g, r, n_reduces, acc);
+    else
+        lane_rows(g, r, n_reduces, 0, acc);
+}
+
+/* ---------------------------------------------------------------- several reduces in one loop */
+
+/** Registers of the accumulators of a reduce. */
+static int registers_of(const lower *g, const reduction *r)
+{
+    int bits = qn__dtype_width(r->type) * g->p->width, most = g->f->isa >= QN_ISA_V4 ? 512 : 256;
+    return (bits + most - 1) / most * g->p->unroll * r->n;
+}
+
+/** Whether `next` can be done in the loop of `first`: the same points, in lanes, and nothing that fails, so that the order of
+ *  their points among one another does not matter. Blocks of floats are no rows of integers. */
+static bool may_join(const lower *g, const reduction *first, const reduction *next)
+{
+    bool is_like = is_float(first) == is_float(next) || (first->n_dims == 1 && first->n_levels == 0);
+    return is_like && first->n_dims == next->n_dims && memcmp(first->dim, next->dim, (size_t)first->n_dims * sizeof *first->dim) == 0 &&
+           first->n == next->n && has_scalar_rest(g, first) == has_scalar_rest(g, next) &&
+           qn__is_plain_reduce(g, &g->k->inst[next->inst]);
+}
+
+int qn__lanes_together(const lower *g, const reduction *r, int n)
+{
+    const int most = g->f->isa >= QN_ISA_V4 ? 24 : 12;
+    int together = 1, used = registers_of(g, r);
+    if (!qn__is_plain_reduce(g, &g->k->inst[r->inst]))
+        return 1;
+    while (together < n && together < MOST_JOINED && may_join(g, r, &r[together])) {
+        used += registers_of(g, &r[together]);
+        if (used > most || (together + 1) * g->p->unroll * r->n > MOST_PARTS)
+            break;
+        together++;
+    }
+    return together;
 }
