@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ptx_inside.h: what ptx_parse.c and ptx_machine.c share.
+ * ptx_inside.h: what ptx_parse.c, ptx_machine.c and ptx_arithmetic.c share.
  */
 #ifndef QN_TESTS_PTX_INSIDE_H
 #define QN_TESTS_PTX_INSIDE_H
@@ -74,5 +74,21 @@ struct ptx_module {
     ptx_symbol *symbol;
     int n_symbols, symbol_capacity, shared_bytes;
 };
+
+/** Whether one of PTX_WORDS follows. */
+static inline bool ptx_has(const ptx_inst *i, int word)
+{
+    return (i->words >> word & 1) != 0;
+}
+
+/** The lowest bits of a number, without and with a sign; as a register holds what is of a type; and of floats. */
+uint64_t ptx_cut(uint64_t bits, int width);
+int64_t ptx_extend(uint64_t bits, int width);
+uint64_t ptx_held(ptx_type t, uint64_t bits);
+double ptx_as_double(ptx_type t, uint64_t bits);
+uint64_t ptx_f64_bits(double d);
+uint64_t ptx_f32_bits(float f);
+/** The result of an instruction that computes, as a register holds it; *wrong is set to what is wrong, if anything is. */
+uint64_t ptx_calculate(const ptx_inst *i, const uint64_t *in, const char **wrong);
 
 #endif

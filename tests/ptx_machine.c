@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ptx_machine.c: runs the instructions of ptx_parse.c. A register holds 64 bits; an instruction takes as many of them as
- * its type has. Threads run until they wait: for their block at a barrier, for their warp at a shuffle.
+ * ptx_machine.c: runs the instructions of ptx_parse.c: memory, moves, branches and threads; ptx_arithmetic.c computes. Threads
+ * run until they wait: for their block at a barrier, for their warp at a shuffle.
  */
 #include "ir/ir.h"
 #include "tests/ptx_inside.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,68 +41,6 @@ static void fail(machine *v, const thread *t, const ptx_inst *i, const char *wha
         snprintf(v->error, v->error_bytes, "ptx_run: block %lld, thread %d %d %d, instruction %d (%s): %s",
                  (long long)v->block, t->id[0], t->id[1], t->id[2], t->pc, i ? i->text : "", what);
     v->failed = true;
-}
-
-static bool has(const ptx_inst *i, int word)
-{
-    return (i->words >> word & 1) != 0;
-}
-
-/* ---------------------------------------------------------------- bits and numbers */
-
-static uint64_t cut(uint64_t bits, int width)
-{
-    return width >= 64 ? bits : bits & ((UINT64_C(1) << width) - 1);
-}
-
-static int64_t extend(uint64_t bits, int width)
-{
-    return width >= 64 ? (int64_t)bits : (int64_t)(bits << (64 - width)) >> (64 - width);
-}
-
-/** As a register holds it. */
-static uint64_t held(ptx_type t, uint64_t bits)
-{
-    return t.kind == 's' ? (uint64_t)extend(bits, t.bits) : cut(bits, t.bits);
-}
-
-static double as_double(ptx_type t, uint64_t bits)
-{
-    double d;
-    float f;
-    uint32_t low = (uint32_t)bits;
-    if (t.bits == 64) {
-        memcpy(&d, &bits, sizeof d);
-        return d;
-    }
-    if (t.bits == 16)
-        low = (uint32_t)qn__eval_cast(QN_F32, QN_F16, cut(bits, 16));
-    memcpy(&f, &low, sizeof f);
-    return (double)f;
-}
-
-static uint64_t f64_bits(double d)
-{
-    uint64_t bits;
-    memcpy(&bits, &d, sizeof bits);
-    return bits;
-}
-
-static uint64_t f32_bits(float f)
-{
-    uint32_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    return bits;
-}
-
-/** Rounds once to the type; d is exact, or of the type already. */
-static uint64_t float_bits(ptx_type t, double d)
-{
-    if (t.bits == 64)
-        return f64_bits(d);
-    if (t.bits == 32)
-        return f32_bits((float)d);
-    return qn__eval_cast(QN_F16, QN_F32, f32_bits((float)d));
 }
 
 static uint64_t operand(machine *v, const thread *t, const ptx_operand *o)
@@ -149,14 +86,14 @@ static bool is_inside(uint64_t at, size_t bytes, const void *low, size_t n)
 static void *memory(machine *v, const thread *t, const ptx_inst *i, const ptx_operand *o, size_t bytes)
 {
     uint64_t at = operand(v, t, o) + (uint64_t)o->offset;
-    bool any = !has(i, WORD_global) && !has(i, WORD_local) && !has(i, WORD_shared) && !has(i, WORD_param), ok = false;
-    if (has(i, WORD_param))
+    bool any = !ptx_has(i, WORD_global) && !ptx_has(i, WORD_local) && !ptx_has(i, WORD_shared) && !ptx_has(i, WORD_param), ok = false;
+    if (ptx_has(i, WORD_param))
         ok = is_inside(at, bytes, v->l->params, v->l->param_bytes);
-    if (any || has(i, WORD_local))
+    if (any || ptx_has(i, WORD_local))
         ok = ok || is_inside(at, bytes, t->local, (size_t)v->k->local_bytes);
-    if (any || has(i, WORD_shared))
+    if (any || ptx_has(i, WORD_shared))
         ok = ok || is_inside(at, bytes, v->shared, v->shared_bytes);
-    for (int n = 0; (any || has(i, WORD_global)) && n < v->l->n_memories && !ok; n++)
+    for (int n = 0; (any || ptx_has(i, WORD_global)) && n < v->l->n_memories && !ok; n++)
         ok = is_inside(at, bytes, v->l->memory[n].at, v->l->memory[n].bytes);
     if (!ok)
         fail(v, t, i, "an access outside the memory");
@@ -167,7 +104,7 @@ static void *memory(machine *v, const thread *t, const ptx_inst *i, const ptx_op
 
 static int count_elements(const ptx_inst *i)
 {
-    return has(i, WORD_v4) ? 4 : has(i, WORD_v2) ? 2 : 1;
+    return ptx_has(i, WORD_v4) ? 4 : ptx_has(i, WORD_v2) ? 2 : 1;
 }
 
 static void load(machine *v, thread *t, const ptx_inst *i)
@@ -178,7 +115,7 @@ static void load(machine *v, thread *t, const ptx_inst *i)
     for (int e = 0; at && e < n; e++) {
         uint64_t bits = 0;
         memcpy(&bits, at + bytes * (size_t)e, bytes);
-        t->reg[i->operand[e].number] = held(i->type[0], bits);
+        t->reg[i->operand[e].number] = ptx_held(i->type[0], bits);
     }
 }
 
@@ -202,226 +139,29 @@ static void atomic(machine *v, thread *t, const ptx_inst *i)
     uint8_t *at = memory(v, t, i, &o[0], bytes);
     if (!at)
         return;
-    uint64_t old = 0, a = cut(operand(v, t, &o[1]), type.bits), now = a;
+    uint64_t old = 0, a = ptx_cut(operand(v, t, &o[1]), type.bits), now = a;
     memcpy(&old, at, bytes);
-    if (has(i, WORD_cas))
+    if (ptx_has(i, WORD_cas))
         now = old == a ? operand(v, t, &o[2]) : old;
-    else if (has(i, WORD_add) && type.kind == 'f')
-        now = type.bits == 64 ? f64_bits(as_double(type, old) + as_double(type, a))
-                              : f32_bits((float)as_double(type, old) + (float)as_double(type, a));
-    else if (has(i, WORD_add))
+    else if (ptx_has(i, WORD_add) && type.kind == 'f')
+        now = type.bits == 64 ? ptx_f64_bits(ptx_as_double(type, old) + ptx_as_double(type, a))
+                              : ptx_f32_bits((float)ptx_as_double(type, old) + (float)ptx_as_double(type, a));
+    else if (ptx_has(i, WORD_add))
         now = old + a;
-    else if (has(i, WORD_and))
+    else if (ptx_has(i, WORD_and))
         now = old & a;
-    else if (has(i, WORD_or))
+    else if (ptx_has(i, WORD_or))
         now = old | a;
-    else if (has(i, WORD_xor))
+    else if (ptx_has(i, WORD_xor))
         now = old ^ a;
-    else if (has(i, WORD_min) || has(i, WORD_max)) {
-        bool less = type.kind == 's' ? extend(a, type.bits) < extend(old, type.bits) : a < old;
-        now = less == has(i, WORD_min) ? a : old;
-    } else if (!has(i, WORD_exch))
+    else if (ptx_has(i, WORD_min) || ptx_has(i, WORD_max)) {
+        bool less = type.kind == 's' ? ptx_extend(a, type.bits) < ptx_extend(old, type.bits) : a < old;
+        now = less == ptx_has(i, WORD_min) ? a : old;
+    } else if (!ptx_has(i, WORD_exch))
         fail(v, t, i, "unknown atomic");
     memcpy(at, &now, bytes);
     if (has_result)
-        t->reg[i->operand[0].number] = held(type, old);
-}
-
-/* ---------------------------------------------------------------- arithmetic */
-
-static double rounded(const ptx_inst *i, double d)
-{
-    return has(i, WORD_rzi) ? trunc(d) : has(i, WORD_rmi) ? floor(d) : has(i, WORD_rpi) ? ceil(d) : has(i, WORD_rni) ? rint(d) : d;
-}
-
-/** Saturates; NaN is 0. d is an integer. */
-static uint64_t float_to_int(ptx_type to, double d)
-{
-    double low = to.kind == 's' ? -ldexp(1, to.bits - 1) : 0, high = ldexp(1, to.bits - (to.kind == 's'));
-    if (d != d)
-        return 0;
-    if (d < low)
-        return to.kind == 's' ? UINT64_C(1) << (to.bits - 1) : 0;
-    if (d >= high)
-        return to.kind == 's' ? (UINT64_C(1) << (to.bits - 1)) - 1 : UINT64_MAX;
-    return to.kind == 's' ? (uint64_t)(int64_t)d : (uint64_t)d;
-}
-
-static uint64_t convert(const ptx_inst *i, uint64_t bits)
-{
-    ptx_type to = i->type[0], from = i->type[1];
-    uint64_t u = cut(bits, from.bits);
-    int64_t s = extend(bits, from.bits);
-    if (from.kind == 'f' && to.kind == 'f' && from.bits == to.bits)
-        return float_bits(to, rounded(i, as_double(from, u)));
-    if (from.kind == 'f' && to.kind == 'f')
-        return float_bits(to, as_double(from, u));
-    if (from.kind == 'f')
-        return float_to_int(to, rounded(i, as_double(from, u)));
-    if (to.kind != 'f')
-        return from.kind == 's' ? (uint64_t)s : u;
-    if (to.bits == 32)
-        return f32_bits(from.kind == 's' ? (float)s : (float)u);
-    return float_bits(to, from.kind == 's' ? (double)s : (double)u);
-}
-
-static bool compare(const ptx_inst *i, ptx_type t, uint64_t a, uint64_t b)
-{
-    int order; /* -1, 0, 1; 2: unordered */
-    if (t.kind == 'f') {
-        double x = as_double(t, a), y = as_double(t, b);
-        order = x < y ? -1 : x > y ? 1 : x == y ? 0 : 2;
-    } else if (t.kind == 's') {
-        order = extend(a, t.bits) < extend(b, t.bits) ? -1 : extend(a, t.bits) > extend(b, t.bits);
-    } else {
-        order = cut(a, t.bits) < cut(b, t.bits) ? -1 : cut(a, t.bits) > cut(b, t.bits);
-    }
-    if (has(i, WORD_equ) || has(i, WORD_neu) || has(i, WORD_ltu) || has(i, WORD_leu) || has(i, WORD_gtu) || has(i, WORD_geu))
-        if (order == 2)
-            return true;
-    if (has(i, WORD_num) || has(i, WORD_nan))
-        return (order == 2) == has(i, WORD_nan);
-    if (order == 2)
-        return false; /* ne of floats is ordered in PTX */
-    return (has(i, WORD_eq) || has(i, WORD_equ))   ? order == 0
-           : (has(i, WORD_ne) || has(i, WORD_neu)) ? order != 0
-           : (has(i, WORD_lt) || has(i, WORD_ltu) || has(i, WORD_lo)) ? order < 0
-           : (has(i, WORD_le) || has(i, WORD_leu) || has(i, WORD_ls)) ? order <= 0
-           : (has(i, WORD_gt) || has(i, WORD_gtu) || has(i, WORD_hi)) ? order > 0
-                                                                      : order >= 0;
-}
-
-static uint64_t float_op(machine *v, thread *t, const ptx_inst *i, uint64_t a, uint64_t b, uint64_t c)
-{
-    ptx_type type = i->type[0];
-    double x = as_double(type, a), y = as_double(type, b), z = as_double(type, c);
-    bool is_f32 = type.bits == 32;
-    switch (i->base) {
-    case BASE_add:
-        return is_f32 ? f32_bits((float)x + (float)y) : f64_bits(x + y);
-    case BASE_sub:
-        return is_f32 ? f32_bits((float)x - (float)y) : f64_bits(x - y);
-    case BASE_mul:
-        return is_f32 ? f32_bits((float)x * (float)y) : f64_bits(x * y);
-    case BASE_div:
-        return is_f32 ? f32_bits((float)x / (float)y) : f64_bits(x / y);
-    case BASE_fma:
-        return is_f32 ? f32_bits(fmaf((float)x, (float)y, (float)z)) : f64_bits(fma(x, y, z));
-    case BASE_sqrt:
-        return is_f32 ? f32_bits(sqrtf((float)x)) : f64_bits(sqrt(x));
-    case BASE_rcp:
-        return is_f32 ? f32_bits(1 / (float)x) : f64_bits(1 / x);
-    case BASE_neg: /* NaN: any */
-        return x != x ? f64_bits(NAN) >> (64 - type.bits) : a ^ UINT64_C(1) << (type.bits - 1);
-    case BASE_abs:
-        return x != x ? f64_bits(NAN) >> (64 - type.bits) : cut(a, type.bits - 1);
-    case BASE_min:
-        return x != x || y < x ? b : y != y || x < y ? a : a | b;
-    case BASE_max:
-        return x != x || y > x ? b : y != y || x > y ? a : a & b;
-    default:
-        fail(v, t, i, "unknown operation on floats");
-        return 0;
-    }
-}
-
-static uint64_t product(const ptx_inst *i, uint64_t a, uint64_t b)
-{
-    ptx_type t = i->type[0];
-    if (t.kind == 's') {
-        __extension__ typedef __int128 wide;
-        wide p = (wide)extend(a, t.bits) * extend(b, t.bits);
-        return has(i, WORD_hi) ? (uint64_t)(p >> t.bits) : (uint64_t)p;
-    }
-    __extension__ typedef unsigned __int128 unsigned_wide;
-    unsigned_wide p = (unsigned_wide)cut(a, t.bits) * cut(b, t.bits);
-    return has(i, WORD_hi) ? (uint64_t)(p >> t.bits) : (uint64_t)p;
-}
-
-static uint64_t divide(machine *v, thread *t, const ptx_inst *i, uint64_t a, uint64_t b)
-{
-    ptx_type type = i->type[0];
-    int64_t x = extend(a, type.bits), y = extend(b, type.bits);
-    bool is_div = i->base == BASE_div;
-    if (cut(b, type.bits) == 0) { /* PTX leaves it open */
-        fail(v, t, i, "a division by zero");
-        return 0;
-    }
-    if (type.kind == 's')
-        return y == -1 ? (is_div ? 0 - (uint64_t)x : 0) : (uint64_t)(is_div ? x / y : x % y);
-    a = cut(a, type.bits);
-    b = cut(b, type.bits);
-    return is_div ? a / b : a % b;
-}
-
-static uint64_t shifted(const ptx_inst *i, uint64_t a, uint64_t b)
-{
-    ptx_type t = i->type[0];
-    uint64_t n = cut(b, 32);
-    if (t.kind == 's')
-        return (uint64_t)(extend(a, t.bits) >> (n >= t.bits ? t.bits - 1 : (int)n));
-    if (n >= t.bits)
-        return 0;
-    return i->base == BASE_shl ? cut(a, t.bits) << n : cut(a, t.bits) >> n;
-}
-
-static uint64_t int_op(machine *v, thread *t, const ptx_inst *i, uint64_t a, uint64_t b, uint64_t c)
-{
-    ptx_type type = i->type[0];
-    uint64_t u = cut(a, type.bits);
-    switch (i->base) {
-    case BASE_add:
-        return a + b;
-    case BASE_sub:
-        return a - b;
-    case BASE_mul:
-        return product(i, a, b);
-    case BASE_mad:
-        return product(i, a, b) + c;
-    case BASE_div:
-    case BASE_rem:
-        return divide(v, t, i, a, b);
-    case BASE_neg:
-        return 0 - a;
-    case BASE_abs:
-        return extend(a, type.bits) < 0 ? 0 - a : a;
-    case BASE_min:
-    case BASE_max: {
-        bool less = type.kind == 's' ? extend(a, type.bits) < extend(b, type.bits) : u < cut(b, type.bits);
-        return less == (i->base == BASE_min) ? a : b;
-    }
-    case BASE_and:
-        return a & b;
-    case BASE_or:
-        return a | b;
-    case BASE_xor:
-        return a ^ b;
-    case BASE_not:
-        return ~a;
-    case BASE_shl:
-    case BASE_shr:
-        return shifted(i, a, b);
-    case BASE_popc:
-        return (uint64_t)__builtin_popcountll(u);
-    case BASE_clz:
-        return u ? (uint64_t)__builtin_clzll(u) - (64 - type.bits) : type.bits;
-    case BASE_brev: {
-        uint64_t r = 0;
-        for (int n = 0; n < type.bits; n++)
-            r |= (u >> n & 1) << (type.bits - 1 - n);
-        return r;
-    }
-    case BASE_bfe: {
-        int first = (int)cut(b, 8), n = (int)cut(c, 8), last = first + n < type.bits ? first + n : type.bits;
-        uint64_t field = first >= type.bits ? 0 : cut(u >> first, n);
-        if (type.kind == 's' && n > 0 && (u >> (last - 1) & 1))
-            field |= UINT64_MAX << (last > first ? last - first : 0);
-        return field;
-    }
-    default:
-        fail(v, t, i, "unknown operation");
-        return 0;
-    }
+        t->reg[i->operand[0].number] = ptx_held(type, old);
 }
 
 /** mov, also to and from {a, b, ...}. */
@@ -430,36 +170,21 @@ static void move(machine *v, thread *t, const ptx_inst *i)
     int to = i->group[0] ? i->group[0] : 1, from = i->n - to, width = i->type[0].bits;
     uint64_t bits = 0;
     for (int n = 0; n < from; n++)
-        bits |= cut(operand(v, t, &i->operand[to + n]), width / from) << (n * (width / from) % 64);
+        bits |= ptx_cut(operand(v, t, &i->operand[to + n]), width / from) << (n * (width / from) % 64);
     for (int n = 0; n < to; n++)
-        t->reg[i->operand[n].number] = cut(bits >> (n * (width / to) % 64), width / to);
+        t->reg[i->operand[n].number] = ptx_cut(bits >> (n * (width / to) % 64), width / to);
 }
 
 static void calculate(machine *v, thread *t, const ptx_inst *i)
 {
-    uint64_t in[3] = {0}, out;
-    ptx_type type = i->type[0];
+    uint64_t in[3] = {0};
+    const char *wrong = NULL;
     for (int n = 0; n < 3 && n + 1 < i->n; n++)
         in[n] = operand(v, t, &i->operand[n + 1]);
-    if (i->base == BASE_setp) {
-        out = compare(i, type, in[0], in[1]);
-        type = (ptx_type){'p', 1};
-    } else if (i->base == BASE_selp) {
-        out = in[2] ? in[0] : in[1];
-    } else if (i->base == BASE_cvt) {
-        out = convert(i, in[0]);
-    } else if (i->base == BASE_cvta) {
-        out = in[0];
-    } else if (type.kind == 'f') {
-        out = float_op(v, t, i, in[0], in[1], in[2]);
-    } else {
-        out = int_op(v, t, i, in[0], in[1], in[2]);
-        if (has(i, WORD_wide))
-            type.bits = (uint8_t)(2 * type.bits);
-        if (i->base == BASE_popc || i->base == BASE_clz)
-            type = (ptx_type){'u', 32};
-    }
-    t->reg[i->operand[0].number] = held(type, out);
+    uint64_t out = ptx_calculate(i, in, &wrong);
+    if (wrong)
+        fail(v, t, i, wrong);
+    t->reg[i->operand[0].number] = out;
 }
 
 /* ---------------------------------------------------------------- threads */
@@ -486,7 +211,7 @@ static void run_thread(machine *v, thread *t)
             t->state = DONE;
             return;
         case BASE_bar:
-            t->state = has(i, WORD_warp) ? AT_WARP : AT_BARRIER;
+            t->state = ptx_has(i, WORD_warp) ? AT_WARP : AT_BARRIER;
             return;
         case BASE_shfl:
             t->state = AT_WARP;
@@ -518,8 +243,8 @@ static int source_lane(const ptx_inst *i, int l, uint64_t b, uint64_t c, bool *o
 {
     int n = (int)(b & 31), clamp = (int)(c & 31), mask = (int)(c >> 8 & 31);
     int high = (l & mask) | (clamp & ~mask), low = l & mask;
-    int from = has(i, WORD_up) ? l - n : has(i, WORD_down) ? l + n : has(i, WORD_bfly) ? l ^ n : low | (n & ~mask);
-    *ok = has(i, WORD_up) ? from >= high : from <= high;
+    int from = ptx_has(i, WORD_up) ? l - n : ptx_has(i, WORD_down) ? l + n : ptx_has(i, WORD_bfly) ? l ^ n : low | (n & ~mask);
+    *ok = ptx_has(i, WORD_up) ? from >= high : from <= high;
     return *ok ? from : l;
 }
 
@@ -537,10 +262,10 @@ static bool run_warp(machine *v, thread *warp, int n)
         thread *t = &warp[l];
         bool ok;
         if (i->base == BASE_shfl) {
-            if (cut(operand(v, t, &i->operand[4]), 32) != UINT32_MAX)
+            if (ptx_cut(operand(v, t, &i->operand[4]), 32) != UINT32_MAX)
                 fail(v, t, i, "a shuffle of some lanes only");
             int from = source_lane(i, l, operand(v, t, &i->operand[2]), operand(v, t, &i->operand[3]), &ok);
-            t->reg[i->operand[0].number] = cut(value[from], 32);
+            t->reg[i->operand[0].number] = ptx_cut(value[from], 32);
             if (i->second.kind == OPERAND_REGISTER)
                 t->reg[i->second.number] = ok;
         }
