@@ -94,7 +94,6 @@ typedef struct lower {
     uint32_t *site; /* access site of each instruction */
     bool *covered;  /* [n_accesses] tested before the `for` around it (llvm_version.c) */
     uint64_t written_too; /* see qn__written_too */
-    qn_error *err;
     LLVMValueRef scratch[MOST_SCRATCH]; /* arrays of partials on the stack, reused by reduces that are not nested */
     int n_scratch, scratch_used;
     LLVMValueRef stage[MOST_STAGES]; /* buffers of staged loads (llvm_transpose.c), made when first needed */

@@ -380,12 +380,6 @@ qn_status qn_cuda_wrap(qn_context *c, int space, const char *label, void *data, 
 
 /* ---------------------------------------------------------------- use */
 
-qn_stream *qn__cuda_home(const qn_view *v)
-{
-    const qn_cuda_memory *m = memory_of(v->owner);
-    return m ? m->home : NULL;
-}
-
 qn_gpu *qn__cuda_gpu(const qn_view *v)
 {
     const qn_cuda_memory *m = memory_of(v->owner);

@@ -42,8 +42,6 @@ void qn__gpu_free(qn_stream *s, qn_cu_ptr p);
  * owner must be kept until the work is done. The GPU's context is current.
  */
 qn_status qn__cuda_use(qn_stream *s, const char *who, const qn_view *v, bool *keep, qn_error *err);
-/** The home of a view's memory; NULL if it has none. */
-qn_stream *qn__cuda_home(const qn_view *v);
 /** The GPU that a view's memory was allocated with; NULL: not ours. */
 qn_gpu *qn__cuda_gpu(const qn_view *v);
 /** qn__buffer_release for qn__stream_keep. */
