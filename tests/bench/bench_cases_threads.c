@@ -2,8 +2,9 @@
 /*
  * bench_cases_threads.c: what threads gain. T = 1, 2, 4, ... up to all processors: matrix products and a body that only
  * computes against T threads of the fma chains that measure the peak (so that clocks that fall and processors that share
- * a core count for both), a triad out of cache against T threads of one with streaming stores. From which size on threads
- * are used is checked by short vectors, serial against threads.
+ * a core count for both); out of cache a triad, a stencil in space and a transposition against T threads of a triad with
+ * streaming stores that moves as many bytes, sums of rows and columns against T threads that only read. From which size on
+ * threads are used is checked by short vectors, serial against threads.
  *
  * Times are those of the clock, from the start of all threads to the end of the last. The program lets go of its one
  * processor for these cases; they come last.
@@ -95,6 +96,8 @@ typedef struct threads_case {
     int64_t extent; /* of each dimension */
     double flops;   /* 0: against streams */
     double goal;
+    const char *ranks; /* of the views, where they differ */
+    bool is_read;      /* against reading; else against a triad */
 } threads_case;
 
 static const char product_text[] =
@@ -123,12 +126,32 @@ static const char triad_text[] =
     "%z: i64 = const 0; %n: i64 = extent x, 0; %i: i64 = parallel %z, %n; %s: f64 = const 0.375;\n"
     "%p: f64 = load a[%i]; %q: f64 = load b[%i]; %t: f64 = mul %q, %s; %u: f64 = add %p, %t; store x[%i], %u; }\n";
 
+static const char stencil_text[] =
+    "kernel \"stencil7\" contract { view a: f64[3]; view x: f64[3]; %o: i64 = const 1; %e: i64 = extent x, 0; %n: i64 = sub %e, %o;\n"
+    "%i: i64 = parallel %o, %n; %j: i64 = parallel %o, %n; %k: i64 = parallel %o, %n; %h: f64 = const 0.125;\n"
+    "%i0: i64 = sub %i, %o; %i1: i64 = add %i, %o; %j0: i64 = sub %j, %o; %j1: i64 = add %j, %o; %k0: i64 = sub %k, %o; %k1: i64 = add %k, %o;\n"
+    "%c: f64 = load a[%i, %j, %k]; %p: f64 = load a[%i0, %j, %k]; %q: f64 = load a[%i1, %j, %k]; %r: f64 = load a[%i, %j0, %k];\n"
+    "%s: f64 = load a[%i, %j1, %k]; %t: f64 = load a[%i, %j, %k0]; %u: f64 = load a[%i, %j, %k1];\n"
+    "%s0: f64 = add %p, %q; %s1: f64 = add %r, %s; %s2: f64 = add %t, %u; %s3: f64 = add %s0, %s1; %s4: f64 = add %s3, %s2;\n"
+    "%s5: f64 = mul %s4, %h; %s6: f64 = add %s5, %c; store x[%i, %j, %k], %s6; }\n";
+static const char rows_text[] =
+    "kernel \"rows\" { view a: f64[2]; view x: f64[1]; %z: i64 = const 0; %n: i64 = extent x, 0;\n"
+    "%i: i64 = parallel %z, %n; %k: i64 = reduction %z, %n;\n"
+    "%s: f64 = reduce sum over %k { %v: f64 = load a[%i, %k]; yield %v; }; store x[%i], %s; }\n";
+static const char columns_text[] =
+    "kernel \"columns\" { view a: f64[2]; view x: f64[1]; %z: i64 = const 0; %n: i64 = extent x, 0;\n"
+    "%i: i64 = parallel %z, %n; %k: i64 = reduction %z, %n;\n"
+    "%s: f64 = reduce sum over %k { %v: f64 = load a[%k, %i]; yield %v; }; store x[%i], %s; }\n";
+static const char transpose_text[] =
+    "kernel \"transpose\" { view a: f64[2]; view x: f64[2]; %z: i64 = const 0; %n: i64 = extent x, 0;\n"
+    "%i: i64 = parallel %z, %n; %j: i64 = parallel %z, %n; %v: f64 = load a[%j, %i]; store x[%i, %j], %v; }\n";
+
 typedef struct arrays {
     qn_context *context;
     qn_kernel *k;
     qn_view view[MOST_VIEWS];
     qn_arg args[MOST_VIEWS];
-    int64_t n_elements;
+    int64_t n_elements[MOST_VIEWS];
 } arrays;
 
 static double *data_of(const arrays *a, int v)
@@ -138,16 +161,20 @@ static double *data_of(const arrays *a, int v)
 
 static qn_status make(const threads_case *c, qn_context *context, arrays *a, qn_error *err)
 {
-    int64_t extents[2] = {c->extent, c->extent};
-    qn_layout l;
-    *a = (arrays){.context = context, .n_elements = c->rank == 2 ? c->extent * c->extent : c->extent};
+    int64_t extents[3] = {c->extent, c->extent, c->extent};
+    *a = (arrays){.context = context};
     qn_status status = qn_kernel_parse(c->text, strlen(c->text), &a->k, err);
-    if (!status)
-        status = qn_layout_right(c->rank, extents, &l, err);
     for (int v = 0; v < c->n_views && !status; v++) {
-        status = qn_view_alloc(context, "array", QN_F64, &l, 0, &a->view[v], err);
+        qn_layout l;
+        int rank = c->ranks ? c->ranks[v] - '0' : c->rank;
+        a->n_elements[v] = 1;
+        for (int d = 0; d < rank; d++)
+            a->n_elements[v] *= c->extent;
+        status = qn_layout_right(rank, extents, &l, err);
+        if (!status)
+            status = qn_view_alloc(context, "array", QN_F64, &l, 0, &a->view[v], err);
         a->args[v] = qn_arg_view(&a->view[v]);
-        for (int64_t i = 0; !status && i < a->n_elements; i++)
+        for (int64_t i = 0; !status && i < a->n_elements[v]; i++)
             data_of(a, v)[i] = (double)(i * 7919 % 1009 + v) / 4096 - 0.125;
     }
     return status;
@@ -167,11 +194,44 @@ static qn_status prepare(const arrays *a, const threads_case *c, int n_threads, 
     return qn_prepare(a->context, a->k, c->n_views, a->args, &o, out, err);
 }
 
+/* The share of a member: whole cache lines. */
+static int64_t share(int64_t elements, int at, int n)
+{
+    return at == n ? elements : elements / 8 * at / n * 8;
+}
+
 static void triad_member(void *arg, int at, int n)
 {
     const arrays *a = arg;
-    int64_t low = a->n_elements / 8 * at / n * 8, high = at + 1 == n ? a->n_elements : a->n_elements / 8 * (at + 1) / n * 8;
+    int64_t low = share(a->n_elements[0], at, n), high = share(a->n_elements[0], at + 1, n);
     native_stream_triad(data_of(a, 2) + low, data_of(a, 0) + low, data_of(a, 1) + low, 0.375, high - low, 8);
+}
+
+static void read_member(void *arg, int at, int n)
+{
+    const arrays *a = arg;
+    int64_t low = share(a->n_elements[0], at, n), high = share(a->n_elements[0], at + 1, n);
+    native_sink = native_read(data_of(a, 0) + low, high - low);
+}
+
+/* Bytes that a case reads and writes. */
+static double bytes_of(const arrays *a)
+{
+    double n = 0;
+    for (int v = 0; v < MOST_VIEWS; v++)
+        n += (double)a->n_elements[v] * sizeof(double);
+    return n;
+}
+
+/* Seconds in which n threads do the operations of the case, or move its bytes: those of the streams, but that reading
+ * takes the array of the case. */
+static double theirs_seconds(const threads_case *c, arrays *a, arrays *streams, int n)
+{
+    if (c->flops > 0)
+        return fma_seconds(n, c->flops);
+    if (c->is_read)
+        return run_team(n, read_member, a);
+    return run_team(n, triad_member, streams) * bytes_of(a) / bytes_of(streams);
 }
 
 /* ---------------------------------------------------------------- checks */
@@ -180,7 +240,8 @@ static void triad_member(void *arg, int at, int n)
 static bool check(const threads_case *c, const arrays *a, qn_call *serial, qn_call *call, qn_error *err)
 {
     double *out = data_of(a, c->n_views - 1);
-    size_t bytes = (size_t)a->n_elements * sizeof *out;
+    int64_t n_elements = a->n_elements[c->n_views - 1];
+    size_t bytes = (size_t)n_elements * sizeof *out;
     double *kept = malloc(bytes);
     bool is_same = kept && !qn_run(serial, err);
     if (is_same)
@@ -188,7 +249,7 @@ static bool check(const threads_case *c, const arrays *a, qn_call *serial, qn_ca
     memset(out, 0, bytes);
     is_same = is_same && !qn_run(call, err) && memcmp(kept, out, bytes) == 0;
     for (int s = 0; is_same && s < N_SAMPLED; s++) {
-        int64_t at = s == 0 ? a->n_elements - 1 : rand() % a->n_elements, n = c->extent;
+        int64_t at = s == 0 ? n_elements - 1 : rand() % n_elements, n = c->extent;
         double sum = -0.0;
         if (c->text == product_text)
             for (int64_t k = 0; k < n; k++)
@@ -222,13 +283,13 @@ static int calls_of(qn_call *call, double seconds)
     return n;
 }
 
-static void time_case(bench *b, const char *name, const threads_case *c, arrays *a, qn_call *call, int n_threads)
+static void time_case(bench *b, const char *name, const threads_case *c, arrays *a, arrays *streams, qn_call *call, int n_threads)
 {
     double ours[N_SAMPLES], theirs[N_SAMPLES], ratio[N_SAMPLES];
     int n = calls_of(call, SAMPLE_SECONDS);
     for (int i = 0; i < N_SAMPLES; i++) {
         ours[i] = run_times(call, n);
-        theirs[i] = c->flops > 0 ? fma_seconds(n_threads, c->flops) : run_team(n_threads, triad_member, a);
+        theirs[i] = theirs_seconds(c, a, streams, n_threads);
         ratio[i] = theirs[i] / ours[i];
     }
     bench_line line = {.name = name, .group = GROUP_PEAK, .goal = c->goal, .short_below = c->goal};
@@ -236,21 +297,27 @@ static void time_case(bench *b, const char *name, const threads_case *c, arrays 
     line.theirs = bench_median(theirs, N_SAMPLES);
     line.ratio = bench_median(ratio, N_SAMPLES);
     bench_report(b, &line);
-    double work = c->flops > 0 ? c->flops : 24.0 * (double)a->n_elements;
+    double work = c->flops > 0 ? c->flops : bytes_of(a);
     printf("# %s: %.1f %s\n", name, work / line.ours * 1e-9, c->flops > 0 ? "GF/s" : "GB/s");
 }
 
-static void run_case(bench *b, qn_context *context, const threads_case *c, int most)
+static bool wants_case(const bench *b, const threads_case *c, int most)
 {
-    arrays a;
-    qn_error error = {0};
     char name[96];
     bool is_wanted = false;
     for (int t = 1; t <= most; t = t < most && t * 2 > most ? most : t * 2) {
         snprintf(name, sizeof name, "%s/%d", c->name, t);
         is_wanted |= bench_wants(b, name);
     }
-    if (!is_wanted)
+    return is_wanted;
+}
+
+static void run_case(bench *b, qn_context *context, const threads_case *c, arrays *streams, int most)
+{
+    arrays a;
+    qn_error error = {0};
+    char name[96];
+    if (!wants_case(b, c, most))
         return;
     qn_call *serial = NULL;
     qn_status status = make(c, context, &a, &error);
@@ -265,7 +332,7 @@ static void run_case(bench *b, qn_context *context, const threads_case *c, int m
         if (!status && !check(c, &a, serial, call, &error))
             bench_wrong(b, name, "%s", error.status ? error.message : "elements differ");
         else if (!status)
-            time_case(b, name, c, &a, call, t);
+            time_case(b, name, c, &a, streams, call, t);
         qn_call_release(call);
     }
     if (status)
@@ -324,12 +391,16 @@ static int release_processor(void)
 void bench_threads_cases(bench *b)
 {
     static const threads_case cases[] = {
-        {"threads/product/512", product_text, 3, 2, 512, 2.0 * 512 * 512 * 512, 0.6},
-        {"threads/product/1024", product_text, 3, 2, 1024, 2.0 * 1024 * 1024 * 1024, 0.8},
-        {"threads/product/1536", product_text, 3, 2, 1536, 2.0 * 1536 * 1536 * 1536, 0.8},
-        {"threads/product/2048", product_text, 3, 2, 2048, 2.0 * 2048 * 2048 * 2048, 0.8},
-        {"threads/orbits", orbit_text, 2, 1, 1 << 19, (1 << 19) * (64.0 * 8 * 2 + 14), 0.8},
-        {"threads/triad", triad_text, 3, 1, 1 << 25, 0, 0.95},
+        {"threads/product/512", product_text, 3, 2, 512, 2.0 * 512 * 512 * 512, 0.6, NULL, false},
+        {"threads/product/1024", product_text, 3, 2, 1024, 2.0 * 1024 * 1024 * 1024, 0.8, NULL, false},
+        {"threads/product/1536", product_text, 3, 2, 1536, 2.0 * 1536 * 1536 * 1536, 0.8, NULL, false},
+        {"threads/product/2048", product_text, 3, 2, 2048, 2.0 * 2048 * 2048 * 2048, 0.8, NULL, false},
+        {"threads/orbits", orbit_text, 2, 1, 1 << 19, (1 << 19) * (64.0 * 8 * 2 + 14), 0.8, NULL, false},
+        {"threads/triad", triad_text, 3, 1, 1 << 25, 0, 0.95, NULL, false},
+        {"threads/stencil7", stencil_text, 2, 3, 324, 0, 0.9, NULL, false},
+        {"threads/transpose", transpose_text, 2, 2, 6016, 0, 0.6, NULL, false},
+        {"threads/rows", rows_text, 2, 2, 8100, 0, 0.9, "21", true},
+        {"threads/columns", columns_text, 2, 2, 8100, 0, 0.9, "21", true},
     };
     if (b->assembly_of)
         return;
@@ -337,12 +408,22 @@ void bench_threads_cases(bench *b)
     qn_error error = {0};
     int most = release_processor();
     qn_context_options o = {.bytes = sizeof o, .n_threads = most};
-    if (qn_context_new(&o, &context, &error)) {
-        bench_wrong(b, "threads", "%s", error.message);
-        return;
-    }
+    const threads_case *triad = &cases[5];
+    bool has_streams = false;
+    arrays streams = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        run_case(b, context, &cases[i], most);
-    small_cases(b, context, most);
+        has_streams |= cases[i].flops == 0 && wants_case(b, &cases[i], most);
+    qn_status status = qn_context_new(&o, &context, &error);
+    if (!status && has_streams)
+        status = make(triad, context, &streams, &error);
+    if (status) {
+        bench_wrong(b, "threads", "%s", error.message);
+        most = 0;
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases && most; i++)
+        run_case(b, context, &cases[i], &streams, most);
+    release(&streams);
+    if (most)
+        small_cases(b, context, most);
     qn_context_release(context);
 }

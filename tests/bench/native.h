@@ -76,5 +76,7 @@ void native_transpose(void *restrict to, const void *restrict from, int64_t n, i
 /** x = a + scale b with streaming stores, for f32 (4 bytes) and f64. */
 void native_stream_triad(void *restrict out, const void *restrict first, const void *restrict second, double scale,
                          int64_t n, int bytes);
+/** The sum of n elements of f64, with eight accumulators: as fast as memory can be read. */
+double native_read(const double *from, int64_t n);
 
 #endif

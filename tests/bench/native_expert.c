@@ -116,6 +116,23 @@ void native_stream_triad(void *restrict out, const void *restrict first, const v
     }
 }
 
+double native_read(const double *from, int64_t n)
+{
+    __m512d sum[8];
+    int64_t i = 0;
+    for (int s = 0; s < 8; s++)
+        sum[s] = _mm512_setzero_pd();
+    for (; i + 64 <= n; i += 64)
+        _Pragma("clang loop unroll(full)") for (int s = 0; s < 8; s++) sum[s] =
+            _mm512_add_pd(sum[s], _mm512_loadu_pd(from + i + 8 * s));
+    double all = 0;
+    for (int s = 0; s < 8; s++)
+        all += _mm512_reduce_add_pd(sum[s]);
+    for (; i < n; i++)
+        all += from[i];
+    return all;
+}
+
 #else
 
 void native_transpose(void *restrict to, const void *restrict from, int64_t n, int bytes, bool is_streamed)
@@ -139,6 +156,20 @@ void native_stream_triad(void *restrict out, const void *restrict first, const v
             ((float *)out)[i] = ((const float *)first)[i] + (float)scale * ((const float *)second)[i];
         else
             ((double *)out)[i] = ((const double *)first)[i] + scale * ((const double *)second)[i];
+}
+
+double native_read(const double *from, int64_t n)
+{
+    double sum[8] = {0}, all = 0;
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (int s = 0; s < 8; s++)
+            sum[s] += from[i + s];
+    for (; i < n; i++)
+        all += from[i];
+    for (int s = 0; s < 8; s++)
+        all += sum[s];
+    return all;
 }
 
 #endif
