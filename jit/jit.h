@@ -154,6 +154,7 @@ typedef struct qn_plan {
     int64_t scratch_bytes;       /* for the copy */
     int32_t prefetch;            /* so many points of a reduce ahead, what is far apart is asked for; 0: nothing is */
     int32_t steps_ahead;         /* so many steps of the lanes ahead, all that a tile loads is asked for; 0: nothing is */
+    int32_t lead_bytes;          /* so far ahead, what the first of many rows of a view meets is asked for; 0: nothing is */
     int64_t tile[QN_MAX_RANK];   /* cache tile of each dimension, 0: none */
     int32_t streams;             /* 1: non-temporal stores */
     int32_t split_dim;           /* domain dimension that threads divide, -1: none */

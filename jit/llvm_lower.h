@@ -337,6 +337,8 @@ LLVMValueRef qn__load_packed(lower *g, int p);
 void qn__prefetch_point(lower *g, uint32_t reduce, int d);
 /** Asks for this tile's part of what the reduce will load plan->steps_ahead steps of the lanes later. */
 void qn__prefetch_step(lower *g, uint32_t reduce);
+/** Asks for what load i will meet plan->lead_bytes later, if it is one that leads. */
+void qn__prefetch_lead(lower *g, uint32_t i);
 
 /* ---- llvm_atomic.c */
 void qn__lower_atomic(lower *g, uint32_t i);

@@ -256,6 +256,7 @@ void qn__lower_load(lower *g, uint32_t i)
     FOR_PARTS(g, p)
         if (qn__canonical_part(g, i, p) == p)
             qn__lower_load_part(g, i, p);
+    qn__prefetch_lead(g, i);
 }
 
 /* ---------------------------------------------------------------- stores */

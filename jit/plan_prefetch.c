@@ -2,7 +2,8 @@
 /*
  * plan_prefetch.c: what a register tile asks for ahead of time, because the hardware does not (jit/llvm_prefetch.c does it):
  * points that are far apart, which its jammed iterations load side by side; and, where the lanes are a batch, what the next
- * step of the lanes will load, a line of each element. Knows no LLVM.
+ * step of the lanes will load, a line of each element. And what a stencil out of cache asks for: of the many rows of one
+ * array that it reads at once, the one that comes from memory. Knows no LLVM.
  */
 #include "jit/plan.h"
 
@@ -13,6 +14,9 @@ enum { FAR_BYTES = 1024, LEAST_POINTS = 256, POINTS_AHEAD = 32 };
 /* Steps of the lanes ahead: as many as take so many operations, about the way to memory. Less than this in all is in a cache
  * that is near. */
 enum { OPERATIONS_AHEAD = 512, MOST_STEPS_AHEAD = 8, NEAR_BYTES = 2 << 20 };
+
+/* Rows of one view, at least so far apart, that are read side by side before the first is asked for; how far ahead. */
+enum { LEAST_ROWS = 3, MOST_ROWS = 64, ROW_BYTES = 1024, LEAD_BYTES = 4096 };
 
 static bool is_parallel(const qn_kernel *k, int d)
 {
@@ -86,4 +90,79 @@ void qn__plan_prefetch(const qn_kernel *k, const qn_facts *f, const qn_analysis 
             double steps = OPERATIONS_AHEAD / step_operations(k, f, p);
             p->steps_ahead = steps >= MOST_STEPS_AHEAD ? MOST_STEPS_AHEAD : 1 + (int32_t)steps;
         }
+}
+
+/* ---------------------------------------------------------------- rows of a view */
+
+/** Elements from where load m reads to where load i of the same view does, in any iteration; false if that differs. */
+static bool elements_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, uint32_t m, int64_t *apart)
+{
+    const qn_param_fact *param = &f->param[k->inst[i].imm];
+    *apart = 0;
+    for (int r = 0; r < qn__n_indices(k, i); r++) {
+        const qn_dim_fact *dim = &param->dim[r];
+        const qn_affine *x = &a->affine[qn__args(k, i)[r]], *y = &a->affine[qn__args(k, m)[r]];
+        if (dim->n_digits == 0)
+            continue;
+        const qn_digit_fact *digit = &f->digit[dim->first_digit];
+        if (dim->n_digits != 1 || digit->stride.kind != QN_FACT_EXACT || x->sym[0] || y->sym[0])
+            return false;
+        for (int d = 0; d < k->n_dims; d++)
+            if (x->coef[d] != y->coef[d])
+                return false;
+        int64_t ahead = qn__wrap_add(x->constant, -y->constant);
+        *apart = qn__wrap_add(*apart, qn__wrap_mul(ahead, digit->stride.value));
+    }
+    return true;
+}
+
+/** Whether load i may ask for memory ahead: consecutive elements in the innermost loop, outside of reduces and branches. */
+static bool may_lead(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
+{
+    int64_t along;
+    bool is_plain = k->inst[i].op == QN_I_LOAD && k->inst[i].parent == 0 && qn__is_plain_access(k, f, i);
+    return is_plain && !qn__is_checked(f, k, site_of(k, i)) && p->lane_dim >= 0 && is_parallel(k, p->lane_dim) &&
+           p->order[p->n_loops - 1] == p->lane_dim && qn__access_stride(k, f, a, i, p->lane_dim, &along) && along == 1;
+}
+
+/** 1 or -1: whether the outermost loop that moves load i moves it forwards or backwards; 0: none is known to. */
+static int direction(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
+{
+    int64_t stride;
+    for (int n = 0; n < p->n_loops; n++) {
+        if (!qn__access_stride(k, f, a, i, p->order[n], &stride))
+            return 0;
+        if (stride)
+            return stride > 0 ? 1 : -1;
+    }
+    return 0;
+}
+
+bool qn__is_lead(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
+{
+    int64_t row[MOST_ROWS], apart, bytes = qn_dtype_bytes(k->inst[i].type);
+    int n_rows = 0, sign = may_lead(k, f, a, p, i) ? direction(k, f, a, p, i) : 0;
+    for (uint32_t n = 0; n < k->n_accesses && sign; n++) {
+        uint32_t m = k->access[n].inst;
+        bool is_other = k->inst[m].op == QN_I_LOAD && k->inst[m].imm == k->inst[i].imm;
+        if (!is_other || !may_lead(k, f, a, p, m) || !elements_apart(k, f, a, i, m, &apart))
+            continue;
+        if ((apart < 0) != (sign < 0) && apart != 0)
+            return false;
+        bool is_near = false;
+        for (int r = 0; r < n_rows; r++) {
+            int64_t between = qn__wrap_add(row[r], -apart);
+            is_near |= between > -ROW_BYTES / bytes && between < ROW_BYTES / bytes;
+        }
+        if (!is_near && n_rows < MOST_ROWS)
+            row[n_rows++] = apart;
+    }
+    return n_rows >= LEAST_ROWS;
+}
+
+void qn__plan_prefetch_rows(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
+{
+    for (uint32_t n = 0; n < k->n_accesses && p->streams; n++)
+        if (qn__is_lead(k, f, a, p, k->access[n].inst))
+            p->lead_bytes = LEAD_BYTES;
 }

@@ -58,6 +58,8 @@ void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out)
         qn__text_add(out, "pack %s, %lld bytes\n", k->param[k->inst[p->pack].imm].name, (long long)p->scratch_bytes);
     if (p->prefetch)
         qn__text_add(out, "prefetch %d points ahead\n", p->prefetch);
+    if (p->lead_bytes)
+        qn__text_add(out, "prefetch %d bytes ahead of leading rows\n", p->lead_bytes);
     if (p->steps_ahead)
         qn__text_add(out, "prefetch %d steps of the lanes ahead\n", p->steps_ahead);
     for (int d = 0; d < k->n_dims; d++)

@@ -30,6 +30,11 @@ static const char batch3[] = "kernel \"batch\" { view a: f64[3]; view b: f64[3];
                              "%r: f64 = reduce sum over %k { %x: f64 = load a[%i, %k, %o]; %y: f64 = load b[%k, %j, %o];\n"
                              "%p: f64 = mul %x, %y; yield %p; }; store c[%i, %j, %o], %r; }";
 
+static const char five[] = "kernel \"five\" { view x: f64[2]; view y: f64[2]; %o: i64 = const 1;\n"
+                           "%m: i64 = extent y, 0; %n: i64 = extent y, 1; %m1: i64 = sub %m, %o; %n1: i64 = sub %n, %o;\n"
+                           "%i: i64 = parallel %o, %m1; %j: i64 = parallel %o, %n1; %i0: i64 = sub %i, %o; %i2: i64 = add %i, %o;\n"
+                           "%a: f64 = load x[%i, %j]; %b: f64 = load x[%i0, %j]; %c: f64 = load x[%i2, %j];\n"
+                           "%s: f64 = add %a, %b; %t: f64 = add %s, %c; store y[%i, %j], %t; }";
 static const char number2[] = "kernel \"number\" { view y: f32[2]; %z: i64 = const 0;\n"
                               "%n0: i64 = extent y, 0; %n1: i64 = extent y, 1;\n"
                               "%i: i64 = parallel %z, %n0; %j: i64 = parallel %z, %n1;\n"
@@ -291,6 +296,15 @@ static void test_streams(void)
     qn_view thin[2] = {padded(QN_F32, 1000000, 20, 3), padded(QN_F32, 1000000, 20, 3)};
     p = plan_of(copy2, thin, 2, NULL, QN_ISA_V4, false);
     tap_is_int(p.streams, 0, "short rows have too few whole lines");
+    e[0] = e[1] = 3000;
+    qn_view rows[2] = {view(QN_F64, 2, e, false), view(QN_F64, 2, e, false)};
+    p = plan_of(five, rows, 2, NULL, QN_ISA_V4, false);
+    tap_ok(p.streams == 1 && p.lead_bytes > 0, "of three rows that are read, the first is asked for ahead of time");
+    e[0] = e[1] = 1000;
+    for (int n = 0; n < 2; n++)
+        rows[n] = view(QN_F64, 2, e, false);
+    p = plan_of(five, rows, 2, NULL, QN_ISA_V4, false);
+    tap_is_int(p.lead_bytes, 0, "not in a cache");
 }
 
 static void test_transpose(void)
