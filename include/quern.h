@@ -537,6 +537,7 @@ typedef struct qn_plan_options {
     int32_t pack;        /**< 1: a register tile loads from a copy where it can; -1: never */
     int32_t team;        /**< on a GPU, who runs an iteration, where the kernel allows it: 1 a thread, 2 a warp, 4 a block */
     int32_t chunk;       /**< on threads, iterations (those of reductions included) that are worth a chunk of their own */
+    int32_t strip;       /**< sums of reduces in memory for so many iterations of the lanes, at most 65536; -1: in registers */
 } qn_plan_options;
 
 /** Options of a specialization or launch. All-zero with `bytes` set is the default; NULL too. */

@@ -317,14 +317,15 @@ static void visit(pass *p, uint32_t i)
         uint32_t yield = qn__last_of_region(p->k, x->region[0], x->region[2]);
         const qn_value_info *y = &p->a->value[qn__args(p->k, yield)[0]];
         /* Lanes of a reduction dimension end in one uniform value. */
-        bool over_lanes = false;
+        bool over_lanes = false, over_jam = false;
         uint32_t dims = 0;
         for (uint32_t n = 0; n < x->n_args; n++) {
             int d = (int)p->k->inst[qn__args(p->k, i)[n]].imm;
             over_lanes |= d == p->lane_dim;
+            over_jam |= d == p->jam_dim;
             dims |= 1u << d;
         }
-        raise_to(p, i, y->shape == QN_UNIFORM || over_lanes ? QN_UNIFORM : QN_VARYING, y->depends_jam,
+        raise_to(p, i, y->shape == QN_UNIFORM || over_lanes ? QN_UNIFORM : QN_VARYING, y->depends_jam && !over_jam,
                  y->deps & ~dims);
         break;
     }

@@ -132,6 +132,9 @@ enum {
     QN_REMAINDER_OVERLAP = 4
 };
 
+/** Most iterations of a strip. */
+enum { QN_MOST_STRIP = 1 << 16 };
+
 /** Who runs an iteration on a GPU: a thread; a warp, whose lanes share the points of reduces; in kernels without parallel
  *  dimensions, all blocks share the points of the reduces, and a second kernel does the rest; or the threads of a block
  *  evaluate the points of a tile of iterations, and one for each iteration adds them and does the rest. */
@@ -151,7 +154,9 @@ typedef struct qn_plan {
     int32_t jam_rest;            /* of the jammed one: OVERLAP, or SCALAR: a smaller step where its size is known, else
                                     one by one */
     uint32_t pack;               /* load that is copied for each step of the lanes, 0: none (jit/llvm_pack.c) */
-    int64_t scratch_bytes;       /* for the copy */
+    int64_t scratch_bytes;       /* for the copy, or the sums of a strip */
+    int32_t strip;               /* iterations of the lanes whose sums are in memory while points run outside, a few at once (jam;
+                                    jam_dim is the dimension of the points then); 0: sums are in registers */
     int32_t prefetch;            /* so many points of a reduce ahead, what is far apart is asked for; 0: nothing is */
     int32_t steps_ahead;         /* so many steps of the lanes ahead, all that a tile loads is asked for; 0: nothing is */
     int32_t lead_bytes;          /* so far ahead, what the first of many rows of a view meets is asked for; 0: nothing is */

@@ -131,6 +131,7 @@ static void code_plan(codec *c, qn_plan_options *plan)
     code_i32(c, &plan->pack, -1, 1, "pack");
     code_i32(c, &plan->team, 0, 4, "team");
     code_i32(c, &plan->chunk, 0, INT32_MAX, "chunk");
+    code_i32(c, &plan->strip, -1, QN_MOST_STRIP, "strip");
     if (plan->width & (plan->width - 1))
         refuse(c, "width");
 }
@@ -369,7 +370,8 @@ static void print_plan(qn_text *out, const qn_plan_options *plan)
                  {"transpose", plan->transpose},
                  {"pack", plan->pack},
                  {"team", plan->team},
-                 {"chunk", plan->chunk}};
+                 {"chunk", plan->chunk},
+                 {"strip", plan->strip}};
     for (size_t i = 0; i < sizeof field / sizeof field[0]; i++)
         if (field[i].value)
             qn__text_add(out, "plan %s: %" PRId32 "\n", field[i].name, field[i].value);

@@ -2,7 +2,7 @@
 /*
  * llvm_fault.c: cold blocks that record the first failure in iteration order. A failure replaces the recorded one if its
  * iteration is lower; within one iteration the first in time stays. Where lanes run over a reduction, points of one
- * reduce are seen out of order inside a vector, so there the lower point of the same reduce wins too; the record's
+ * reduce are seen out of order inside a vector, and so are those of a strip, so there the lower point of the same reduce wins too; the record's
  * `point` carries the number of the reduce above its low 48 bits for that comparison. Threads of a GPU share one record:
  * a thread whose failure is earlier takes the record's lock, looks again, and writes; no thread waits for one whose
  * failure is not its business.
@@ -122,7 +122,8 @@ static LLVMValueRef is_earlier(lower *g, LLVMValueRef iteration, LLVMValueRef po
     }
     bool over_lanes = r && g->p->lane_dim >= 0 && g->width > 1 &&
                       g->k->inst[g->k->dim[g->p->lane_dim]].sub == QN_DIM_REDUCTION;
-    if (!over_lanes && !(r && g->p->team == QN_TEAM_WARP))
+    bool in_strip = r && g->strip.done; /* several points at once, in the order of partials */
+    if (!over_lanes && !in_strip && !(r && g->p->team == QN_TEAM_WARP))
         return earlier;
     LLVMValueRef old_point = get_field(g, offsetof(qn_fault, point)), by = qn__const_i64(g, 48);
     LLVMValueRef same = LLVMBuildICmp(g->b, LLVMIntEQ, iteration, old, "");

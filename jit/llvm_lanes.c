@@ -230,7 +230,7 @@ static bool loop_streams(lower *g, const span *spans, int at)
 static bool is_emitted_once(const lower *g)
 {
     return g->p->remainder == QN_REMAINDER_MASK && g->p->unroll == 1 && g->jam_max == 1 && !g->p->streams &&
-           g->k->n_insts - g->k->body > LARGE_BODY;
+           !g->p->strip && g->k->n_insts - g->k->body > LARGE_BODY;
 }
 
 void qn__nest_lanes(lower *g, const span *spans, int at)
@@ -252,7 +252,10 @@ void qn__nest_lanes(lower *g, const span *spans, int at)
     qn__unseek(g, &here);
     bool is_known = qn__is_const(middle, &low) && qn__is_const(s.high, &high);
     bool is_small = g->k->n_insts - g->k->body <= SMALL_BODY;
-    lanes_together(g, spans, at, (span){s.low, middle}, has_rest, STREAM_NONE);
+    if (g->p->strip)
+        qn__lower_strips(g, s.low, middle);
+    else
+        lanes_together(g, spans, at, (span){s.low, middle}, has_rest, STREAM_NONE);
     g->width = g->p->width;
     if (g->p->remainder == QN_REMAINDER_TILE) {
         rest_tile(g, spans, at, middle, s.high, qn__known_rest_of(g, g->p->lane_dim, step));

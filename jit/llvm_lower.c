@@ -176,7 +176,7 @@ static int lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts *
                       const char *symbol, int step, int32_t *block_bytes)
 {
     lower g = {.module = module, .context = LLVMGetModuleContext(module), .k = k, .f = f, .p = p,
-               .width = 1, .unroll = 1, .jam = 1, .jam_max = p->jam * p->cross, .step = step};
+               .width = 1, .unroll = 1, .jam = 1, .jam_max = p->jam * p->cross, .jam_step = 1, .step = step};
     span spans[QN_MAX_RANK];
     int n_sequential = 0, n = -1;
     if (make_arrays(&g)) {
@@ -189,6 +189,8 @@ static int lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts *
         compute_bounds(&g);
         if (p->pack)
             g.copy = LLVMBuildIntToPtr(g.b, qn__range_word(&g, 2 + 2 * count_sequential(k)), g.ptr, "");
+        if (p->strip)
+            g.strip.memory = LLVMBuildIntToPtr(g.b, qn__range_word(&g, 2 + 2 * count_sequential(k)), g.ptr, "");
         bool is_empty = false;
         for (int at = 0; at < p->n_loops; at++) {
             spans[at] = span_of(&g, p->order[at], &n_sequential);
@@ -216,7 +218,9 @@ static bool reduce_plan(const qn_kernel *k, qn_plan *p)
     if (p->is_gpu)
         return false; /* its plan is bounded */
     bool over_reduction = p->lane_dim >= 0 && k->inst[k->dim[p->lane_dim]].sub == QN_DIM_REDUCTION;
-    if (p->cross > 1)
+    if (p->strip) /* sums in registers */
+        p->strip = 0, p->jam = p->unroll = 1;
+    else if (p->cross > 1)
         p->cross = 1;
     else if (p->jam > 1)
         p->jam = 1;

@@ -19,6 +19,7 @@
 
 #include "jit/analyse.h"
 #include "jit/llvm_parts.h"
+#include "jit/plan.h"
 
 #include <llvm-c/Core.h>
 
@@ -72,6 +73,7 @@ typedef struct lower {
 
     int width, unroll, jam; /* of the block being emitted */
     int jam_max;            /* part encoding */
+    int64_t jam_step;       /* from one jammed iteration to the next */
     LLVMValueRef mask[MOST_PARTS];      /* <width x i1>, active lanes; NULL: all */
     LLVMValueRef tail_mask[MOST_PARTS]; /* the same for the remainder alone: lanes inside the domain */
     uint8_t edges[MOST_PARTS];          /* of a GPU: the edges that a part's mask comes from, as bits */
@@ -100,6 +102,11 @@ typedef struct lower {
     LLVMValueRef stage_from;         /* the jammed index from which on they are filled; NULL: they are not */
     int streaming;     /* STREAM_...: which stores are non-temporal now */
     bool has_streamed; /* any was emitted */
+    struct {
+        LLVMValueRef memory, low, high;     /* of the sums; the iterations */
+        LLVMValueRef result[MOST_STRIPPED]; /* arrays of the reduces at the top that are done */
+        uint32_t done;                      /* those before this instruction; 0: no strip is being emitted */
+    } strip; /* see llvm_strip.c */
     LLVMValueRef copy; /* memory for plan->pack */
     bool is_packed;    /* it holds what plan->pack loads in this step of the lanes */
     int rest_lanes;    /* lanes that run of the last vector of this step, 0: all, or not known */
@@ -132,7 +139,7 @@ static inline void qn__set_ahead(lower *g, int d, int64_t n, int at)
 /** How far the index of dimension d for part p is from that of part 0. */
 static inline int64_t qn__part_ahead(const lower *g, int d, int p)
 {
-    int64_t ahead = d == g->p->jam_dim ? p % g->jam_max % g->p->jam : d == g->p->cross_dim ? p % g->jam_max / g->p->jam : 0;
+    int64_t ahead = d == g->p->jam_dim ? p % g->jam_max % g->p->jam * g->jam_step : d == g->p->cross_dim ? p % g->jam_max / g->p->jam : 0;
     if (d == g->p->lane_dim)
         ahead += (int64_t)(p / g->jam_max) * g->width - (int64_t)(p % g->jam_max) * g->p->skew;
     return ahead;
@@ -331,6 +338,12 @@ void qn__pack_close(lower *g);
 bool qn__is_packed(const lower *g, uint32_t i);
 /** Part p of the packed load for the indices that stand in g->iv. */
 LLVMValueRef qn__load_packed(lower *g, int p);
+
+/* ---- llvm_strip.c */
+/** Iterations [low, high) of the lanes, whole steps, in strips. */
+void qn__lower_strips(lower *g, LLVMValueRef low, LLVMValueRef high);
+/** Sets the value of a reduce at the top for the iterations that stand in g->iv if a strip has it in memory; else false. */
+bool qn__strip_value(lower *g, uint32_t i);
 
 /* ---- llvm_prefetch.c */
 /** Asks for what `reduce` will load plan->prefetch points of dimension d ahead. */

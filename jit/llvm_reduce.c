@@ -466,6 +466,8 @@ uint32_t qn__lower_reduce(lower *g, uint32_t i)
 {
     if (g->value[i].is_set && (g->p->is_gpu || g->p->n_shared_reduces)) /* ahead of time, from results of blocks */
         return i;
+    if (qn__strip_value(g, i))
+        return i;
     reduction r[MOST_JOINED] = {qn__describe_reduction(g, i)};
     LLVMValueRef acc[MOST_JOINED][MOST_PARTS];
     bool over_lanes = g->p->lane_dim >= 0 && r->dim[r->n_dims - 1] == g->p->lane_dim;

@@ -20,6 +20,7 @@ typedef struct planner {
     qn_plan *p;
     bool has_one_step; /* of all lanes */
     bool has_rows; /* the jammed dimension is that of the rows that scalar code sums */
+    bool has_strip; /* sums in memory: the jammed dimension is that of the points */
     bool has_tile; /* a register tile was chosen: the jammed dimension is innermost */
 } planner;
 
@@ -146,7 +147,8 @@ static void choose_width(planner *s)
 static bool has_rest_tile(const planner *s)
 {
     const qn_plan *p = s->p;
-    if (!(s->has_tile || s->has_one_step || p->jam > 1) || p->streams || p->lane_dim < 0 || qn__plan_kind(s->k, p->lane_dim) != QN_DIM_PARALLEL ||
+    bool has_partials = qn__plan_stripe_depth(s->k) > 0; /* of each vector, in memory */
+    if (has_partials || !(s->has_tile || s->has_one_step || p->jam > 1) || p->streams || p->lane_dim < 0 || qn__plan_kind(s->k, p->lane_dim) != QN_DIM_PARALLEL ||
         qn__plan_trips(s->f, p->lane_dim) < 0)
         return false;
     for (uint32_t n = 0; n < s->k->n_accesses && s->f->isa < QN_ISA_V4; n++)
@@ -158,6 +160,8 @@ static bool has_rest_tile(const planner *s)
 static void choose_jam_rest(const planner *s)
 {
     qn_plan *p = s->p;
+    if (s->has_strip)
+        return;
     bool may_overlap = p->jam > 1 && !p->transpose && qn__plan_trips(s->f, p->jam_dim) >= p->jam && qn__may_repeat(s->k);
     p->jam_rest = p->jam <= 1 ? QN_REMAINDER_NONE : may_overlap ? QN_REMAINDER_OVERLAP : QN_REMAINDER_SCALAR;
 }
@@ -218,6 +222,10 @@ static void apply_overrides(const planner *s)
     if (p->width < 2)
         p->lane_dim = is_reduction ? p->lane_dim : -1;
     int j = o->jam_dim - 1;
+    if (s->has_strip) {
+        p->jam = o->jam > 0 ? o->jam : p->jam;
+        return;
+    }
     if (o->jam == 1 || (p->lane_dim < 0 && !s->has_rows)) {
         p->jam = 1;
         p->jam_dim = -1;
@@ -269,7 +277,8 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
     }
     if (out->lane_dim >= 0) {
         choose_width(&s);
-        s.has_tile = qn__plan_tile(k, f, &s.a, out);
+        s.has_strip = qn__plan_strip(k, f, &s.a, out);
+        s.has_tile = !s.has_strip && qn__plan_tile(k, f, &s.a, out);
         if (s.has_tile && f->plan.lane_dim == 0 && f->plan.jam == 0)
             choose_rows(&s);
     }
@@ -277,7 +286,9 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
     qn__plan_order(k, f, s.has_analysis ? &s.a : NULL, s.has_tile, out);
     if (s.has_analysis)
         qn__plan_transpose(k, f, &s.a, out);
-    if (s.has_analysis)
+    if (s.has_strip)
+        qn__plan_strip_end(k, f, out);
+    else if (s.has_analysis)
         qn__plan_streams(k, f, &s.a, out);
     qn__plan_tiles(k, f, out);
     choose_jam_rest(&s);

@@ -70,6 +70,15 @@ bool qn__may_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, i
  *  arguments are the same array, and they combine nothing. */
 bool qn__may_repeat(const qn_kernel *k);
 
+/** Keeps the sums of the reduces in memory for a strip of the lanes, the points outside, if that pays; once the lanes and their
+ *  width are known (jit/plan_strip.c). */
+bool qn__plan_strip(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);
+/** Its length and memory; the rest of the plan is made. */
+void qn__plan_strip_end(const qn_kernel *k, const qn_facts *f, qn_plan *p);
+enum { MOST_STRIPPED = 16 }; /* reduces */
+/** Where in the memory of a strip of so many iterations a reduce at the top has its arrays; k->n_insts: all bytes. */
+int64_t qn__strip_offset(const qn_kernel *k, const qn_facts *f, uint32_t reduce, int64_t strip);
+
 /** Whether scalar code is better than lanes along d, because of loops that run differently in each (jit/plan_scalar.c). */
 bool qn__plan_is_scalar(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d, int width);
 

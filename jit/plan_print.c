@@ -56,6 +56,8 @@ void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out)
         qn__text_add(out, "cross %d x %d\n", p->cross_dim, p->cross);
     if (p->pack)
         qn__text_add(out, "pack %s, %lld bytes\n", k->param[k->inst[p->pack].imm].name, (long long)p->scratch_bytes);
+    if (p->strip)
+        qn__text_add(out, "strip %d, %lld bytes of sums\n", p->strip, (long long)p->scratch_bytes);
     if (p->prefetch)
         qn__text_add(out, "prefetch %d points ahead\n", p->prefetch);
     if (p->lead_bytes)

@@ -10,7 +10,7 @@
 
 /* The outermost parallel loop is divided if it has so many pieces, else the one with most; of a register tile the lanes,
  * whose steps share nothing but what is read from memory. */
-enum { ENOUGH_PIECES = 64, ENOUGH_STEPS = 32, SHORT_ROW = 64, STEPS_OF_ROWS = 16, CHUNKS_PER_THREAD = 4 };
+enum { ENOUGH_PIECES = 64, ENOUGH_STEPS = 32, SHORT_ROW = 64, STEPS_OF_ROWS = 16, STEPS_OF_STRIPS = 8, CHUNKS_PER_THREAD = 4 };
 
 /* In bytes: 3 us in cache, see docs/plan.md for what was measured. An operation of a vector lane takes as long as 4 bytes;
  * scalar code is four times as slow. */
@@ -54,7 +54,7 @@ void qn__plan_split(const qn_kernel *k, const qn_facts *f, qn_plan *p, bool is_t
         }
     }
     if (p->split_dim >= 0 && p->split_dim == p->lane_dim)
-        p->granule = (int64_t)p->width * p->unroll * (is_tile || p->transpose ? 1 : STEPS_OF_ROWS);
+        p->granule = (int64_t)p->width * p->unroll * (is_tile || p->transpose ? 1 : p->strip ? STEPS_OF_STRIPS : STEPS_OF_ROWS);
     else if (p->split_dim >= 0 && p->split_dim == p->jam_dim)
         p->granule = p->transpose ? p->transpose : p->jam;
     else if (p->split_dim >= 0 && p->split_dim == p->cross_dim)

@@ -49,6 +49,7 @@ static qn_status check_options(const qn_launch_state *l, qn_error *err)
         {"plan.pack", o->plan.pack, -1, 1},
         {"plan.team", o->plan.team, 0, 4},
         {"plan.chunk", o->plan.chunk, 0, INT32_MAX},
+        {"plan.strip", o->plan.strip, -1, QN_MOST_STRIP},
     };
     for (size_t i = 0; i < sizeof field / sizeof field[0]; i++)
         if (field[i].value < field[i].low || field[i].value > field[i].high)

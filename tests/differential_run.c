@@ -50,6 +50,8 @@ static void random_plan(const test_case *t, randoms *r, qn_plan_options *p)
     if (random_percent(r, 80))
         p->pack = random_percent(r, 85) ? 1 : -1;
     if (random_percent(r, 40))
+        p->strip = random_percent(r, 20) ? -1 : 1 + random_below(r, 100);
+    if (random_percent(r, 40))
         p->team = random_percent(r, 60) ? 4 : 1 + random_below(r, 3);
     if (n < 2 || random_percent(r, 40))
         return;

@@ -172,6 +172,7 @@ static void test_round_trip(const setup *s, const qn_policy *policy, const char 
     X(f.plan.pack = 1)                                                                             \
     X(f.plan.team = 4)                                                                             \
     X(f.plan.chunk = 4)                                                                            \
+    X(f.plan.strip = 64)                                                                           \
     X(f.plan.order[1] = 1)                                                                         \
     X(f.begin[0].value = 1)                                                                        \
     X(f.end[1].value = 11)                                                                         \

@@ -202,6 +202,30 @@ static void test_reductions(void)
     tap_is_int(p.lane_dim, 0, "matrix product, left: lanes run over the rows");
 }
 
+/** y[i] = sum over j of a[i,j]: in memory for a strip of i where the points of a large matrix lie far apart. */
+static void test_strips(void)
+{
+    static const char rows[] = "kernel \"rows\" { view y: f64[1]; view a: f64[2]; %zero: i64 = const 0; %m: i64 = extent a, 0;\n"
+                               "%n: i64 = extent a, 1; %i: i64 = parallel %zero, %m; %j: i64 = reduction %zero, %n;\n"
+                               "%s: f64 = reduce sum indexed over %j { %v: f64 = load a[%i, %j]; yield %v; }; store y[%i], %s; }";
+    const int64_t n[1] = {1000}, large[2] = {1000, 1000}, few[1] = {50}, small[2] = {50, 50};
+    qn_view v[2] = {view(QN_F64, 1, n, false), view(QN_F64, 2, large, true)};
+    qn_plan p = plan_of(rows, v, 2, NULL, QN_ISA_V4, false);
+    tap_ok(p.strip >= 1000 && p.jam_dim == 1 && p.jam > 1 && p.scratch_bytes >= 8000, "by columns: %d sums in memory, %d points at once",
+           p.strip, p.jam);
+    tap_ok(p.strip % (p.width * p.unroll) == 0 && p.lane_dim == 0, "a strip is whole steps of the lanes");
+    const qn_options never = {.bytes = sizeof never, .plan = {.strip = -1}};
+    tap_is_int(plan_of(rows, v, 2, &never, QN_ISA_V4, false).strip, 0, "unless the caller wants none");
+    tap_is_int(plan_of(rows, v, 2, NULL, QN_ISA_V4, true).strip, 0, "nor in iteration order");
+    v[1] = view(QN_F64, 2, large, false);
+    tap_is_int(plan_of(rows, v, 2, NULL, QN_ISA_V4, false).strip, 0, "by rows: the points lie together");
+    qn_view w[2] = {view(QN_F64, 1, few, false), view(QN_F64, 2, small, true)};
+    tap_is_int(plan_of(rows, w, 2, NULL, QN_ISA_V4, false).strip, 0, "a small matrix: sums in registers");
+    const qn_options always = {.bytes = sizeof always, .plan = {.strip = 20, .unroll = 1, .jam = 3}};
+    p = plan_of(rows, w, 2, &always, QN_ISA_V4, false);
+    tap_ok(p.strip == 24 && p.jam == 3, "where the caller wants it: strips of %d, %d points at once", p.strip, p.jam);
+}
+
 static void test_batches(void)
 {
     int64_t e[3] = {16, 16, 96};
@@ -329,6 +353,7 @@ static void test_transpose(void)
 
 int main(void)
 {
+    test_strips();
     test_transpose();
     test_collapse();
     test_streams();

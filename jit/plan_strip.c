@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan_strip.c: reduces whose points lie far apart in memory while the lanes lie together: sums of columns of a matrix that
+ * is stored by rows, a matrix times a vector from the other side. A register tile meets one or two cache lines of each row and
+ * then goes on to the next page; nothing is fetched ahead. So the points go outside and a strip of the lanes inside, what is
+ * added so far in memory (jit/llvm_strip.c). Knows no LLVM; docs/plan.md explains the model.
+ *
+ * "May the sums be in memory?" (is_applicable) is kept apart from "is it worth it?" (is_worth).
+ */
+#include "jit/plan.h"
+
+enum { BLOCK = 4096, MOST_LEVELS = 3, STRIPED_ARRAYS = 7, CACHE_LINE = 64 };
+
+/* A row of a strip, and what it has of sums in the first-level cache; points at once: what is loaded and stored for each
+ * vector of sums, each time, serves so many. */
+enum { STRIP_BYTES = 32 << 10, STRIP_BYTES_STRIPED = 4 << 10, POINTS_TOGETHER = 8, VECTORS = 2, MOST_PARTS = 32 };
+
+/* Rows further apart than the first are streams of their own; shorter ones than the second are none. With fewer points, or
+ * less data than so much, registers are better. */
+enum { FAR_BYTES = 1024, LEAST_ROW_BYTES = 512, LEAST_POINTS = 16, LEAST_BYTES = 128 << 10 };
+
+static bool is_striped(const qn_kernel *k, uint32_t reduce)
+{
+    return k->inst[reduce].imm == QN_STRIPED && qn__dtype_class(k->inst[reduce].type) == QN_CLASS_F;
+}
+
+/* ---------------------------------------------------------------- memory */
+
+/** Levels of blocks of 4096 above the points. */
+static int levels(const qn_kernel *k, const qn_facts *f, uint32_t reduce)
+{
+    int64_t n = 1;
+    int v = 0;
+    for (int m = 0; m < k->inst[reduce].n_args; m++) {
+        int64_t t = qn__plan_trips(f, (int)k->inst[qn__args(k, reduce)[m]].imm);
+        if (n >= 0 && (t < 0 || __builtin_mul_overflow(n, t, &n)))
+            n = -1;
+    }
+    for (; (n < 0 || n > BLOCK) && v < MOST_LEVELS; v++)
+        n = n < 0 ? n : (n + BLOCK - 1) / BLOCK;
+    return v;
+}
+
+/** Arrays of a reduce. */
+static int arrays(const qn_kernel *k, const qn_facts *f, uint32_t reduce)
+{
+    const qn_inst *x = &k->inst[reduce];
+    if (qn__dtype_class(x->type) != QN_CLASS_F || x->imm == QN_ORDERED)
+        return 1;
+    return (levels(k, f, reduce) + 1) * (x->imm == QN_STRIPED ? STRIPED_ARRAYS : 1);
+}
+
+int64_t qn__strip_offset(const qn_kernel *k, const qn_facts *f, uint32_t reduce, int64_t strip)
+{
+    int64_t bytes = 0;
+    for (uint32_t i = k->body; i < reduce; i = k->inst[i].region[2])
+        if (k->inst[i].op == QN_I_REDUCE) {
+            bytes += arrays(k, f, i) * strip * (k->inst[i].type == QN_BOOL ? 1 : qn_dtype_bytes(k->inst[i].type));
+            bytes = (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+        }
+    return bytes;
+}
+
+/* ---------------------------------------------------------------- where */
+
+/** The last dimension of a reduce with more than one index. */
+static int last_dim(const qn_kernel *k, const qn_facts *f, uint32_t reduce)
+{
+    const uint32_t *arg = qn__args(k, reduce);
+    int n = k->inst[reduce].n_args;
+    for (int m = n - 1; m >= 0; m--)
+        if (qn__plan_trips(f, (int)k->inst[arg[m]].imm) != 1)
+            return (int)k->inst[arg[m]].imm;
+    return (int)k->inst[arg[n - 1]].imm;
+}
+
+/** Whether the order rule of a reduce is one of those that llvm_strip.c follows: blocks and stripes over one dimension. */
+static bool has_order(const qn_kernel *k, const qn_facts *f, uint32_t reduce)
+{
+    const qn_inst *x = &k->inst[reduce];
+    int n_long = 0;
+    for (int m = 0; m < x->n_args; m++) {
+        int64_t t = qn__plan_trips(f, (int)k->inst[qn__args(k, reduce)[m]].imm);
+        if (t == 0)
+            return false;
+        n_long += t != 1;
+    }
+    bool is_strict = qn__dtype_class(x->type) != QN_CLASS_F || x->imm == QN_ORDERED;
+    return n_long <= 1 || is_strict || (x->imm == QN_INDEXED && levels(k, f, reduce) == 0);
+}
+
+/** Whether the region of a reduce may be emitted for several points at once, and its failures told in order. */
+static bool has_plain_region(const qn_kernel *k, uint32_t reduce)
+{
+    for (uint32_t i = k->inst[reduce].region[0]; i < k->inst[reduce].region[2]; i++)
+        if (k->inst[i].op == QN_I_REDUCE || k->inst[i].op == QN_I_WHILE)
+            return false;
+    return true;
+}
+
+/** Whether the loops are ordered so that the lanes are innermost. */
+static bool has_inner_lanes(const qn_facts *f, int lane_dim)
+{
+    int last = -1;
+    bool is_named = false;
+    for (int m = 0; m < QN_MAX_RANK; m++) {
+        if (!f->plan.order[m])
+            continue;
+        last = f->plan.order[m] - 1;
+        is_named |= last == lane_dim;
+    }
+    return !is_named || last == lane_dim;
+}
+
+/** The dimension of the points if all reduces may have their sums in memory, else -1: they stand at the top, over one last
+ *  dimension, and before the last of them are only pure operations, loads and reduces. */
+static int applicable_dim(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p)
+{
+    int d = -1, n = 0;
+    bool has_effect = false;
+    if (p->lane_dim < 0 || f->is_ordered || f->plan.width == 1 || k->inst[k->dim[p->lane_dim]].sub != QN_DIM_PARALLEL ||
+        !has_inner_lanes(f, p->lane_dim))
+        return -1;
+    for (uint32_t i = k->body; i < k->n_insts; i = k->inst[i].region[2]) {
+        const qn_inst *x = &k->inst[i];
+        has_effect |= !(x->op == QN_I_LOAD || x->op == QN_I_REDUCE || qn__is_pure(x));
+        if (x->op != QN_I_REDUCE) {
+            for (uint32_t m = i; m < x->region[2]; m++)
+                if (k->inst[m].op == QN_I_REDUCE)
+                    return -1;
+            continue;
+        }
+        int last = last_dim(k, f, i);
+        bool is_same = d < 0 || d == last, depends = a->value[i].deps >> p->lane_dim & 1;
+        if (has_effect || !is_same || !depends || !has_order(k, f, i) || !has_plain_region(k, i) || ++n > MOST_STRIPPED)
+            return -1;
+        d = last;
+    }
+    return d;
+}
+
+/* ---------------------------------------------------------------- is it worth it? */
+
+/** Bytes between the points of load i, a large number where the stride is not known but that of the lanes is; 0: near. */
+static double apart_bytes(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, int d)
+{
+    int64_t stride;
+    double bytes = (double)qn_dtype_bytes(k->inst[i].type);
+    if (qn__access_stride(k, f, a, i, d, &stride))
+        return (double)(stride < 0 ? -stride : stride) * bytes;
+    for (int r = 0; r < qn__n_indices(k, i); r++) {
+        const qn_dim_fact *dim = &f->param[k->inst[i].imm].dim[r];
+        if ((a->value[qn__args(k, i)[r]].deps >> d & 1) && dim->reach > 1 && a->affine[qn__args(k, i)[r]].sym[0] == 0)
+            return FAR_BYTES;
+    }
+    return 0;
+}
+
+/** Bytes that load i reads for all lanes and points, -1 if it is none of rows that lie far apart and are read once. */
+static double row_bytes(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i, int d)
+{
+    uint32_t deps = a->value[i].deps;
+    double bytes = (double)qn_dtype_bytes(k->inst[i].type);
+    int64_t lanes = qn__plan_trips(f, p->lane_dim), points = qn__plan_trips(f, d);
+    if (qn__access_cost(k, f, a, i, p->lane_dim) >= COST_GATHER || apart_bytes(k, f, a, i, d) < FAR_BYTES)
+        return -1;
+    for (int e = 0; e < k->n_dims; e++)
+        if (k->inst[k->dim[e]].sub == QN_DIM_PARALLEL && qn__plan_trips(f, e) != 1 && !(deps >> e & 1))
+            return -1;
+    if (lanes >= 0 && (double)lanes * bytes < LEAST_ROW_BYTES)
+        return -1;
+    return lanes < 0 || points < 0 ? LEAST_BYTES : (double)lanes * (double)points * bytes;
+}
+
+static bool is_worth(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, int d)
+{
+    double bytes = 0;
+    if (f->plan.strip)
+        return f->plan.strip > 0;
+    if (f->plan.jam_dim || (qn__plan_trips(f, d) >= 0 && qn__plan_trips(f, d) < LEAST_POINTS))
+        return false;
+    for (uint32_t n = 0; n < k->n_accesses; n++) {
+        uint32_t i = k->access[n].inst, both = 1u << p->lane_dim | 1u << d;
+        if (!qn__enclosing_reduce(k, i) || (a->value[i].deps & both) != both)
+            continue;
+        double now = row_bytes(k, f, a, p, i, d);
+        if (now < 0)
+            return false;
+        bytes += now;
+    }
+    for (uint32_t i = k->body; i < k->n_insts; i++)
+        if (k->inst[i].op == QN_I_FOR && qn__enclosing_reduce(k, i))
+            return false;
+    return bytes >= LEAST_BYTES;
+}
+
+/* ---------------------------------------------------------------- the choice */
+
+bool qn__plan_strip(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
+{
+    int d = applicable_dim(k, f, a, p);
+    if (d < 0 || !is_worth(k, f, a, p, d))
+        return false;
+    p->strip = 1;
+    p->jam_dim = d;
+    p->jam = POINTS_TOGETHER;
+    p->unroll = VECTORS;
+    return true;
+}
+
+/** Iterations of a strip: what keeps the sums near, all strips about as long. */
+static int64_t length(const qn_kernel *k, const qn_facts *f, const qn_plan *p)
+{
+    int64_t step = (int64_t)p->width * p->unroll, lanes = qn__plan_trips(f, p->lane_dim), most = 1 << 12;
+    for (uint32_t i = k->body; i < k->n_insts; i++)
+        if (k->inst[i].op == QN_I_REDUCE && !k->inst[i].parent) {
+            int64_t bytes = k->inst[i].type == QN_BOOL ? 1 : qn_dtype_bytes(k->inst[i].type);
+            int64_t fits = (is_striped(k, i) ? STRIP_BYTES_STRIPED : STRIP_BYTES) / bytes;
+            most = fits < most ? fits : most;
+        }
+    if (f->plan.strip > 0)
+        most = f->plan.strip;
+    else if (lanes > most)
+        most = (lanes + (lanes + most - 1) / most - 1) / ((lanes + most - 1) / most);
+    else if (lanes > 0)
+        most = lanes;
+    return (most + step - 1) / step * step;
+}
+
+void qn__plan_strip_end(const qn_kernel *k, const qn_facts *f, qn_plan *p)
+{
+    while (p->jam * p->unroll > MOST_PARTS)
+        p->jam /= 2;
+    p->strip = (int32_t)length(k, f, p);
+    p->scratch_bytes = qn__strip_offset(k, f, k->n_insts, p->strip);
+    p->streams = 0;
+}
