@@ -86,7 +86,7 @@ struct test_view {
         int64_t offset;
     } part[10];
     randoms layout_choices;
-    qn_layout layout;
+    qn_layout layout, member; /* member: of a MultiView */
     qn_view view;
     bool is_alone;     /* no other view has this memory */
     test_view *target; /* whose indices the elements are, or NULL */

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { GUARD_BYTES = 128 };
+enum { GUARD_BYTES = 128, MOST_MEMBERS = 140 };
 
 /* ---------------------------------------------------------------- random numbers */
 
@@ -340,12 +340,44 @@ static bool can_share(const test_case *t, const test_view *v, int64_t low, int64
     return other != v && other->memory && other->dtype == v->dtype && need <= other->bytes;
 }
 
+/* A dimension selects one of several addresses, which lie in any order. */
+static bool make_multi(test_case *t, test_view *v, randoms *choices, qn_error *err)
+{
+    int at = random_below(choices, v->rank), order[MOST_MEMBERS];
+    int64_t low, high, extent[VIEW_RANK], lower[VIEW_RANK], n = v->extent[at], size = element_bytes(v);
+    void *data[MOST_MEMBERS];
+    for (int d = 0; d < v->rank - 1; d++)
+        extent[d] = v->extent[d + (d >= at)];
+    if (random_layout(choices, v->rank - 1, extent, v->role != ROLE_INPUT, lower, &v->member, err) ||
+        qn_layout_range(&v->member, &low, &high, err))
+        return false;
+    int64_t apart = high < low ? 0 : high - low + 1 + random_below(choices, 4);
+    if (!make_memory(t, v, 0, n * apart - 1))
+        return false;
+    random_order(choices, (int)n, order);
+    for (int64_t m = 0; m < n; m++)
+        data[m] = v->memory + v->first + (order[m] * apart - low) * size;
+    if (qn_view_multi_wrap(v->name, (int)n, data, v->dtype, &v->member, at, 0, &v->view, err))
+        return false;
+    v->layout = qn_layout_copy(&v->view.layout);
+    for (int d = 0; d < v->rank; d++)
+        v->lower[d] = v->layout.dim[d].lower;
+    return true;
+}
+
 static bool make_view(test_case *t, int i, qn_error *err)
 {
     test_view *v = &t->view[i];
     bool is_written = v->role != ROLE_INPUT;
     int64_t low, high;
     randoms choices = v->layout_choices;
+    if (random_percent(&choices, 8) && v->rank > 0 && v->is_alone && !v->is_owner && has_plain_elements(v)) {
+        int64_t most = 1;
+        for (int d = 0; d < v->rank; d++)
+            most = v->extent[d] > most || v->extent[d] == 0 ? (v->extent[d] ? v->extent[d] : MOST_MEMBERS + 1) : most;
+        if (most <= MOST_MEMBERS)
+            return make_multi(t, v, &choices, err);
+    }
     bool has_list = v->rank > 0 && random_percent(&choices, 15) && !v->is_owner;
     bool escapes = (is_written ? t->stores_escape : t->loads_escape) && random_percent(&choices, 50);
     if ((has_list ? random_list(&choices, v, is_written, escapes, err)
@@ -449,6 +481,7 @@ void release_views(test_case *t)
         test_view *v = &t->view[i];
         qn_view_release(&v->view);
         qn_layout_release(&v->layout);
+        qn_layout_release(&v->member);
         free_memory(v);
         free(v->initial);
         free(v->expected);
