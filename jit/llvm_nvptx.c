@@ -40,12 +40,12 @@ static LLVMValueRef word(lower *g, LLVMValueRef words, int n, LLVMTypeRef t)
  *  registers, and too few threads would have loads under way. */
 static int blocks_wanted(const lower *g)
 {
-    enum { BLOCKS_OF_ROWS = 4 };
+    enum { BLOCKS_OF_ROWS = 4, FEW_BYTES = 64 }; /* of the accumulators of a thread */
     if (g->p->is_product)
         return qn__product_blocks(g->k, g->p);
     for (uint32_t i = g->k->body; i < g->k->n_insts && g->p->jam > 1; i++)
         if (g->k->inst[i].op == QN_I_REDUCE)
-            return BLOCKS_OF_ROWS;
+            return g->p->jam * qn_dtype_bytes(g->k->inst[i].type) > FEW_BYTES ? BLOCKS_OF_ROWS - 1 : BLOCKS_OF_ROWS;
     return 1;
 }
 

@@ -5,8 +5,6 @@
  */
 #include "jit/plan_gpu.h"
 
-#include <string.h>
-
 /* Threads of a block: enough to hide latency with several blocks on one processor, few enough to leave registers. */
 enum { BLOCK_THREADS = 256, WARP = 32 };
 
@@ -178,37 +176,6 @@ static void choose_threads(const gpu_planner *s, int n_shared)
     }
 }
 
-/** Whether all that the reduces load is another in each iteration of d. */
-static bool is_batch(const gpu_planner *s, int d)
-{
-    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
-        uint32_t i = s->k->access[n].inst;
-        if (qn__enclosing_reduce(s->k, i) && !(s->a.value[i].deps >> d & 1))
-            return false;
-    }
-    return true;
-}
-
-/** Where a thread computes several rows of reduces: units of one batch one after the other, so that what they share is still
- *  in the second-level cache. */
-static void order_batches(const gpu_planner *s)
-{
-    qn_plan *p = s->p;
-    int order[QN_MAX_RANK], n = 0;
-    bool has_reduces = false;
-    for (uint32_t i = s->k->body; i < s->k->n_insts; i++)
-        has_reduces |= s->k->inst[i].op == QN_I_REDUCE;
-    if (!has_reduces || p->jam == 1)
-        return;
-    for (int pass = 0; pass < 3; pass++)
-        for (int at = 0; at < p->n_loops; at++) {
-            int d = p->order[at], kind = !qn__gpu_is_parallel(s, d) ? 0 : is_batch(s, d) ? 1 : 2;
-            if (kind == pass)
-                order[n++] = d;
-        }
-    memcpy(p->order, order, (size_t)n * sizeof order[0]);
-}
-
 void qn__plan_gpu(const qn_kernel *k, const qn_facts *f, qn_plan *out)
 {
     gpu_planner s = {.k = k, .f = f, .p = out};
@@ -232,7 +199,7 @@ void qn__plan_gpu(const qn_kernel *k, const qn_facts *f, qn_plan *out)
         if (!out->staged) {
             int n_shared = qn__gpu_choose_wide(&s, lanes);
             choose_threads(&s, n_shared);
-            order_batches(&s);
+            qn__gpu_order_batches(&s);
         }
     }
     qn__analysis_release(&s.a);

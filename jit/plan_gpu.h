@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plan_gpu.h: what the files of the plan for NVPTX show one another: plan_gpu.c makes it, plan_gpu_team.c says who runs
- * an iteration, plan_gpu_block.c when that is a block, plan_gpu_wide.c how many iterations a thread computes at once,
+ * an iteration, plan_gpu_block.c when that is a block, plan_gpu_wide.c how many iterations a thread computes at once and
+ * plan_gpu_rows.c how many of those that reduce,
  * plan_gpu_stage.c what goes through shared memory, plan_gpu_product.c which sums are register tiles.
  */
 #ifndef QN_JIT_PLAN_GPU_H
@@ -15,6 +16,10 @@
 
 /* Shared memory of a block, and how deep an index may be made of other values. */
 enum { MOST_SHARED_BYTES = 48 << 10, MOST_INDEX_DEPTH = 8 };
+
+/* Iterations of the jammed dimension in a thread, and instructions of all of them. */
+enum { MOST_JAM = 16, MOST_EMITTED = 1500 };
+enum { BODY_OTHER, BODY_SIMPLE, BODY_REDUCES };
 
 typedef struct gpu_planner {
     const qn_kernel *k;
@@ -37,6 +42,13 @@ bool qn__gpu_choose_block(const gpu_planner *s, int lanes);
 /** width, lead, jam_dim and jam, and lane_dim if there are any, once the order is chosen; x: as `lanes` above. Returns the
  *  number of dimensions along which iterations share loads, 0 without jam (plan_gpu_wide.c). */
 int qn__gpu_choose_wide(const gpu_planner *s, int x);
+/** Iterations of one dimension of which a thread computes several, because what the reduces load is the same for them; sets
+ *  jam_dim, jam and lane_dim (plan_gpu_rows.c). */
+bool qn__gpu_choose_rows(const gpu_planner *s, int x);
+/** Then, in the end: units of one batch one after the other, so that what they share is still in the second-level cache. */
+void qn__gpu_order_batches(const gpu_planner *s);
+/** BODY_...: what several iterations in a thread may run together. */
+int qn__gpu_kind_of_body(const gpu_planner *s);
 /** Loads through shared memory, and then threads, axis and tile, once the order is chosen (plan_gpu_stage.c). */
 void qn__gpu_choose_staging(const gpu_planner *s, int x);
 /** Register tiles for what is like a matrix product, if it is long enough in all three dimensions (plan_gpu_product.c). */

@@ -9,7 +9,7 @@
  */
 #include "jit/plan_gpu.h"
 
-enum { ACCESS_BYTES = 16, MOST_WIDTH = 16, MOST_JAM = 16, MOST_AT_ONCE = 32, MOST_EMITTED = 1500 };
+enum { ACCESS_BYTES = 16, MOST_WIDTH = 16, MOST_AT_ONCE = 32 };
 /** Side of the squares of a thread where accesses run along two dimensions. */
 enum { MOST_SIDE = 4 };
 /** Rows that share loads; more do not gain what their registers cost. */
@@ -25,67 +25,6 @@ static int64_t element_bytes(const gpu_planner *s, uint32_t i)
 static bool is_exact(const qn_facts *f, int d)
 {
     return qn__gpu_trips(f, d) >= 0;
-}
-
-/** What several iterations in a thread may run together. */
-enum { BODY_OTHER, BODY_SIMPLE, BODY_REDUCES };
-/** Instructions of branches that are all computed, whichever is taken. */
-enum { MOST_BRANCHED = 40 };
-
-/** Whether a branch or loop takes no memory and, a loop, as many trips in all iterations. */
-static bool is_quiet(const gpu_planner *s, uint32_t i, uint32_t parallel)
-{
-    const qn_inst *x = &s->k->inst[i];
-    bool is_loop = x->op == QN_I_FOR;
-    if ((!is_loop && x->op != QN_I_IF) || x->region[2] - i > MOST_BRANCHED)
-        return false;
-    for (uint32_t j = i + 1; j < x->region[2]; j++) {
-        int op = s->k->inst[j].op;
-        if (op == QN_I_LOAD || op == QN_I_STORE || op == QN_I_ATOMIC || op == QN_I_WHILE || op == QN_I_REDUCE)
-            return false;
-    }
-    for (int n = 0; is_loop && n < 2; n++) /* where it begins and ends */
-        if (s->a.value[qn__args(s->k, i)[n]].deps & parallel)
-            return false;
-    return true;
-}
-
-/** Whether rows of a reduce may be computed side by side: it holds nothing but arithmetic and loads that cannot fail. */
-static bool is_plain_reduce(const gpu_planner *s, uint32_t i)
-{
-    const qn_inst *x = &s->k->inst[i];
-    if (x->op != QN_I_REDUCE || (qn__dtype_class(x->type) == QN_CLASS_F && x->imm == QN_STRIPED))
-        return false;
-    for (uint32_t j = i + 1; j < x->region[2]; j++)
-        if (s->k->inst[j].region[2] != j + 1)
-            return false;
-    for (uint32_t site = 0; site < s->k->n_accesses; site++) {
-        uint32_t j = s->k->access[site].inst;
-        if (j > i && j < x->region[2] && (s->k->inst[j].op != QN_I_LOAD || qn__is_checked(s->f, s->k, site)))
-            return false;
-    }
-    return true;
-}
-
-static int kind_of_body(const gpu_planner *s)
-{
-    uint32_t parallel = 0;
-    int kind = BODY_SIMPLE;
-    bool has_branches = false;
-    for (int d = 0; d < s->k->n_dims; d++)
-        parallel |= qn__gpu_is_parallel(s, d) ? 1u << d : 0;
-    for (uint32_t i = s->k->body; i < s->k->n_insts; i = s->k->inst[i].region[2]) {
-        if (s->k->inst[i].op == QN_I_ATOMIC)
-            return BODY_OTHER;
-        if (s->k->inst[i].region[2] == i + 1)
-            continue;
-        bool is_reduce = is_plain_reduce(s, i);
-        if (!is_reduce && !is_quiet(s, i, parallel))
-            return BODY_OTHER;
-        kind = is_reduce ? BODY_REDUCES : kind;
-        has_branches |= !is_reduce;
-    }
-    return kind == BODY_REDUCES && has_branches ? BODY_OTHER : kind;
 }
 
 /* ---------------------------------------------------------------- addresses */
@@ -436,66 +375,6 @@ static bool choose_crossed(const gpu_planner *s, int x)
     return true;
 }
 
-/* ---------------------------------------------------------------- rows of reduces */
-
-/** Loads in reduces that are the same for all iterations of d. */
-static int count_same(const gpu_planner *s, int d)
-{
-    int n = 0;
-    for (uint32_t a = 0; a < s->k->n_accesses; a++) {
-        uint32_t i = s->k->access[a].inst;
-        n += s->k->inst[i].parent && !(s->a.value[i].deps >> d & 1);
-    }
-    return n;
-}
-
-/** So many of `trips` rows in a thread that none are left, about half of `most`; else all, or those. */
-static int reduced_rows(int64_t trips, int most)
-{
-    for (int n = most / 2; n > 0 && 4 * n > most; n--)
-        if (trips % n == 0)
-            return n;
-    return trips <= most ? (int)trips : most / 2;
-}
-
-/** Iterations of one dimension of which a thread computes several, because what the reduces load is the same for them;
- *  few enough that all accumulators stay in registers and all of the GPU has work. */
-static bool choose_reduced_rows(const gpu_planner *s, int x)
-{
-    enum { MOST_SUMS = 16, ENOUGH_THREADS = 1 << 17 };
-    qn_plan *p = s->p;
-    int best = -1, most = 0, n_reduces = 0, wanted = s->f->plan.jam_dim - 1;
-    int64_t iterations = 1;
-    for (int n = 0; n < p->n_loops; n++) {
-        int d = p->order[n];
-        if (!qn__gpu_is_parallel(s, d))
-            continue;
-        int64_t trips = qn__gpu_trips(s->f, d);
-        if (trips < 1 || __builtin_mul_overflow(iterations, trips, &iterations))
-            return false;
-        int same = d == x || trips == 1 ? 0 : d == wanted ? INT32_MAX : count_same(s, d);
-        best = same > most ? d : best;
-        most = same > most ? same : most;
-    }
-    for (uint32_t i = s->k->body; i < s->k->n_insts; i++)
-        n_reduces += s->k->inst[i].op == QN_I_REDUCE;
-    if (best < 0 || s->f->plan.jam == 1)
-        return false;
-    int limit = s->f->plan.jam > 1 ? s->f->plan.jam : MOST_SUMS / n_reduces;
-    while (limit > 1 && (limit > MOST_JAM || limit * (int)(s->k->n_insts - s->k->body) > MOST_EMITTED ||
-                         (s->f->plan.jam <= 1 && iterations / limit < ENOUGH_THREADS)))
-        limit /= 2;
-    if (limit > 1 && s->f->plan.jam <= 1)
-        limit = reduced_rows(qn__gpu_trips(s->f, best), limit);
-    limit = limit > qn__gpu_trips(s->f, best) ? (int)qn__gpu_trips(s->f, best) : limit;
-    if (limit < 2)
-        return false;
-    p->jam_dim = best;
-    p->jam = limit;
-    p->lane_dim = x;
-    return true;
-}
-
 /* ---------------------------------------------------------------- all of it */
 
 /** Whether elements of 16 bytes are made of parts, which may move together. */
@@ -511,11 +390,11 @@ int qn__gpu_choose_wide(const gpu_planner *s, int x)
 {
     qn_plan *p = s->p;
     int wanted = s->f->plan.width, n_insts = (int)(s->k->n_insts - s->k->body);
-    int kind = x < 0 || p->team != QN_TEAM_THREAD ? BODY_OTHER : kind_of_body(s);
+    int kind = x < 0 || p->team != QN_TEAM_THREAD ? BODY_OTHER : qn__gpu_kind_of_body(s);
     if (kind == BODY_OTHER)
         return 0;
     if (kind == BODY_REDUCES)
-        return choose_reduced_rows(s, x) ? 2 : 0; /* what other iterations share comes from the first-level cache */
+        return qn__gpu_choose_rows(s, x) ? 2 : 0; /* what other iterations share comes from the first-level cache */
     if (choose_crossed(s, x)) {
         p->lane_dim = x;
         return 0;
