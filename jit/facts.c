@@ -229,6 +229,56 @@ qn_status qn__facts_collect(const qn_kernel *k, const qn_arg *args, const qn_dom
     return QN_OK;
 }
 
+/** Bytes of all elements of a view, but no more than every iteration would move. */
+static double view_bytes(const qn_view *v, double iterations)
+{
+    double n = 1, bytes = (double)qn__element_bytes(v);
+    for (int d = 0; d < v->layout.rank; d++)
+        n *= v->layout.projected >> d & 1 ? 1 : (double)v->layout.dim[d].extent;
+    return (n < iterations ? n : iterations) * bytes;
+}
+
+/** Bytes of what lies together along the dimension of unit stride. */
+static double row_bytes(const qn_view *v)
+{
+    for (int d = 0; d < v->layout.rank; d++)
+        if (magnitude(v->layout.dim[d].stride) == 1 && !(v->layout.projected >> d & 1))
+            return (double)v->layout.dim[d].extent * (double)qn__element_bytes(v);
+    return 0;
+}
+
+static bool is_dynamic(const qn_facts *f)
+{
+    for (int d = 0; d < f->n_dims; d++)
+        if (f->begin[d].kind != QN_FACT_EXACT || f->end[d].kind != QN_FACT_EXACT)
+            return true;
+    return false;
+}
+
+void qn__facts_measure(const qn_kernel *k, const qn_arg *args, const qn_domain *domain, int cache_class, qn_facts *f)
+{
+    double iterations = 1, all = 0, written = 0;
+    int bits = cache_class < QN_STREAM_CACHE_CLASS ? cache_class : QN_STREAM_CACHE_CLASS;
+    bool has_rows = true;
+    f->cache_class = cache_class;
+    f->is_large = 0;
+    if (f->ptx || !is_dynamic(f))
+        return;
+    for (int d = 0; d < k->n_dims; d++)
+        iterations *= (double)(domain->end[d] - domain->begin[d]);
+    for (int p = 0; p < k->n_params; p++) {
+        if (k->param[p].rank < 0)
+            continue;
+        double bytes = view_bytes(args[p].view, iterations);
+        bool is_stream = k->param[p].is_written && !k->param[p].is_read;
+        all += bytes;
+        written += is_stream ? bytes : 0;
+        has_rows = has_rows && (!is_stream || row_bytes(args[p].view) >= QN_STREAM_ROW_BYTES);
+    }
+    double cache = (double)(INT64_C(1) << bits);
+    f->is_large = has_rows && all > cache && written * QN_STREAM_PARTS > cache;
+}
+
 void qn__facts_release(qn_facts *f)
 {
     if (!f)

@@ -75,6 +75,7 @@ typedef struct qn_facts {
     int32_t checks;     /* QN_CHECKS_... */
     int32_t is_ordered; /* overlap: scalar code in iteration order */
     int32_t cache_class; /* log2 of the last-level cache in bytes */
+    int32_t is_large;    /* of a launch with dynamic extents: what it writes is worth non-temporal stores; else 0 */
     qn_plan_options plan;
     qn_fact begin[QN_MAX_RANK], end[QN_MAX_RANK]; /* of the domain; dynamic ones are computed from the prologue */
     qn_param_fact *param;
@@ -108,6 +109,11 @@ qn_status qn__facts_collect(const qn_kernel *k, const qn_arg *args, const qn_dom
                             const uint8_t *proved, const qn_options *o, const qn_policy *policy,
                             int isa, bool is_ordered, qn_facts *out, qn_error *err);
 void qn__facts_release(qn_facts *f);
+/** Sets cache_class and is_large; the rest was collected for these arguments. */
+void qn__facts_measure(const qn_kernel *k, const qn_arg *args, const qn_domain *domain, int cache_class, qn_facts *f);
+/* Non-temporal stores pay where all that is touched is more than the cache, of which larger ones than 2^26 bytes are those of
+ * many processors together, what is written more than a part of it, and rows are long. */
+enum { QN_STREAM_ROW_BYTES = 8192, QN_STREAM_CACHE_CLASS = 26, QN_STREAM_PARTS = 8 };
 /** Fills the argument block (n_slots entries) for the arguments. */
 void qn__facts_fill(const qn_facts *f, const qn_kernel *k, const qn_arg *args, int64_t *slots);
 

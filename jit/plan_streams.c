@@ -7,11 +7,7 @@
  */
 #include "jit/plan.h"
 
-enum { LINE_BYTES = 64, LEAST_VECTOR_BYTES = 16, LEAST_ROW_BYTES = 8192, LONG_REDUCE = 64 };
-/* log2 of bytes: larger last-level caches are those of many processors together. */
-enum { MOST_CACHE_CLASS = 26 };
-/* Less than this part of the last-level cache may as well stay there. */
-#define LEAST_PART 0.125
+enum { LINE_BYTES = 64, LEAST_VECTOR_BYTES = 16, LONG_REDUCE = 64 };
 
 static bool is_parallel(const qn_kernel *k, int d)
 {
@@ -127,20 +123,23 @@ void qn__plan_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *
 {
     double bytes = 0;
     int64_t row = 0;
+    bool may_stream = false;
     if (f->plan.streams < 0)
         return;
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         uint32_t i = k->access[n].inst;
         if (!qn__is_stream(k, f, a, p, n))
             continue;
+        may_stream = true;
         bytes += touched_bytes(k, f, a, i);
         row = trips(f, p->lane_dim) * qn_dtype_bytes(qn__access_dtype(k, i));
         p->streams = f->plan.streams > 0;
     }
-    if (row < LEAST_ROW_BYTES || f->cache_class >= 62 || has_long_reduce(k, f))
+    bool is_short = row >= 0 && row < QN_STREAM_ROW_BYTES; /* an unknown one is long if the launch is large */
+    if (!may_stream || is_short || f->cache_class >= 62 || has_long_reduce(k, f))
         return;
-    int bits = f->cache_class < MOST_CACHE_CLASS ? f->cache_class : MOST_CACHE_CLASS;
+    int bits = f->cache_class < QN_STREAM_CACHE_CLASS ? f->cache_class : QN_STREAM_CACHE_CLASS;
     double cache = (double)(INT64_C(1) << bits);
-    if (bytes > LEAST_PART * cache && qn__touched_in_all(k, f, a) > cache)
+    if (f->is_large || (bytes * QN_STREAM_PARTS > cache && qn__touched_in_all(k, f, a) > cache))
         p->streams = 1;
 }
