@@ -9,11 +9,11 @@
  */
 #include "jit/plan.h"
 
-enum { BLOCK = 4096, MOST_LEVELS = 3, STRIPED_ARRAYS = 7, CACHE_LINE = 64 };
+enum { BLOCK = 4096, MOST_LEVELS = 3, STRIPED_ARRAYS = 7, PARTIALS = 64, CACHE_LINE = 64 };
 
 /* A row of a strip, and what it has of sums in the first-level cache; points at once: what is loaded and stored for each
  * vector of sums, each time, serves so many. */
-enum { STRIP_BYTES = 32 << 10, STRIP_BYTES_STRIPED = 4 << 10, POINTS_TOGETHER = 8, VECTORS = 2, MOST_PARTS = 32 };
+enum { STRIP_BYTES = 32 << 10, STRIP_BYTES_STRIPED = 4 << 10, POINTS_TOGETHER = 8, LEAST_TOGETHER = 5, VECTORS = 2, MOST_PARTS = 32 };
 
 /* Rows further apart than the first are streams of their own; shorter ones than the second are none. With fewer points, or
  * less data than so much, registers are better. */
@@ -196,6 +196,19 @@ static bool is_worth(const qn_kernel *k, const qn_facts *f, const qn_analysis *a
 
 /* ---------------------------------------------------------------- the choice */
 
+/** Points at once: as many as leave none, so that a smaller step need not be compiled; else the most. */
+static int32_t points_together(const qn_kernel *k, const qn_facts *f, int d)
+{
+    int64_t n = qn__plan_trips(f, d);
+    for (uint32_t i = k->body; i < k->n_insts; i = k->inst[i].region[2])
+        if (k->inst[i].op == QN_I_REDUCE && is_striped(k, i) && n > 0 && n <= BLOCK)
+            n = qn__plan_trips(f, d) / PARTIALS; /* of each partial; some have one more */
+    for (int32_t m = POINTS_TOGETHER; m >= LEAST_TOGETHER; m--)
+        if (n > 0 && n % m == 0)
+            return m;
+    return POINTS_TOGETHER;
+}
+
 bool qn__plan_strip(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
 {
     int d = applicable_dim(k, f, a, p);
@@ -203,8 +216,10 @@ bool qn__plan_strip(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
         return false;
     p->strip = 1;
     p->jam_dim = d;
-    p->jam = POINTS_TOGETHER;
-    p->unroll = VECTORS;
+    p->jam = points_together(k, f, d);
+    int64_t lanes = qn__plan_trips(f, p->lane_dim);
+    bool has_odd_vector = lanes > 0 && lanes % p->width == 0 && lanes / p->width % VECTORS != 0;
+    p->unroll = has_odd_vector ? 1 : VECTORS; /* a rest is another body */
     return true;
 }
 
