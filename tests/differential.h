@@ -60,9 +60,10 @@ typedef struct test_dim {
  * with a source is indexed by that domain dimension, mirrored or shifted, the others freely.
  * ROLE_STEPPING: dimension 0 counts the sequential steps: stores go to the next step, loads come
  * from the step before, from anywhere. ROLE_ATOMIC: integers that all iterations combine into with
- * one operation.
+ * one operation. ROLE_TWIN: the elements of an earlier ROLE_OUTPUT, read where that is touched: in iteration order, or, where
+ * all indices are the same values, in any.
  */
-enum { ROLE_INPUT, ROLE_OUTPUT, ROLE_STEPPING, ROLE_ATOMIC };
+enum { ROLE_INPUT, ROLE_OUTPUT, ROLE_STEPPING, ROLE_ATOMIC, ROLE_TWIN };
 
 typedef struct test_view test_view;
 struct test_view {

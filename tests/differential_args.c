@@ -365,9 +365,21 @@ static bool make_multi(test_case *t, test_view *v, randoms *choices, qn_error *e
     return true;
 }
 
+/* The elements of the view whose memory it is, in the same order. */
+static bool make_twin(test_case *t, test_view *v, qn_error *err)
+{
+    const test_view *of = &t->view[v->shares];
+    memcpy(v->extent, of->extent, sizeof v->extent);
+    memcpy(v->lower, of->lower, sizeof v->lower);
+    v->layout = qn_layout_copy(&of->layout);
+    return qn_view_wrap(v->name, of->view.data, v->dtype, &v->layout, 0, &v->view, err) == QN_OK;
+}
+
 static bool make_view(test_case *t, int i, qn_error *err)
 {
     test_view *v = &t->view[i];
+    if (v->role == ROLE_TWIN)
+        return make_twin(t, v, err);
     bool is_written = v->role != ROLE_INPUT;
     int64_t low, high;
     randoms choices = v->layout_choices;
@@ -460,7 +472,7 @@ bool vary_arguments(test_case *t, qn_error *err)
     release_views(t);
     for (int i = 0; i < t->n_views; i++) {
         test_view *v = &t->view[i];
-        for (int d = 0; d < v->rank && n_grown < 3; d++)
+        for (int d = 0; d < v->rank && n_grown < 3 && v->role != ROLE_TWIN; d++)
             if (random_percent(&t->random, 40)) {
                 v->extent[d] += random_between(&t->random, 1, t->points < 2000 ? 3 : 1);
                 n_grown++;

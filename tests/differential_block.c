@@ -275,7 +275,7 @@ static void gen_effect(generator *g)
 {
     int view = random_below(g->r, g->t->n_views);
     const test_view *v = &g->t->view[view];
-    if (g->is_in_reduce || v->role == ROLE_INPUT)
+    if (g->is_in_reduce || v->role == ROLE_INPUT || v->role == ROLE_TWIN)
         return;
     g->budget--;
     if (v->role == ROLE_ATOMIC)

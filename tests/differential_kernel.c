@@ -171,7 +171,7 @@ static void choose_traits(test_case *t, test_view *v, bool is_alone)
 
 static void choose_view(test_case *t, int i, int role)
 {
-    static const char *const names[] = {"in", "out", "step", "atom"};
+    static const char *const names[] = {"in", "out", "step", "atom", "twin"};
     test_view *v = &t->view[i];
     v->role = role;
     v->shares = i;
@@ -229,6 +229,18 @@ static void choose_owner(test_case *t, test_view *v)
     other->owner[d] = v;
 }
 
+/* One more view of the elements of a written one. */
+static void choose_twin(test_case *t, int of)
+{
+    test_view *v = &t->view[t->n_views];
+    if (t->view[of].role != ROLE_OUTPUT || !has_plain_elements(&t->view[of]))
+        return;
+    *v = t->view[of];
+    v->role = ROLE_TWIN;
+    v->shares = of;
+    snprintf(v->name, sizeof v->name, "twin%d", t->n_views++);
+}
+
 static void choose_views(test_case *t)
 {
     randoms *r = &t->random;
@@ -241,6 +253,8 @@ static void choose_views(test_case *t)
         choose_view(t, t->n_views++, ROLE_ATOMIC);
     for (int i = random_below(r, 4); i > 0 && t->n_views < MAX_VIEWS; i--)
         choose_view(t, t->n_views++, ROLE_INPUT);
+    if (t->n_views < MAX_VIEWS && random_percent(r, 20))
+        choose_twin(t, 0);
     bool is_shared[MAX_VIEWS] = {false};
     for (int i = 0; i < t->n_views; i++)
         if (t->view[i].shares != i)

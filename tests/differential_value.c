@@ -231,7 +231,7 @@ void gen_indices(generator *g, int view, bool is_store, qn_val *index)
         if (is_step && d == 0) /* the step before */
             index[d] = qn_add(g->b, g->dims[0].value, lower_of(g, view, 0, -g->dims[0].begin));
         else if (v->source[d] != NO_SOURCE && !is_step)
-            index[d] = own_index(g, view, d);
+            index[d] = own_index(g, v->role == ROLE_TWIN ? v->shares : view, d); /* the same value for both */
         else
             index[d] = gen_index(g, view, d, may_escape);
     }
