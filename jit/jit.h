@@ -163,6 +163,7 @@ typedef struct qn_plan {
     int64_t scratch_bytes;       /* for the copy, or the sums of a strip */
     int32_t strip;               /* iterations of the lanes whose sums are in memory while points run outside, a few at once (jam;
                                     jam_dim is the dimension of the points then); 0: sums are in registers */
+    int32_t straight;            /* x86: a reduce of at most so many additions has no loop */
     int32_t prefetch;            /* so many points of a reduce ahead, what is far apart is asked for; 0: nothing is */
     int32_t steps_ahead;         /* so many steps of the lanes ahead, all that a tile loads is asked for; 0: nothing is */
     int32_t lead_bytes;          /* so far ahead, what the first of many rows of a view meets is asked for; 0: nothing is */

@@ -201,13 +201,14 @@ qn_status qn__llvm_code(qn_machine *m, LLVMModuleRef module, const qn_diagnostic
 qn_status qn__llvm_assembly(const qn_machine *m, LLVMModuleRef module, const qn_diagnostics *d,
                             LLVMMemoryBufferRef *out, qn_error *err)
 {
-    char *message = NULL;
-    LLVMMemoryBufferRef buffer = NULL;
-    if (LLVMTargetMachineEmitToMemoryBuffer(m->target, module, LLVMAssemblyFile, &message, &buffer)) {
-        qn__fail(err, QN_ERR_CODEGEN, "qn_llvm_provider: %s", message ? message : "emission failed");
-        LLVMDisposeMessage(message);
-        return QN_ERR_CODEGEN;
-    }
+    qn_passes *passes = qn__passes_new(m->target, true);
+    const char *text;
+    size_t n;
+    if (!passes)
+        return qn__fail(err, QN_ERR_MEMORY, "qn_llvm_provider: no memory for the passes");
+    qn__passes_run(passes, module, &text, &n);
+    LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(text, n, "assembly");
+    qn__passes_free(passes);
     if (d->has_error) {
         LLVMDisposeMemoryBuffer(buffer);
         return qn__fail(err, QN_ERR_CODEGEN, "qn_llvm_provider: %s", d->text);

@@ -161,7 +161,7 @@ static void rest_tile(lower *g, const span *spans, int at, LLVMValueRef middle, 
 /** Bodies above this size are emitted once more, not several times. */
 enum { SMALL_BODY = 64 };
 /** Bodies above this size are emitted only once. */
-enum { LARGE_BODY = 512 };
+enum { LARGE_BODY = 256 };
 
 /** Iterations of a part of the lanes shorter than `step`: under masks or one by one. */
 static void lanes_apart(lower *g, const span *spans, int at, span s, int64_t step)

@@ -140,7 +140,13 @@ static void free_arrays(lower *g)
     qn__analysis_release(&g->a);
 }
 
-/** Lanes of a gather or scatter: most types and machines have no instruction for it, and take one or more a lane. */
+/** How much a plan emits. */
+typedef struct size {
+    int instructions; /* with those for the lanes; -1: it could not be lowered */
+    int lanes;        /* of gathers and scatters that take several instructions each */
+} size;
+
+/** Lanes of a gather or scatter. Narrow elements, and most machines, have no instruction for it. */
 static int n_lane_accesses(LLVMValueRef i)
 {
     if (!LLVMIsACallInst(i))
@@ -154,12 +160,15 @@ static int n_lane_accesses(LLVMValueRef i)
     return 0;
 }
 
-static int count_instructions(LLVMValueRef function)
+static size size_of(LLVMValueRef function)
 {
-    int n = 0;
+    size n = {0};
     for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(function); b; b = LLVMGetNextBasicBlock(b))
-        for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
-            n += 1 + n_lane_accesses(i);
+        for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
+            int lanes = n_lane_accesses(i);
+            n.instructions += 1 + lanes;
+            n.lanes += lanes;
+        }
     return n;
 }
 
@@ -171,14 +180,15 @@ static int count_sequential(const qn_kernel *k)
     return n;
 }
 
-/** Emits the function under one plan, of a GPU the kernel of one step; its number of instructions, or -1. */
-static int lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts *f, const qn_plan *p,
+/** Emits the function under one plan, of a GPU the kernel of one step; and how much that is. */
+static size lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts *f, const qn_plan *p,
                       const char *symbol, int step, int32_t *block_bytes)
 {
     lower g = {.module = module, .context = LLVMGetModuleContext(module), .k = k, .f = f, .p = p,
                .width = 1, .unroll = 1, .jam = 1, .jam_max = p->jam * p->cross, .jam_step = 1, .step = step};
     span spans[QN_MAX_RANK];
-    int n_sequential = 0, n = -1;
+    int n_sequential = 0;
+    size n = {.instructions = -1};
     if (make_arrays(&g)) {
         g.b = LLVMCreateBuilderInContext(g.context);
         set_types(&g);
@@ -204,7 +214,7 @@ static int lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts *
             qn__nest_emit(&g, spans, 0);
         qn__stream_fence(&g);
         LLVMBuildRetVoid(g.b);
-        n = g.failed ? -1 : count_instructions(g.function);
+        n = g.failed ? n : size_of(g.function);
         LLVMDisposeBuilder(g.b);
     }
     free_arrays(&g);
@@ -212,9 +222,10 @@ static int lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts *
     return n;
 }
 
-/** A plan that emits less, or false if there is none. */
-static bool reduce_plan(const qn_kernel *k, qn_plan *p)
+/** A plan that emits less than n, or false if there is none. */
+static bool reduce_plan(const qn_kernel *k, qn_plan *p, size n)
 {
+    enum { FEW_LANES = 8 };
     if (p->is_gpu)
         return false; /* its plan is bounded */
     bool over_reduction = p->lane_dim >= 0 && k->inst[k->dim[p->lane_dim]].sub == QN_DIM_REDUCTION;
@@ -222,10 +233,14 @@ static bool reduce_plan(const qn_kernel *k, qn_plan *p)
         p->strip = 0, p->jam = p->unroll = 1;
     else if (p->cross > 1)
         p->cross = 1;
+    else if (p->straight > 0)
+        p->straight = 0;
     else if (p->jam > 1)
         p->jam = 1;
     else if (p->unroll > 1 && !over_reduction)
         p->unroll = 1;
+    else if (p->width > FEW_LANES && !over_reduction && n.lanes > n.instructions / 2)
+        p->width /= 2;
     else
         return false;
     if (p->jam == 1) {
@@ -242,12 +257,14 @@ qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_fact
 {
     qn_plan plan = *p;
     int32_t block_bytes = 0; /* of shared memory */
-    int n;
-    while ((n = lower_once(module, k, f, &plan, symbol, 0, &block_bytes)) > MOST_INSTRUCTIONS && reduce_plan(k, &plan))
+    size n = lower_once(module, k, f, &plan, symbol, 0, &block_bytes);
+    while (n.instructions > MOST_INSTRUCTIONS && reduce_plan(k, &plan, n)) {
         LLVMDeleteFunction(LLVMGetNamedFunction(module, symbol));
-    if (n >= 0 && (plan.team == QN_TEAM_GRID || plan.is_split))
+        n = lower_once(module, k, f, &plan, symbol, 0, &block_bytes);
+    }
+    if (n.instructions >= 0 && (plan.team == QN_TEAM_GRID || plan.is_split))
         n = lower_once(module, k, f, &plan, QN_GPU_ENTRY "_2", 1, &block_bytes);
-    if (n < 0)
+    if (n.instructions < 0)
         return qn__fail(err, QN_ERR_CODEGEN, "qn__llvm_lower: kernel could not be lowered (out of memory or too deep)");
     if (p->is_gpu)
         qn__nvptx_info(k, f, p, block_bytes, &info->gpu);

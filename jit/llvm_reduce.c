@@ -185,10 +185,10 @@ static void fold_steps(lower *g, const reduction *r, int d, LLVMValueRef low, LL
 
 void qn__fold_run(lower *g, const reduction *r, int d, LLVMValueRef low, LLVMValueRef high, bool guarded, LLVMValueRef *acc)
 {
-    enum { TOGETHER = 8, MOST_STRAIGHT = 128, MOST_STRAIGHT_GPU = 256 };
+    enum { TOGETHER = 8, MOST_STRAIGHT_GPU = 256 };
     int64_t from, to;
     bool is_known = qn__is_const(low, &from) && qn__is_const(high, &to), is_straight = is_worth_unrolling(g, r);
-    if (is_straight && is_known && to > from + 1 && to - from <= (g->p->is_gpu ? MOST_STRAIGHT_GPU : MOST_STRAIGHT) / r->n &&
+    if (is_straight && is_known && to > from + 1 && to - from <= (g->p->is_gpu ? MOST_STRAIGHT_GPU : g->p->straight) / r->n &&
         (!g->p->is_gpu || to - from <= (r->n > 1 ? 4 : 2) * TOGETHER)) {
         fold_steps(g, r, d, low, high, (int)(to - from), false, acc); /* all of them: no loop */
         return;

@@ -249,6 +249,16 @@ static void apply_overrides(const planner *s)
     }
 }
 
+/** Reduces of few points have no loops: so many additions in all of them. */
+static int32_t choose_straight(const qn_kernel *k)
+{
+    enum { MOST_ADDITIONS = 128 };
+    int32_t n = 0;
+    for (uint32_t i = k->body; i < k->n_insts; i++)
+        n += k->inst[i].op == QN_I_REDUCE;
+    return n ? MOST_ADDITIONS / n : 0;
+}
+
 void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
 {
     memset(out, 0, sizeof *out);
@@ -267,6 +277,7 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
         qn__plan_gpu(k, f, out);
         return;
     }
+    out->straight = choose_straight(k);
     s.has_analysis = qn__analyse(k, f, -1, -1, &s.a);
     int wanted = f->plan.lane_dim - 1;
     if (s.has_analysis && f->plan.lane_dim >= 0) {

@@ -54,6 +54,8 @@ void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out)
                  remainders[p->remainder]);
     if (p->cross > 1)
         qn__text_add(out, "cross %d x %d\n", p->cross_dim, p->cross);
+    if (p->straight)
+        qn__text_add(out, "straight %d\n", p->straight);
     if (p->pack)
         qn__text_add(out, "pack %s, %lld bytes\n", k->param[k->inst[p->pack].imm].name, (long long)p->scratch_bytes);
     if (p->strip)

@@ -163,6 +163,20 @@ static void test_layouts(void)
            "overlapping views: scalar code in declared order on one thread");
 }
 
+/** Short reduces have no loops as long as all of them together are small. */
+static void test_straight(void)
+{
+    static const char text[] = "kernel \"sums\" {\n  view x: f64[2]; view y: f64[2]; view z: f64[1];\n"
+                               "  %0: i64 = const 0; %n: i64 = extent x, 0; %m: i64 = extent x, 1;\n"
+                               "  %i: i64 = parallel %0, %n; %j: i64 = reduction %0, %m;\n"
+                               "  %a: f64 = reduce sum over %j { %x: f64 = load x[%i, %j]; yield %x; };\n"
+                               "  %b: f64 = reduce max over %j { %y: f64 = load y[%i, %j]; yield %y; };\n"
+                               "  %c: f64 = add %a, %b;\n  store z[%i], %c;\n}\n";
+    int64_t m[2] = {40, 40};
+    qn_view w[3] = {view(QN_F64, 2, m, false), view(QN_F64, 2, m, false), view(QN_F64, 1, m, false)};
+    tap_is_int(plan_of(text, w, 3, NULL, QN_ISA_V4, false).straight, 64, "two reduces have 64 additions each without a loop");
+}
+
 static void test_reductions(void)
 {
     int64_t n[1] = {1000}, m[2] = {96, 96};
@@ -359,6 +373,7 @@ int main(void)
     test_streams();
     test_layouts();
     test_sharing();
+    test_straight();
     test_reductions();
     test_batches();
     test_overrides();
