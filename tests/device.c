@@ -104,7 +104,7 @@ static bool move_view(const qn_view *v, int n, const device_memory *memory, cons
 /** A MultiView of the same members of a copy of their memory. */
 static bool move_members(const qn_view *v, int m, int n, const device_memory *memory, const qn_view *block, qn_view *out)
 {
-    enum { MOST_MEMBERS = 16 };
+    enum { MOST_MEMBERS = 140 };
     const qn_dim dim = v->layout.dim[m];
     qn_view here[MOST_MEMBERS] = {{0}}, there[MOST_MEMBERS];
     qn_slice at[QN_MAX_RANK] = {{0}};
@@ -125,9 +125,11 @@ static bool move_members(const qn_view *v, int m, int n, const device_memory *me
     return passed;
 }
 
-/** The same view of a copy of its memory. Views of tests have no owners, but MultiViews are to be released. */
+/** The same view of a copy of its memory, a view without elements anywhere. Views of tests have no owners, but MultiViews are to be
+    released. */
 static bool move_view(const qn_view *v, int n, const device_memory *memory, const qn_view *block, qn_view *out)
 {
+    int64_t low, high;
     int m = qn__layout_members(&v->layout);
     if (m >= 0 && v->layout.dim[m].extent > 0)
         return move_members(v, m, n, memory, block, out);
@@ -139,7 +141,11 @@ static bool move_view(const qn_view *v, int n, const device_memory *memory, cons
         out->data = (char *)block[i].data + (at - first);
         out->space = QN_SPACE_CUDA;
         out->owner = NULL; /* the block lives longer than the launch */
-        break;
+        return true;
+    }
+    if (n > 0 && qn_layout_range(&v->layout, &low, &high, NULL) == QN_OK && high < low) {
+        out->data = block[0].data;
+        out->space = QN_SPACE_CUDA;
     }
     return true;
 }

@@ -372,7 +372,8 @@ static bool make_twin(test_case *t, test_view *v, qn_error *err)
     memcpy(v->extent, of->extent, sizeof v->extent);
     memcpy(v->lower, of->lower, sizeof v->lower);
     v->layout = qn_layout_copy(&of->layout);
-    return qn_view_wrap(v->name, of->view.data, v->dtype, &v->layout, 0, &v->view, err) == QN_OK;
+    char *zero = (char *)of->view.data - of->layout.origin * element_bytes(of); /* wrapping adds the origin */
+    return qn_view_wrap(v->name, zero, v->dtype, &v->layout, 0, &v->view, err) == QN_OK;
 }
 
 static bool make_view(test_case *t, int i, qn_error *err)
