@@ -129,11 +129,6 @@ static int dim_number(const analysis *a, uint32_t value)
     return x->op == QN_I_DIM ? (int)x->imm : -1;
 }
 
-static int dim_kind(const analysis *a, int d)
-{
-    return a->k->inst[a->k->dim[d]].sub;
-}
-
 /** Whether dimension d certainly has at most n indices. */
 static bool is_short(const analysis *a, int d, int64_t n)
 {
@@ -217,7 +212,7 @@ static int find_free_dim(const analysis *a, const form *store, const form *load)
         load->term[0].coefficient != 1)
         return -1;
     int d = dim_number(a, store->term[0].value), r = dim_number(a, load->term[0].value);
-    if (d < 0 || r < 0 || dim_kind(a, d) != QN_DIM_PARALLEL || dim_kind(a, r) != QN_DIM_REDUCTION)
+    if (!qn__is_parallel(a->k, d) || !qn__is_reduction(a->k, r))
         return -1;
     const uint32_t *d_bounds = qn__args(a->k, a->k->dim[d]),
                    *r_bounds = qn__args(a->k, a->k->dim[r]);
@@ -259,7 +254,7 @@ static int find_collision(const analysis *a, uint32_t store, uint32_t other)
     int found = -1;
     for (int d = 0; d < a->k->n_dims; d++) {
         int64_t delta = s.delta[d];
-        if (delta != 0 && (dim_kind(a, d) != QN_DIM_PARALLEL || delta == INT64_MIN ||
+        if (delta != 0 && (!qn__is_parallel(a->k, d) || delta == INT64_MIN ||
                            is_short(a, d, delta < 0 ? -delta : delta)))
             return -1;
         if (found < 0 && (delta != 0 || (s.free >> d & 1)))
@@ -286,7 +281,7 @@ static int find_unused_dim(const analysis *a, uint32_t store)
     for (int p = 0; p < qn__n_indices(a->k, store); p++)
         used |= a->dims[qn__args(a->k, store)[p]];
     for (int d = 0; d < a->k->n_dims; d++)
-        if (dim_kind(a, d) == QN_DIM_PARALLEL && !(used >> d & 1) && !is_short(a, d, 1))
+        if (qn__is_parallel(a->k, d) && !(used >> d & 1) && !is_short(a, d, 1))
             return d;
     return -1;
 }
@@ -325,7 +320,7 @@ static bool needs_check(const qn_kernel *k)
 {
     bool has_parallel = false, has_store = false;
     for (int d = 0; d < k->n_dims; d++)
-        has_parallel |= k->inst[k->dim[d]].sub == QN_DIM_PARALLEL;
+        has_parallel |= qn__is_parallel(k, d);
     for (uint32_t n = 0; n < k->n_accesses; n++)
         has_store |= k->inst[k->access[n].inst].op == QN_I_STORE;
     return has_parallel && has_store;

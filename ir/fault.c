@@ -23,7 +23,7 @@ static void add_iteration(qn_text *t, const qn_kernel *k, uint64_t iteration,
     int64_t index[QN_MAX_RANK];
     int n = 0;
     for (int d = k->n_dims - 1; d >= 0; d--) {
-        if (k->inst[k->dim[d]].sub == QN_DIM_REDUCTION)
+        if (qn__is_reduction(k, d))
             continue;
         uint64_t extent = (uint64_t)domain->end[d] - (uint64_t)domain->begin[d];
         if (extent == 0)

@@ -483,7 +483,7 @@ static void run_domain(interp *s)
     uint32_t dims[QN_MAX_RANK];
     int n = 0;
     for (int d = 0; d < k->n_dims; d++) {
-        if (k->inst[k->dim[d]].sub == QN_DIM_REDUCTION)
+        if (qn__is_reduction(k, d))
             continue;
         s->value[k->dim[d]] = (uint64_t)s->domain->begin[d];
         dims[n++] = k->dim[d];

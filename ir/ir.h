@@ -363,6 +363,12 @@ struct qn_kernel {
 };
 
 static inline const uint32_t *qn__args(const qn_kernel *k, uint32_t i) { return k->operand + k->inst[i].args; }
+/** What domain dimension d is; -1 is none, neither parallel nor a reduction. */
+static inline qn_dim_kind qn__dim_kind(const qn_kernel *k, int d) { return (qn_dim_kind)k->inst[k->dim[d]].sub; }
+static inline bool qn__is_parallel(const qn_kernel *k, int d) { return d >= 0 && qn__dim_kind(k, d) == QN_DIM_PARALLEL; }
+static inline bool qn__is_reduction(const qn_kernel *k, int d) { return d >= 0 && qn__dim_kind(k, d) == QN_DIM_REDUCTION; }
+/** The n-th dimension of a reduce. */
+static inline int qn__dim_of(const qn_kernel *k, uint32_t reduce, int n) { return (int)k->inst[qn__args(k, reduce)[n]].imm; }
 /** The op number of a pure instruction, 0 for core instructions. */
 static inline int qn__pure(const qn_inst *x) { return x->op >= QN_I_PURE ? x->op - QN_I_PURE : 0; }
 /** Whether an instruction has no effect and reads no memory: const, param, extent, lower, casts, table ops. */

@@ -53,7 +53,7 @@ static qn_status check_products(const qn_kernel *k, qn_domain *out, qn_error *er
     int64_t product[2] = {1, 1}; /* of the non-reduction dimensions, of all */
     bool is_empty[2] = {false, false}, overflows[2] = {false, false};
     for (int d = 0; d < k->n_dims; d++) {
-        bool is_reduction = k->inst[k->dim[d]].sub == QN_DIM_REDUCTION;
+        bool is_reduction = qn__is_reduction(k, d);
         int64_t extent;
         bool too_long = __builtin_sub_overflow(out->end[d], out->begin[d], &extent);
         for (int which = is_reduction ? 1 : 0; which < 2; which++) {

@@ -319,8 +319,8 @@ static void visit(pass *p, uint32_t i)
         /* Lanes of a reduction dimension end in one uniform value. */
         bool over_lanes = false, over_jam = false;
         uint32_t dims = 0;
-        for (uint32_t n = 0; n < x->n_args; n++) {
-            int d = (int)p->k->inst[qn__args(p->k, i)[n]].imm;
+        for (int n = 0; n < x->n_args; n++) {
+            int d = qn__dim_of(p->k, i, n);
             over_lanes |= d == p->lane_dim;
             over_jam |= d == p->jam_dim;
             dims |= 1u << d;
@@ -345,7 +345,7 @@ bool qn__analyse(const qn_kernel *k, const qn_facts *f, int lane_dim, int jam_di
         qn__analysis_release(out);
         return false;
     }
-    bool over_reduction = lane_dim >= 0 && k->inst[k->dim[lane_dim]].sub == QN_DIM_REDUCTION;
+    bool over_reduction = qn__is_reduction(k, lane_dim);
     pass p = {k, f, out, lane_dim, jam_dim, over_reduction ? QN_UNIFORM : QN_VARYING, true};
     while (p.changed) {
         p.changed = false;

@@ -52,16 +52,6 @@ static bool may_fail(const qn_kernel *k, const qn_facts *f)
     return false;
 }
 
-static bool is_exact(const qn_facts *f, int d)
-{
-    return f->begin[d].kind == QN_FACT_EXACT && f->end[d].kind == QN_FACT_EXACT;
-}
-
-static int64_t trips(const qn_facts *f, int d)
-{
-    return f->end[d].value - f->begin[d].value;
-}
-
 /** Whether every access goes on along `inner` where `outer` steps. */
 static bool runs_on(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int outer, int inner)
 {
@@ -69,7 +59,7 @@ static bool runs_on(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
         int64_t far, near, run;
         uint32_t i = k->access[n].inst;
         if (!qn__access_stride(k, f, a, i, outer, &far) || !qn__access_stride(k, f, a, i, inner, &near) ||
-            __builtin_mul_overflow(near, trips(f, inner), &run) || run != far)
+            __builtin_mul_overflow(near, qn__trips(f, inner), &run) || run != far)
             return false;
     }
     return true;
@@ -82,7 +72,7 @@ static bool follow_each_other(const qn_kernel *k, int outer, int inner)
     for (uint32_t i = k->body; i < k->n_insts; i++) {
         int at = -1, behind = -1;
         for (int n = 0; k->inst[i].op == QN_I_REDUCE && n < k->inst[i].n_args; n++) {
-            int d = (int)k->inst[qn__args(k, i)[n]].imm;
+            int d = qn__dim_of(k, i, n);
             at = d == outer ? n : at;
             behind = d == inner ? n : behind;
         }
@@ -94,8 +84,8 @@ static bool follow_each_other(const qn_kernel *k, int outer, int inner)
 
 static bool may_be_one(const qn_kernel *k, int outer, int inner)
 {
-    int kind = k->inst[k->dim[outer]].sub;
-    return kind == k->inst[k->dim[inner]].sub && (kind == QN_DIM_PARALLEL || follow_each_other(k, outer, inner));
+    bool is_same_kind = qn__dim_kind(k, outer) == qn__dim_kind(k, inner);
+    return is_same_kind && (qn__is_parallel(k, outer) || follow_each_other(k, outer, inner));
 }
 
 /** Merges one pair of the dimensions in `candidates`; false if there is none. */
@@ -104,9 +94,9 @@ static bool merge_pair(const qn_kernel *k, qn_facts *f, const qn_analysis *a, ui
     for (int outer = 0; outer < k->n_dims; outer++)
         for (int inner = 0; inner < k->n_dims; inner++) {
             int64_t n, end;
-            if (outer == inner || !(candidates >> outer & 1) || !(candidates >> inner & 1) || trips(f, outer) < 2 ||
-                trips(f, inner) < 2 || !may_be_one(k, outer, inner) || !runs_on(k, f, a, outer, inner) ||
-                __builtin_mul_overflow(trips(f, outer), trips(f, inner), &n) ||
+            if (outer == inner || !(candidates >> outer & 1) || !(candidates >> inner & 1) || qn__trips(f, outer) < 2 ||
+                qn__trips(f, inner) < 2 || !may_be_one(k, outer, inner) || !runs_on(k, f, a, outer, inner) ||
+                __builtin_mul_overflow(qn__trips(f, outer), qn__trips(f, inner), &n) ||
                 __builtin_add_overflow(f->begin[inner].value, n, &end))
                 continue;
             f->end[inner].value = end;
@@ -125,9 +115,9 @@ static uint32_t find_candidates(const qn_kernel *k, const qn_facts *f, uint32_t 
     bool is_gpu = qn__target_of(f->isa) == QN_TARGET_NVPTX, all_exact = true;
     uint32_t candidates[2] = {0, 0};
     for (int d = 0; d < k->n_dims; d++) {
-        int kind = k->inst[k->dim[d]].sub;
-        all_exact = all_exact && (kind != QN_DIM_PARALLEL || is_exact(f, d));
-        if (kind != QN_DIM_SEQUENTIAL && is_exact(f, d) && !(used >> d & 1))
+        qn_dim_kind kind = qn__dim_kind(k, d);
+        all_exact = all_exact && (kind != QN_DIM_PARALLEL || qn__is_exact(f, d));
+        if (kind != QN_DIM_SEQUENTIAL && qn__is_exact(f, d) && !(used >> d & 1))
             candidates[kind == QN_DIM_REDUCTION] |= 1u << d;
     }
     return candidates[1] | (is_gpu && !all_exact ? 0 : candidates[0]);

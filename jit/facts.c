@@ -250,7 +250,7 @@ static double row_bytes(const qn_view *v)
 static bool is_dynamic(const qn_facts *f)
 {
     for (int d = 0; d < f->n_dims; d++)
-        if (f->begin[d].kind != QN_FACT_EXACT || f->end[d].kind != QN_FACT_EXACT)
+        if (!qn__is_exact(f, d))
             return true;
     return false;
 }

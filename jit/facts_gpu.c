@@ -76,7 +76,7 @@ int64_t qn__gpu_units(const qn_gpu_step *s, const qn_kernel *k, const qn_domain 
         return s->units;
     for (int d = 0; d < k->n_dims; d++) {
         int64_t extent = domain->end[d] - domain->begin[d];
-        bool is_reduction = k->inst[k->dim[d]].sub == QN_DIM_REDUCTION;
+        bool is_reduction = qn__is_reduction(k, d);
         if (!is_reduction && extent <= 0)
             return 0;
         if (is_reduction)

@@ -97,6 +97,21 @@ static inline bool qn__is_plain_access(const qn_kernel *k, const qn_facts *f, ui
     return f->param[p].unit == 0 && !qn__has_parts(k->param[p].dtype);
 }
 
+/** Whether the range of a dimension is known. */
+static inline bool qn__is_exact(const qn_facts *f, int d)
+{
+    return f->begin[d].kind == QN_FACT_EXACT && f->end[d].kind == QN_FACT_EXACT;
+}
+/** Iterations of a dimension; `unknown`, or -1, if they are not known. */
+static inline int64_t qn__trips_or(const qn_facts *f, int d, int64_t unknown)
+{
+    return qn__is_exact(f, d) ? f->end[d].value - f->begin[d].value : unknown;
+}
+static inline int64_t qn__trips(const qn_facts *f, int d)
+{
+    return qn__trips_or(f, d, -1);
+}
+
 /** How much of the arguments becomes constant. Bit d of a mask: dimension d of that parameter is dynamic. */
 typedef struct qn_policy {
     bool all_dynamic;         /* every extent, lower bound and stride but strides from -4 to 4 */

@@ -67,7 +67,7 @@ static LLVMValueRef iteration_number(lower *g, int p, LLVMValueRef lane)
 {
     LLVMValueRef sum = qn__const_i64(g, 0);
     for (int d = 0; d < g->k->n_dims; d++) {
-        if (g->k->inst[g->k->dim[d]].sub == QN_DIM_REDUCTION)
+        if (qn__is_reduction(g->k, d))
             continue;
         sum = LLVMBuildMul(g->b, sum, extent_of(g, d), "");
         sum = LLVMBuildAdd(g->b, sum, position(g, d, p, lane), "");
@@ -84,7 +84,7 @@ static LLVMValueRef point_number(lower *g, uint32_t r, int p, LLVMValueRef lane)
     if (g->k->inst[r].op != QN_I_REDUCE)
         return qn__const_i64(g, (int64_t)r << 48);
     for (int n = 0; n < g->k->inst[r].n_args; n++) {
-        int d = (int)g->k->inst[qn__args(g->k, r)[n]].imm;
+        int d = qn__dim_of(g->k, r, n);
         sum = LLVMBuildMul(g->b, sum, extent_of(g, d), "");
         sum = LLVMBuildAdd(g->b, sum, position(g, d, p, lane), "");
     }
@@ -120,8 +120,7 @@ static LLVMValueRef is_earlier(lower *g, LLVMValueRef iteration, LLVMValueRef po
         LLVMValueRef before = LLVMBuildICmp(g->b, LLVMIntULT, point, get_field(g, offsetof(qn_fault, point)), "");
         return LLVMBuildOr(g->b, earlier, LLVMBuildAnd(g->b, same, before, ""), "");
     }
-    bool over_lanes = r && g->p->lane_dim >= 0 && g->width > 1 &&
-                      g->k->inst[g->k->dim[g->p->lane_dim]].sub == QN_DIM_REDUCTION;
+    bool over_lanes = r && g->width > 1 && qn__is_reduction(g->k, g->p->lane_dim);
     bool in_strip = r && g->strip.done; /* several points at once, in the order of partials */
     if (!over_lanes && !in_strip && !(r && g->p->team == QN_TEAM_WARP))
         return earlier;

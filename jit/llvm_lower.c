@@ -37,14 +37,14 @@ static void compute_bounds(lower *g)
         g->end[d] = e->kind == QN_FACT_EXACT ? qn__const_i64(g, e->value) : qn__scalar(g, arg[1], 0);
     }
     for (int d = 0; d < g->k->n_dims; d++) /* such a dimension is no loop in reduces */
-        if (g->k->inst[g->k->dim[d]].sub == QN_DIM_REDUCTION && qn__has_single_index(g, d))
+        if (qn__is_reduction(g->k, d) && qn__has_single_index(g, d))
             g->iv[d] = g->begin[d];
 }
 
 static span span_of(lower *g, int d, int *n_sequential)
 {
     span s = {g->begin[d], g->end[d]};
-    if (g->k->inst[g->k->dim[d]].sub == QN_DIM_SEQUENTIAL) {
+    if (qn__dim_kind(g->k, d) == QN_DIM_SEQUENTIAL) {
         int n = 2 + 2 * (*n_sequential)++;
         s = (span){qn__range_word(g, n), qn__range_word(g, n + 1)};
     } else if (d == g->p->split_dim) {
@@ -97,7 +97,7 @@ static void emit_units(lower *g, span *spans)
 static void emit_step(lower *g, span *spans, int step)
 {
     for (int at = 0; at < g->p->n_loops; at++)
-        if (g->k->inst[g->k->dim[g->p->order[at]]].sub == QN_DIM_SEQUENTIAL) /* a launch runs one index */
+        if (qn__dim_kind(g->k, g->p->order[at]) == QN_DIM_SEQUENTIAL) /* a launch runs one index */
             qn__set_index(g, g->p->order[at], spans[at].low);
     if (g->p->team != QN_TEAM_GRID)
         emit_units(g, spans);
@@ -176,7 +176,7 @@ static int count_sequential(const qn_kernel *k)
 {
     int n = 0;
     for (int d = 0; d < k->n_dims; d++)
-        n += k->inst[k->dim[d]].sub == QN_DIM_SEQUENTIAL;
+        n += qn__dim_kind(k, d) == QN_DIM_SEQUENTIAL;
     return n;
 }
 
@@ -228,7 +228,7 @@ static bool reduce_plan(const qn_kernel *k, qn_plan *p, size n)
     enum { FEW_LANES = 8 };
     if (p->is_gpu)
         return false; /* its plan is bounded */
-    bool over_reduction = p->lane_dim >= 0 && k->inst[k->dim[p->lane_dim]].sub == QN_DIM_REDUCTION;
+    bool over_reduction = qn__is_reduction(k, p->lane_dim);
     if (p->strip) /* sums in registers */
         p->strip = 0, p->jam = p->unroll = 1;
     else if (p->cross > 1)

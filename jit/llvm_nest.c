@@ -14,7 +14,7 @@ static void emit_nest(lower *g, const span *spans, int at);
 void qn__nest_over(lower *g, const span *spans, int at, span s, int64_t step, bool guarded)
 {
     int d = g->p->order[at];
-    bool is_sequential = g->k->inst[g->k->dim[d]].sub == QN_DIM_SEQUENTIAL;
+    bool is_sequential = qn__dim_kind(g->k, d) == QN_DIM_SEQUENTIAL;
     loop l;
     if (qn__is_known_empty(&s))
         return;
@@ -151,7 +151,7 @@ void qn__nest_emit(lower *g, const span *spans, int at)
 static void emit_nest(lower *g, const span *spans, int at)
 {
     bool is_sequential =
-        at < g->p->n_loops && g->k->inst[g->k->dim[g->p->order[at]]].sub == QN_DIM_SEQUENTIAL;
+        at < g->p->n_loops && qn__dim_kind(g->k, g->p->order[at]) == QN_DIM_SEQUENTIAL;
     if (at == g->p->n_loops) {
         qn__wide_begin(g);
         qn__lower_region(g, g->k->body, g->k->n_insts);

@@ -24,7 +24,7 @@ static int count_sequential(const qn_kernel *k)
 {
     int n = 0;
     for (int d = 0; d < k->n_dims; d++)
-        n += k->inst[k->dim[d]].sub == QN_DIM_SEQUENTIAL;
+        n += qn__dim_kind(k, d) == QN_DIM_SEQUENTIAL;
     return n;
 }
 
@@ -113,10 +113,10 @@ static int64_t known_units(const qn_facts *f, const qn_plan *p)
     int64_t n = 1;
     for (int at = 0; at < p->n_loops; at++) {
         int d = p->order[at];
-        int64_t extent = f->end[d].value - f->begin[d].value + qn__plan_reach(p, d), tile = p->tile[d];
+        int64_t tile = p->tile[d], extent = qn__trips(f, d) + qn__plan_reach(p, d);
         if (tile == 0)
             continue;
-        if (f->begin[d].kind != QN_FACT_EXACT || f->end[d].kind != QN_FACT_EXACT)
+        if (!qn__is_exact(f, d))
             return 0;
         if (__builtin_mul_overflow(n, extent / tile + (extent % tile != 0), &n))
             return 0;

@@ -15,7 +15,7 @@ enum { MOST_TRANSPOSED = 16 };
 static int dim_of(const lower *g)
 {
     uint32_t reduce = qn__enclosing_reduce(g->k, g->p->pack);
-    return (int)g->k->inst[qn__args(g->k, reduce)[0]].imm;
+    return qn__dim_of(g->k, reduce, 0);
 }
 
 static int64_t bytes_of(const lower *g)

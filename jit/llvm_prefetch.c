@@ -66,7 +66,7 @@ void qn__prefetch_step(lower *g, uint32_t reduce)
     const qn_inst *x = &g->k->inst[reduce];
     if (!g->p->steps_ahead || g->width != g->p->width || g->mask[0] || x->n_args != 1)
         return;
-    int d = (int)g->k->inst[qn__args(g->k, reduce)[0]].imm, s;
+    int d = qn__dim_of(g->k, reduce, 0), s;
     for (uint32_t i = x->region[0]; i < x->region[2]; i++) {
         int64_t begin, end, first, last, bytes = qn_dtype_bytes(g->k->inst[i].type);
         if ((s = qn__asked_by(g->k, g->f, &g->a, g->p, i)) < 0 || !qn__is_const(g->begin[d], &begin) ||

@@ -377,7 +377,7 @@ reduction qn__describe_reduction(const lower *g, uint32_t i)
     r.identity = qn__const_bits(g, x->type, qn__reduce_identity(x->sub, x->type));
     r.n_dims = 0;
     for (int n = 0; n < x->n_args; n++) {
-        int d = (int)g->k->inst[qn__args(g->k, i)[n]].imm;
+        int d = qn__dim_of(g->k, i, n);
         if (n + 1 == x->n_args && r.n_dims == 0)
             r.dim[r.n_dims++] = d;
         else if (!qn__has_single_index(g, d))

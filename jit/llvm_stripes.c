@@ -30,7 +30,7 @@ static LLVMValueRef new_scratch(lower *g)
         LLVMPositionBuilderBefore(g->b, first);
     else
         LLVMPositionBuilderAtEnd(g->b, entry);
-    bool over_reduction = g->p->lane_dim >= 0 && g->k->inst[g->k->dim[g->p->lane_dim]].sub == QN_DIM_REDUCTION;
+    bool over_reduction = qn__is_reduction(g->k, g->p->lane_dim);
     uint64_t bytes = (uint64_t)widest_bytes(g->k) * (over_reduction ? 1 : (uint64_t)g->p->width) * PARTIALS;
     LLVMValueRef array = LLVMBuildAlloca(g->b, LLVMArrayType2(g->i8, bytes), "");
     LLVMSetAlignment(array, 64);

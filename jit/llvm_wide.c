@@ -51,7 +51,7 @@ static bool is_inside(const lower *g, const qn_affine *a, const qn_dim_fact *dim
         int64_t first, last;
         if (!a->coef[e])
             continue;
-        if (begin->kind != QN_FACT_EXACT || end->kind != QN_FACT_EXACT || begin->value < INT32_MIN || end->value > INT32_MAX ||
+        if (!qn__is_exact(g->f, e) || begin->value < INT32_MIN || end->value > INT32_MAX ||
             a->coef[e] < -4 || a->coef[e] > 4)
             return false;
         whole_range(g, e, sides, &first, &last);

@@ -53,8 +53,7 @@ static qn_interval range_of(const qn_kernel *k, const qn_facts *f, const qn_inte
         return (qn_interval){(int64_t)x->imm, (int64_t)x->imm};
     if (x->op == QN_I_EXTENT || x->op == QN_I_LOWER)
         return exactly(x->op == QN_I_EXTENT ? &f->param[x->imm].dim[x->sub].extent : &f->param[x->imm].dim[x->sub].lower);
-    if (x->op == QN_I_DIM && f->begin[x->imm].kind == QN_FACT_EXACT && f->end[x->imm].kind == QN_FACT_EXACT &&
-        f->begin[x->imm].value < f->end[x->imm].value)
+    if (x->op == QN_I_DIM && qn__trips(f, (int)x->imm) > 0)
         return (qn_interval){f->begin[x->imm].value, f->end[x->imm].value - 1};
     return qn__interval_of_type(x->type);
 }

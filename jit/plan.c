@@ -41,7 +41,7 @@ static bool is_of_pairs(const planner *s, uint32_t i)
 static int widest_bits(const planner *s)
 {
     const qn_kernel *k = s->k;
-    bool is_reduction = s->p->lane_dim >= 0 && qn__plan_kind(k, s->p->lane_dim) == QN_DIM_REDUCTION;
+    bool is_reduction = qn__is_reduction(k, s->p->lane_dim);
     int bits = 8;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
         const qn_inst *x = &k->inst[i];
@@ -124,9 +124,9 @@ static void choose_width(planner *s)
 {
     bool is_small = false;
     qn_plan *p = s->p;
-    int64_t t = qn__plan_trips(s->f, p->lane_dim);
+    int64_t t = qn__trips(s->f, p->lane_dim);
     p->width = lanes_of(s);
-    if (qn__plan_kind(s->k, p->lane_dim) == QN_DIM_REDUCTION) {
+    if (qn__is_reduction(s->k, p->lane_dim)) {
         p->unroll = 64 / p->width > 8 ? 8 : 64 / p->width;
         p->width = 64 / p->unroll; /* 64 partials exactly */
         return;
@@ -148,8 +148,8 @@ static bool has_rest_tile(const planner *s)
 {
     const qn_plan *p = s->p;
     bool has_partials = qn__plan_stripe_depth(s->k) > 0; /* of each vector, in memory */
-    if (has_partials || !(s->has_tile || s->has_one_step || p->jam > 1) || p->streams || p->lane_dim < 0 || qn__plan_kind(s->k, p->lane_dim) != QN_DIM_PARALLEL ||
-        qn__plan_trips(s->f, p->lane_dim) < 0)
+    if (has_partials || !(s->has_tile || s->has_one_step || p->jam > 1) || p->streams || !qn__is_parallel(s->k, p->lane_dim) ||
+        qn__trips(s->f, p->lane_dim) < 0)
         return false;
     for (uint32_t n = 0; n < s->k->n_accesses && s->f->isa < QN_ISA_V4; n++)
         if (qn_dtype_bytes(qn__access_dtype(s->k, s->k->access[n].inst)) <= 2)
@@ -162,14 +162,14 @@ static void choose_jam_rest(const planner *s)
     qn_plan *p = s->p;
     if (s->has_strip)
         return;
-    bool may_overlap = p->jam > 1 && !p->transpose && qn__plan_trips(s->f, p->jam_dim) >= p->jam && qn__may_repeat(s->k);
+    bool may_overlap = p->jam > 1 && !p->transpose && qn__trips(s->f, p->jam_dim) >= p->jam && qn__may_repeat(s->k);
     p->jam_rest = p->jam <= 1 ? QN_REMAINDER_NONE : may_overlap ? QN_REMAINDER_OVERLAP : QN_REMAINDER_SCALAR;
 }
 
 static void choose_remainder(const planner *s)
 {
     qn_plan *p = s->p;
-    int64_t t = qn__plan_trips(s->f, p->lane_dim), step = (int64_t)p->width * p->unroll;
+    int64_t t = qn__trips(s->f, p->lane_dim), step = (int64_t)p->width * p->unroll;
     if (t >= 0 && t % step == 0 && !p->streams) /* which start at a cache line */
         p->remainder = QN_REMAINDER_NONE;
     else if (has_rest_tile(s))
@@ -185,7 +185,7 @@ static void choose_rows(planner *s)
 {
     enum { TOGETHER = 8 };
     qn_plan *p = s->p;
-    int64_t t = qn__plan_trips(s->f, p->lane_dim);
+    int64_t t = qn__trips(s->f, p->lane_dim);
     if (p->jam_dim >= 0 || (t >= 0 && t < 2) || !qn__plan_is_rows(s->k, s->f, &s->a, p->lane_dim, p->width))
         return;
     s->has_rows = true;
@@ -214,7 +214,7 @@ static void apply_overrides(const planner *s)
 {
     const qn_plan_options *o = &s->f->plan;
     qn_plan *p = s->p;
-    bool is_reduction = p->lane_dim >= 0 && qn__plan_kind(s->k, p->lane_dim) == QN_DIM_REDUCTION;
+    bool is_reduction = qn__is_reduction(s->k, p->lane_dim);
     if (p->lane_dim >= 0 && !is_reduction && o->width > 0)
         p->width = (int32_t)round_down_to_power(o->width > 64 ? 64 : o->width);
     if (p->lane_dim >= 0 && !is_reduction && o->unroll > 0)
@@ -231,7 +231,7 @@ static void apply_overrides(const planner *s)
         p->jam_dim = -1;
     }
     if (p->lane_dim >= 0 && o->jam > 1 && j >= 0 && j < s->k->n_dims && j != p->lane_dim &&
-        qn__plan_kind(s->k, j) == QN_DIM_PARALLEL) {
+        qn__is_parallel(s->k, j)) {
         p->jam_dim = j;
         p->jam = o->jam > 16 ? 16 : o->jam;
     }

@@ -10,19 +10,6 @@
 /** The plan for NVPTX: order, axis, threads and tile of *out, which holds scalar code without loops. */
 void qn__plan_gpu(const qn_kernel *k, const qn_facts *f, qn_plan *out);
 
-/** Iterations of a dimension, or -1 if not known. */
-static inline int64_t qn__plan_trips(const qn_facts *f, int d)
-{
-    if (f->begin[d].kind != QN_FACT_EXACT || f->end[d].kind != QN_FACT_EXACT)
-        return -1;
-    return f->end[d].value - f->begin[d].value;
-}
-
-static inline qn_dim_kind qn__plan_kind(const qn_kernel *k, int d)
-{
-    return (qn_dim_kind)k->inst[k->dim[d]].sub;
-}
-
 /** Whether lanes may run along d (jit/plan_lanes.c). */
 bool qn__plan_may_be_lanes(const qn_kernel *k, const qn_facts *f, int d);
 /** The dimension along which they cost least; -1: none. */

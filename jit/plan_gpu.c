@@ -8,19 +8,6 @@
 /* Threads of a block: enough to hide latency with several blocks on one processor, few enough to leave registers. */
 enum { BLOCK_THREADS = 256, WARP = 32 };
 
-bool qn__gpu_is_parallel(const gpu_planner *s, int d)
-{
-    return s->k->inst[s->k->dim[d]].sub == QN_DIM_PARALLEL;
-}
-
-/** Iterations of a dimension, or -1 if not known. */
-int64_t qn__gpu_trips(const qn_facts *f, int d)
-{
-    if (f->begin[d].kind != QN_FACT_EXACT || f->end[d].kind != QN_FACT_EXACT)
-        return -1;
-    return f->end[d].value - f->begin[d].value;
-}
-
 double qn__gpu_access_cost(const gpu_planner *s, uint32_t i, int d)
 {
     int64_t stride;
@@ -36,9 +23,9 @@ int qn__gpu_reduced_dim(const gpu_planner *s, uint32_t reduce)
 {
     int found = -1;
     for (int n = 0; n < s->k->inst[reduce].n_args; n++) {
-        int d = (int)s->k->inst[qn__args(s->k, reduce)[n]].imm;
+        int d = qn__dim_of(s->k, reduce, n);
         bool is_last = n + 1 == s->k->inst[reduce].n_args;
-        if (qn__gpu_trips(s->f, d) == 1 && (!is_last || found >= 0))
+        if (qn__trips(s->f, d) == 1 && (!is_last || found >= 0))
             continue;
         if (found >= 0)
             return -1;
@@ -85,10 +72,10 @@ static int best_lanes(const gpu_planner *s)
 {
     int best = -1, wanted = s->f->plan.lane_dim - 1;
     double least = 0;
-    if (wanted >= 0 && wanted < s->k->n_dims && qn__gpu_is_parallel(s, wanted))
+    if (wanted >= 0 && wanted < s->k->n_dims && qn__is_parallel(s->k, wanted))
         return wanted;
     for (int d = 0; d < s->k->n_dims; d++) {
-        if (!qn__gpu_is_parallel(s, d) || qn__gpu_trips(s->f, d) == 1)
+        if (!qn__is_parallel(s->k, d) || qn__trips(s->f, d) == 1)
             continue;
         double cost = lane_cost(s, d);
         if (best < 0 || cost <= least) {
@@ -104,11 +91,11 @@ static void choose_order(const gpu_planner *s, int lanes)
     qn_plan *p = s->p;
     double far[QN_MAX_RANK];
     for (int d = 0; d < s->k->n_dims; d++)
-        if (s->k->inst[s->k->dim[d]].sub == QN_DIM_SEQUENTIAL)
+        if (qn__dim_kind(s->k, d) == QN_DIM_SEQUENTIAL)
             p->order[p->n_loops++] = d;
     int first = p->n_loops;
     for (int d = 0; d < s->k->n_dims; d++) {
-        if (!qn__gpu_is_parallel(s, d) || d == lanes)
+        if (!qn__is_parallel(s->k, d) || d == lanes)
             continue;
         far[d] = lanes < 0 ? 0 : distance(s, d); /* without lanes: as declared, in one thread */
         int at = p->n_loops++;
@@ -161,13 +148,13 @@ static void choose_threads(const gpu_planner *s, int n_shared)
     int n_axes = is_warp ? 1 : 0;
     for (int n = p->n_loops - 1; n >= 0; n--) {
         int d = p->order[n];
-        if (!qn__gpu_is_parallel(s, d))
+        if (!qn__is_parallel(s->k, d))
             break;
-        int64_t t = qn__gpu_trips(s->f, d), each = at_once(p, d);
+        int64_t t = qn__trips(s->f, d), each = at_once(p, d);
         t = t > 0 ? (t + qn__plan_reach(p, d) + each - 1) / each : t;
         p->threads[d] = 1;
         if (n_axes < 3 && t != 1 && left > 1) {
-            p->threads[d] = n_axes == 0 ? threads_across(t, widest, n > 0 && qn__gpu_is_parallel(s, p->order[n - 1]))
+            p->threads[d] = n_axes == 0 ? threads_across(t, widest, n > 0 && qn__is_parallel(s->k, p->order[n - 1]))
                                         : power_above(t < 0 ? left : t, left);
             p->axis[n_axes++] = d;
         }

@@ -28,9 +28,6 @@ typedef struct gpu_planner {
     qn_plan *p;
 } gpu_planner;
 
-bool qn__gpu_is_parallel(const gpu_planner *s, int d);
-/** Iterations of a dimension, or -1 if not known. */
-int64_t qn__gpu_trips(const qn_facts *f, int d);
 double qn__gpu_access_cost(const gpu_planner *s, uint32_t i, int d);
 /** The dimension of a reduce over one, or over one that has more than one index; -1: over several. */
 int qn__gpu_reduced_dim(const gpu_planner *s, uint32_t reduce);

@@ -114,7 +114,7 @@ static uint32_t parallel_dims(const gpu_planner *s)
 {
     uint32_t bits = 0;
     for (int d = 0; d < s->k->n_dims; d++)
-        if (qn__gpu_is_parallel(s, d) && qn__gpu_trips(s->f, d) != 1)
+        if (qn__is_parallel(s->k, d) && qn__trips(s->f, d) != 1)
             bits |= 1u << d;
     return bits;
 }
@@ -123,7 +123,7 @@ static void survey_reduce(const gpu_planner *s, uint32_t reduce, int lanes, surv
 {
     const qn_inst *x = &s->k->inst[reduce];
     int k = qn__gpu_reduced_dim(s, reduce);
-    int64_t points = qn__gpu_trips(s->f, k), bytes = 0;
+    int64_t points = qn__trips(s->f, k), bytes = 0;
     uint32_t all = parallel_dims(s), size = x->region[2] - x->region[0];
     bool is_whole = false;
     for (uint32_t site = 0; site < s->k->n_accesses; site++) {
@@ -158,7 +158,7 @@ static survey look(const gpu_planner *s, int lanes)
     survey v = {.is_whole = true, .may_split = true};
     int n_reductions = 0;
     for (int d = 0; d < s->k->n_dims; d++)
-        n_reductions += s->k->inst[s->k->dim[d]].sub == QN_DIM_REDUCTION && qn__gpu_trips(s->f, d) != 1;
+        n_reductions += qn__is_reduction(s->k, d) && qn__trips(s->f, d) != 1;
     v.may_split = n_reductions == 1;
     for (uint32_t site = 0; site < s->k->n_accesses && site < 64; site++) {
         uint32_t i = s->k->access[site].inst;
@@ -176,8 +176,8 @@ static int64_t iterations_of(const gpu_planner *s)
 {
     int64_t n = 1;
     for (int d = 0; d < s->k->n_dims; d++)
-        if (qn__gpu_is_parallel(s, d) &&
-            (qn__gpu_trips(s->f, d) < 0 || __builtin_mul_overflow(n, qn__gpu_trips(s->f, d), &n)))
+        if (qn__is_parallel(s->k, d) &&
+            (qn__trips(s->f, d) < 0 || __builtin_mul_overflow(n, qn__trips(s->f, d), &n)))
             return -1;
     return n;
 }
@@ -212,8 +212,8 @@ static int dimension_of(const gpu_planner *s, int lanes, bool is_along_points)
 {
     int best = lanes;
     for (int d = 0; is_along_points && d < s->k->n_dims; d++) {
-        int64_t here = qn__gpu_trips(s->f, d), most = qn__gpu_trips(s->f, best);
-        if (qn__gpu_is_parallel(s, d) && most >= 0 && most < USUAL_TILE && (here < 0 || here > most))
+        int64_t here = qn__trips(s->f, d), most = qn__trips(s->f, best);
+        if (qn__is_parallel(s->k, d) && most >= 0 && most < USUAL_TILE && (here < 0 || here > most))
             best = d;
     }
     return best;
@@ -223,7 +223,7 @@ static int dimension_of(const gpu_planner *s, int lanes, bool is_along_points)
 static void choose_shape(const gpu_planner *s, const survey *v, int x, int64_t total)
 {
     qn_plan *p = s->p;
-    int64_t trips = qn__gpu_trips(s->f, x), all = iterations_of(s), least = p->is_along_points ? 32 : 1;
+    int64_t trips = qn__trips(s->f, x), all = iterations_of(s), least = p->is_along_points ? 32 : 1;
     int64_t tile = p->is_along_points || trips < 0 ? USUAL_TILE : LARGEST_TILE;
     int64_t smallest = p->is_along_points ? SMALLEST_TILE : SMALLEST_COLUMNS;
     p->is_split = v->may_split && all >= 0 && all / USUAL_TILE < ENOUGH_UNITS;
@@ -257,8 +257,10 @@ bool qn__gpu_choose_block(const gpu_planner *s, int lanes)
     p->axis[0] = x;
     for (int n = 0; n < p->n_loops; n++) {
         int d = p->order[n];
-        p->threads[d] = !qn__gpu_is_parallel(s, d) ? 0 : d == x ? QN_STAGE_THREADS : 1;
-        p->tile[d] = !qn__gpu_is_parallel(s, d) ? 0 : 1;
+        if (!qn__is_parallel(s->k, d))
+            continue;
+        p->threads[d] = d == x ? QN_STAGE_THREADS : 1;
+        p->tile[d] = 1;
     }
     choose_shape(s, &v, x, QN_STAGE_THREADS * points_each(&v));
     return true;

@@ -70,7 +70,7 @@ enum { SHORTEST = 48, ENOUGH_TILES = 200 };
 /** Dimensions of unknown length are taken for long ones. */
 static bool is_short(const gpu_planner *s, int d, int64_t least)
 {
-    int64_t n = qn__gpu_trips(s->f, d);
+    int64_t n = qn__trips(s->f, d);
     return n >= 0 && n < least;
 }
 
@@ -79,8 +79,8 @@ static int64_t tiles(const gpu_planner *s, int x, int y)
 {
     int64_t n = 1;
     for (int d = 0; d < s->k->n_dims; d++) {
-        int64_t trips = qn__gpu_trips(s->f, d), side = d == x || d == y ? QN_PRODUCT_SIDE : 1;
-        if (!qn__gpu_is_parallel(s, d))
+        int64_t trips = qn__trips(s->f, d), side = d == x || d == y ? QN_PRODUCT_SIDE : 1;
+        if (!qn__is_parallel(s->k, d))
             continue;
         if (trips < 0 || __builtin_mul_overflow(n, (trips + side - 1) / side, &n))
             return INT64_MAX;
@@ -100,7 +100,7 @@ bool qn__gpu_choose_product(const gpu_planner *s, int x)
     if (is_short(s, k, QN_PRODUCT_CHUNK) || !is_product_value(s, reduce, value, MOST_INDEX_DEPTH))
         return false;
     for (int y = 0; y < s->k->n_dims && !p->staged; y++) {
-        if (!qn__gpu_is_parallel(s, y) || y == x || is_short(s, y, SHORTEST))
+        if (!qn__is_parallel(s->k, y) || y == x || is_short(s, y, SHORTEST))
             continue;
         p->staged = product_loads(s, reduce, x, y, k);
         p->stage_dim = y;
@@ -112,8 +112,10 @@ bool qn__gpu_choose_product(const gpu_planner *s, int x)
     p->axis[0] = x;
     for (int n = 0; n < p->n_loops; n++) {
         int d = p->order[n];
-        p->threads[d] = !qn__gpu_is_parallel(s, d) ? 0 : d != x ? 1 : QN_STAGE_THREADS / (is_small ? 2 : 1);
-        p->tile[d] = !qn__gpu_is_parallel(s, d) ? 0 : d == x || d == p->stage_dim ? QN_PRODUCT_SIDE / (is_small ? 2 : 1) : 1;
+        if (!qn__is_parallel(s->k, d))
+            continue;
+        p->threads[d] = d != x ? 1 : QN_STAGE_THREADS / (is_small ? 2 : 1);
+        p->tile[d] = d == x || d == p->stage_dim ? QN_PRODUCT_SIDE / (is_small ? 2 : 1) : 1;
     }
     return true;
 }

@@ -53,7 +53,7 @@ int qn__gpu_kind_of_body(const gpu_planner *s)
     int kind = BODY_SIMPLE;
     bool has_branches = false;
     for (int d = 0; d < s->k->n_dims; d++)
-        parallel |= qn__gpu_is_parallel(s, d) ? 1u << d : 0;
+        parallel |= qn__is_parallel(s->k, d) ? 1u << d : 0;
     for (uint32_t i = s->k->body; i < s->k->n_insts; i = s->k->inst[i].region[2]) {
         if (s->k->inst[i].op == QN_I_ATOMIC)
             return BODY_OTHER;
@@ -99,9 +99,9 @@ bool qn__gpu_choose_rows(const gpu_planner *s, int x)
     int64_t iterations = 1;
     for (int n = 0; n < p->n_loops; n++) {
         int d = p->order[n];
-        if (!qn__gpu_is_parallel(s, d))
+        if (!qn__is_parallel(s->k, d))
             continue;
-        int64_t trips = qn__gpu_trips(s->f, d);
+        int64_t trips = qn__trips(s->f, d);
         if (trips < 1 || __builtin_mul_overflow(iterations, trips, &iterations))
             return false;
         int same = d == x || trips == 1 ? 0 : d == wanted ? INT32_MAX : count_same(s, d);
@@ -117,8 +117,8 @@ bool qn__gpu_choose_rows(const gpu_planner *s, int x)
                          (s->f->plan.jam <= 1 && iterations / limit < ENOUGH_THREADS)))
         limit /= 2;
     if (limit > 1 && s->f->plan.jam <= 1)
-        limit = reduced_rows(qn__gpu_trips(s->f, best), limit);
-    limit = limit > qn__gpu_trips(s->f, best) ? (int)qn__gpu_trips(s->f, best) : limit;
+        limit = reduced_rows(qn__trips(s->f, best), limit);
+    limit = limit > qn__trips(s->f, best) ? (int)qn__trips(s->f, best) : limit;
     if (limit < 2)
         return false;
     p->jam_dim = best;
@@ -149,7 +149,7 @@ void qn__gpu_order_batches(const gpu_planner *s)
         return;
     for (int pass = 0; pass < 3; pass++)
         for (int at = 0; at < p->n_loops; at++) {
-            int d = p->order[at], kind = !qn__gpu_is_parallel(s, d) ? 0 : is_batch(s, d) ? 1 : 2;
+            int d = p->order[at], kind = !qn__is_parallel(s->k, d) ? 0 : is_batch(s, d) ? 1 : 2;
             if (kind == pass)
                 order[n++] = d;
         }

@@ -71,10 +71,10 @@ static int count_bits(uint64_t bits)
 void qn__gpu_choose_staging(const gpu_planner *s, int x)
 {
     qn_plan *p = s->p;
-    if (p->team != QN_TEAM_THREAD || x < 0 || (qn__gpu_trips(s->f, x) >= 0 && qn__gpu_trips(s->f, x) < LONG_ENOUGH))
+    if (p->team != QN_TEAM_THREAD || x < 0 || (qn__trips(s->f, x) >= 0 && qn__trips(s->f, x) < LONG_ENOUGH))
         return;
     for (int y = 0; y < s->k->n_dims; y++) {
-        if (!qn__gpu_is_parallel(s, y) || y == x || (qn__gpu_trips(s->f, y) >= 0 && qn__gpu_trips(s->f, y) < LONG_ENOUGH))
+        if (!qn__is_parallel(s->k, y) || y == x || (qn__trips(s->f, y) >= 0 && qn__trips(s->f, y) < LONG_ENOUGH))
             continue;
         uint64_t found = staged_loads(s, x, y);
         if (count_bits(found) > count_bits(p->staged)) {
@@ -89,7 +89,7 @@ void qn__gpu_choose_staging(const gpu_planner *s, int x)
             p->words |= UINT64_C(1) << site;
     for (int n = 0; n < p->n_loops; n++) {
         int d = p->order[n];
-        if (!qn__gpu_is_parallel(s, d))
+        if (!qn__is_parallel(s->k, d))
             continue;
         p->threads[d] = d == x ? QN_STAGE_THREADS : 1;
         p->tile[d] = d == x || d == p->stage_dim ? QN_STAGE_SIDE : 1;

@@ -18,7 +18,7 @@ static int64_t points_of(const gpu_planner *s, uint32_t i)
 {
     int64_t n = 1;
     for (int m = 0; m < s->k->inst[i].n_args; m++) {
-        int64_t t = qn__gpu_trips(s->f, (int)s->k->inst[qn__args(s->k, i)[m]].imm);
+        int64_t t = qn__trips(s->f, qn__dim_of(s->k, i, m));
         if (t < 0 || __builtin_mul_overflow(n, t, &n))
             return -1;
     }
@@ -78,8 +78,8 @@ int qn__gpu_choose_team(const gpu_planner *s, int lanes)
     if (!are_shared(s, &n_reduces, &points) || (points < FEW_POINTS && !is_wanted) || (wanted >= 0 && !is_wanted))
         return QN_TEAM_THREAD;
     for (int d = 0; d < s->k->n_dims; d++)
-        if (qn__gpu_is_parallel(s, d) && iterations < FEW_ITERATIONS)
-            iterations = qn__gpu_trips(s->f, d) < 0 ? FEW_ITERATIONS : iterations * qn__gpu_trips(s->f, d);
+        if (qn__is_parallel(s->k, d) && iterations < FEW_ITERATIONS)
+            iterations = qn__trips(s->f, d) < 0 ? FEW_ITERATIONS : iterations * qn__trips(s->f, d);
     if (lanes < 0)
         return qn__reduces_are_apart(s->k, n_reduces) ? QN_TEAM_GRID : QN_TEAM_WARP;
     if (wanted == QN_TEAM_WARP)

@@ -22,11 +22,6 @@ static int64_t element_bytes(const gpu_planner *s, uint32_t i)
     return p->record ? p->record->bytes : qn_dtype_bytes(p->dtype);
 }
 
-static bool is_exact(const qn_facts *f, int d)
-{
-    return qn__gpu_trips(f, d) >= 0;
-}
-
 /* ---------------------------------------------------------------- addresses */
 
 /** An address along a dimension, in bytes: first + step x index, and anything that is a multiple of `align`. */
@@ -69,11 +64,11 @@ static bool find_course(const gpu_planner *s, uint32_t i, int x, course *out)
         for (int d = 0; d < s->k->n_dims; d++) {
             int64_t step = d == x ? 0 : qn__wrap_mul(by, a->coef[d]);
             bool is_row = s->p->skew && d == s->p->jam_dim; /* that of a thread's first row */
-            if (step && (is_row || qn__gpu_trips(s->f, d) == 1)) /* merged into another one, for instance */
+            if (step && (is_row || qn__trips(s->f, d) == 1)) /* merged into another one, for instance */
                 c.first = qn__wrap_add(c.first, qn__wrap_mul(step, s->f->begin[d].value));
             if (step && is_row)
                 add_multiple(&c, qn__wrap_mul(step, s->p->jam));
-            else if (step && qn__gpu_trips(s->f, d) != 1)
+            else if (step && qn__trips(s->f, d) != 1)
                 add_multiple(&c, step);
         }
         for (int n = 0; n < 2; n++)
@@ -166,7 +161,7 @@ static int best_lead(const gpu_planner *s, int x, int width, int64_t *bytes)
     bool all_exact = true;
     int best = 0;
     for (int d = 0; d < s->k->n_dims; d++) /* else the number of units is found without it */
-        all_exact = all_exact && (!qn__gpu_is_parallel(s, d) || is_exact(s->f, d));
+        all_exact = all_exact && (!qn__is_parallel(s->k, d) || qn__is_exact(s->f, d));
     *bytes = aligned_bytes(s, x, width, 0);
     for (int lead = 1; lead < width && all_exact; lead++) {
         int64_t aligned = aligned_bytes(s, x, width, lead);
@@ -247,8 +242,8 @@ static int quiet_dimension(const gpu_planner *s, int x)
     const qn_plan *p = s->p;
     enum { LONG = 1024 };
     for (int n = p->n_loops - 1; n >= 0 && p->width == 1 && s->k->n_accesses <= FEW_ACCESSES; n--)
-        if (qn__gpu_is_parallel(s, p->order[n]) && p->order[n] != x)
-            return qn__gpu_trips(s->f, p->order[n]) >= LONG ? p->order[n] : -1;
+        if (qn__is_parallel(s->k, p->order[n]) && p->order[n] != x)
+            return qn__trips(s->f, p->order[n]) >= LONG ? p->order[n] : -1;
     return -1;
 }
 
@@ -259,7 +254,7 @@ static int choose_jam(const gpu_planner *s, int x)
     int best = -1, most = 0, n_shared = 0, wanted = s->f->plan.jam_dim - 1;
     for (int n = 0; n < p->n_loops; n++) { /* outermost first: what is near is shared by threads of a block */
         int d = p->order[n], shared = 0;
-        if (!qn__gpu_is_parallel(s, d) || d == x || qn__gpu_trips(s->f, d) == 1)
+        if (!qn__is_parallel(s->k, d) || d == x || qn__trips(s->f, d) == 1)
             continue;
         shared = count_shared(s, d);
         n_shared += shared > 0;
@@ -274,7 +269,7 @@ static int choose_jam(const gpu_planner *s, int x)
     if (best < 0 || s->f->plan.jam == 1)
         return 0;
     int usual = n_shared > 1 && p->width > 1 ? FEW_ROWS : USUAL_JAM; /* the others' comes from the first-level cache */
-    int limit = s->f->plan.jam > 1 ? s->f->plan.jam : rows_of(qn__gpu_trips(s->f, best), usual);
+    int limit = s->f->plan.jam > 1 ? s->f->plan.jam : rows_of(qn__trips(s->f, best), usual);
     limit = limit > MOST_JAM ? MOST_JAM : limit;
     while (limit * p->width > MOST_AT_ONCE)
         limit--;
@@ -293,10 +288,10 @@ static void choose_skew(const gpu_planner *s, int x)
     int width = natural_width(s);
     int64_t stride = 0, bytes = 0;
     if (p->width > 1 || p->jam < 2 || width < 2 || width * p->jam > MOST_AT_ONCE || s->f->plan.width || !suits_all(s, x) ||
-        qn__gpu_trips(s->f, x) < 4 * MOST_WIDTH || 2 * width * p->jam * (int)(s->k->n_insts - s->k->body) > MOST_EMITTED)
+        qn__trips(s->f, x) < 4 * MOST_WIDTH || 2 * width * p->jam * (int)(s->k->n_insts - s->k->body) > MOST_EMITTED)
         return;
     for (int d = 0; d < s->k->n_dims; d++)
-        if (qn__gpu_is_parallel(s, d) && !is_exact(s->f, d))
+        if (qn__is_parallel(s->k, d) && !qn__is_exact(s->f, d))
             return;
     for (uint32_t site = 0; site < s->k->n_accesses; site++) {
         uint32_t i = s->k->access[site].inst;
@@ -323,7 +318,7 @@ static int other_dimension(const gpu_planner *s, int x)
 {
     uint32_t candidates = 0;
     for (int d = 0; d < s->k->n_dims; d++)
-        if (qn__gpu_is_parallel(s, d) && d != x && is_exact(s->f, d) && qn__gpu_trips(s->f, d) >= ACCESS_BYTES)
+        if (qn__is_parallel(s->k, d) && d != x && qn__is_exact(s->f, d) && qn__trips(s->f, d) >= ACCESS_BYTES)
             candidates |= 1u << d;
     for (uint32_t site = 0; site < s->k->n_accesses; site++) {
         uint32_t i = s->k->access[site].inst;
@@ -402,7 +397,7 @@ int qn__gpu_choose_wide(const gpu_planner *s, int x)
     p->width = s->f->begin[x].kind == QN_FACT_EXACT && suits_all(s, x) ? natural_width(s) : 1;
     if (wanted > 0 && s->f->begin[x].kind == QN_FACT_EXACT)
         p->width = wanted > MOST_WIDTH ? MOST_WIDTH : wanted;
-    while (p->width > 1 && is_exact(s->f, x) && qn__gpu_trips(s->f, x) < p->width)
+    while (p->width > 1 && qn__is_exact(s->f, x) && qn__trips(s->f, x) < p->width)
         p->width /= 2;
     if (p->width > 1) {
         int64_t bytes;

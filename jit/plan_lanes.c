@@ -44,7 +44,7 @@ static int long_dims(const qn_kernel *k, const qn_facts *f, uint32_t i)
 {
     int count = 0;
     for (int n = 0; n < k->inst[i].n_args; n++)
-        count += qn__plan_trips(f, (int)k->inst[qn__args(k, i)[n]].imm) != 1;
+        count += qn__trips(f, qn__dim_of(k, i, n)) != 1;
     return count;
 }
 
@@ -105,9 +105,9 @@ bool qn__plan_may_be_lanes(const qn_kernel *k, const qn_facts *f, int d)
         return false;
     if (f->is_ordered || (f->isa < QN_ISA_V4 && needs_narrow_masks(k, f)))
         return false;
-    if (qn__plan_kind(k, d) == QN_DIM_SEQUENTIAL || qn__plan_trips(f, d) == 1)
+    if (qn__dim_kind(k, d) == QN_DIM_SEQUENTIAL || qn__trips(f, d) == 1)
         return false;
-    return qn__plan_kind(k, d) == QN_DIM_PARALLEL || reduction_is_applicable(k, f, d);
+    return qn__is_parallel(k, d) || reduction_is_applicable(k, f, d);
 }
 
 /* ---------------------------------------------------------------- what lanes cost */
@@ -139,14 +139,14 @@ double qn__access_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis 
 static double lane_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d)
 {
     double sum = 1;
-    bool over_reduction = qn__plan_kind(k, d) == QN_DIM_REDUCTION;
+    bool over_reduction = qn__is_reduction(k, d);
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         uint32_t i = k->access[n].inst;
         bool inside = qn__enclosing_reduce(k, i) != 0;
         double times = inside ? 16 : 1;
         sum += times * (over_reduction && !inside ? COST_UNIT : qn__access_cost(k, f, a, i, d));
     }
-    int64_t t = qn__plan_trips(f, d);
+    int64_t t = qn__trips(f, d);
     if (t >= 0 && t < SHORT_LANES)
         sum *= (double)SHORT_LANES / (double)(t + 1);
     return sum;

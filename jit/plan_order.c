@@ -48,7 +48,7 @@ static int order_by_reach(const nest *s, int first, bool batches)
     double far[QN_MAX_RANK] = {0};
     int n = first;
     for (int d = 0; d < s->k->n_dims; d++) {
-        if (qn__plan_kind(s->k, d) != QN_DIM_PARALLEL || d == p->lane_dim || (s->has_tile && d == p->jam_dim) ||
+        if (!qn__is_parallel(s->k, d) || d == p->lane_dim || (s->has_tile && d == p->jam_dim) ||
             d == p->cross_dim || (s->has_tile && qn__is_batch(s->k, s->a, d)) != batches)
             continue;
         far[d] = s->f->is_ordered || !s->a ? 0 : reach(s, d);
@@ -68,11 +68,11 @@ static int order_by_reach(const nest *s, int first, bool batches)
 static void choose_order(const nest *s)
 {
     qn_plan *p = s->p;
-    bool has_lanes = p->lane_dim >= 0 && qn__plan_kind(s->k, p->lane_dim) == QN_DIM_PARALLEL;
+    bool has_lanes = qn__is_parallel(s->k, p->lane_dim);
     bool has_jam = s->has_tile && p->jam_dim >= 0, are_lanes_batch = s->has_tile && has_lanes && qn__is_batch(s->k, s->a, p->lane_dim);
     int n = 0;
     for (int d = 0; d < s->k->n_dims; d++)
-        if (qn__plan_kind(s->k, d) == QN_DIM_SEQUENTIAL)
+        if (qn__dim_kind(s->k, d) == QN_DIM_SEQUENTIAL)
             p->order[n++] = d;
     n = order_by_reach(s, n, true);
     for (int is_last = 0; is_last < 2; is_last++) {
@@ -100,16 +100,16 @@ static void apply_order(const nest *s)
         return;
     for (int m = 0; m < QN_MAX_RANK; m++) {
         int d = s->f->plan.order[m] - 1;
-        if (d < 0 || d >= s->k->n_dims || (seen >> d & 1) || qn__plan_kind(s->k, d) != QN_DIM_PARALLEL)
+        if (d < 0 || d >= s->k->n_dims || (seen >> d & 1) || !qn__is_parallel(s->k, d))
             continue;
         seen |= 1u << d;
         order[n++] = d;
     }
-    bool has_lanes = p->lane_dim >= 0 && qn__plan_kind(s->k, p->lane_dim) == QN_DIM_PARALLEL;
+    bool has_lanes = qn__is_parallel(s->k, p->lane_dim);
     if (has_lanes && !(seen >> p->lane_dim & 1))
         order[n++] = p->lane_dim;
     int at = 0;
-    while (at < p->n_loops && qn__plan_kind(s->k, p->order[at]) == QN_DIM_SEQUENTIAL)
+    while (at < p->n_loops && qn__dim_kind(s->k, p->order[at]) == QN_DIM_SEQUENTIAL)
         at++;
     if (n == p->n_loops - at)
         memcpy(p->order + at, order, (size_t)n * sizeof *order);

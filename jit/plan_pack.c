@@ -14,16 +14,6 @@ enum { LEAST_TILES = 8, LEAST_TILES_GATHERED = 2 };
 /* The second-level cache: lines so far apart share a set, which holds so many. */
 enum { WAY_BYTES = 128 << 10, WAYS = 8 };
 
-static bool is_exact(const qn_facts *f, int d)
-{
-    return f->begin[d].kind == QN_FACT_EXACT && f->end[d].kind == QN_FACT_EXACT;
-}
-
-static int64_t trips(const qn_facts *f, int d)
-{
-    return is_exact(f, d) ? f->end[d].value - f->begin[d].value : -1;
-}
-
 static uint32_t site_of(const qn_kernel *k, uint32_t i)
 {
     uint32_t n = 0;
@@ -43,11 +33,6 @@ uint32_t qn__single_reduce(const qn_kernel *k, uint32_t i)
     return reduce;
 }
 
-static int dim_of(const qn_kernel *k, uint32_t reduce)
-{
-    return (int)k->inst[qn__args(k, reduce)[0]].imm;
-}
-
 bool qn__may_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim, int j, uint32_t i)
 {
     const qn_inst *x = &k->inst[i];
@@ -56,9 +41,9 @@ bool qn__may_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, i
         return false;
     if (qn__is_checked(f, k, site_of(k, i)) || !qn__is_plain_access(k, f, i) || !qn__is_known_ahead(k, i))
         return false;
-    int d = dim_of(k, reduce);
+    int d = qn__dim_of(k, reduce, 0);
     bool is_used = (deps >> lane_dim & 1) && (deps >> d & 1) && !(deps >> j & 1);
-    return is_used && trips(f, lane_dim) > 0 && trips(f, d) > 0 && trips(f, j) > 0 && qn__may_repeat(k);
+    return is_used && qn__trips(f, lane_dim) > 0 && qn__trips(f, d) > 0 && qn__trips(f, j) > 0 && qn__may_repeat(k);
 }
 
 /** Bytes of cache lines that the lanes of one step read in all points. */
@@ -76,18 +61,18 @@ static bool has_conflicts(const qn_kernel *k, const qn_facts *f, const qn_analys
     int64_t way = WAY_BYTES;
     while ((apart * bytes) % way)
         way /= 2;
-    return way >= LINE_BYTES && trips(f, d) > WAY_BYTES / way * WAYS;
+    return way >= LINE_BYTES && qn__trips(f, d) > WAY_BYTES / way * WAYS;
 }
 
 static bool is_worth(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
 {
     if (f->plan.pack)
         return f->plan.pack > 0;
-    int d = dim_of(k, qn__single_reduce(k, i));
-    int64_t bytes = qn_dtype_bytes(k->inst[i].type), tiles = (trips(f, p->jam_dim) + p->jam - 1) / p->jam;
+    int d = qn__dim_of(k, qn__single_reduce(k, i), 0);
+    int64_t bytes = qn_dtype_bytes(k->inst[i].type), tiles = (qn__trips(f, p->jam_dim) + p->jam - 1) / p->jam;
     if (qn__access_cost(k, f, a, i, p->lane_dim) >= COST_GATHER)
         return tiles >= LEAST_TILES_GATHERED;
-    int64_t touched = touched_bytes(p, trips(f, d), bytes);
+    int64_t touched = touched_bytes(p, qn__trips(f, d), bytes);
     bool is_narrow = p->width * p->unroll * bytes <= 2 * LINE_BYTES;
     bool is_much = touched > (is_narrow ? NARROW_BYTES : WIDE_BYTES) || has_conflicts(k, f, a, i, d, bytes);
     return tiles >= LEAST_TILES && is_much;
@@ -106,7 +91,7 @@ void qn__plan_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, 
         if (!qn__may_pack(k, f, a, p->lane_dim, p->jam_dim, i) || !is_worth(k, f, a, p, i))
             continue;
         int64_t step = (int64_t)p->width * p->unroll * qn_dtype_bytes(k->inst[i].type), bytes;
-        if (__builtin_mul_overflow(trips(f, dim_of(k, qn__single_reduce(k, i))), step, &bytes) || bytes > MOST_COPY_BYTES)
+        if (__builtin_mul_overflow(qn__trips(f, qn__dim_of(k, qn__single_reduce(k, i), 0)), step, &bytes) || bytes > MOST_COPY_BYTES)
             continue;
         p->pack = i;
         p->scratch_bytes = bytes;

@@ -57,9 +57,8 @@ static int long_dimension(const qn_kernel *k, const qn_facts *f, uint32_t i)
 {
     int found = -1;
     for (int n = 0; n < k->inst[i].n_args; n++) {
-        int d = (int)k->inst[qn__args(k, i)[n]].imm;
-        bool is_exact = f->begin[d].kind == QN_FACT_EXACT && f->end[d].kind == QN_FACT_EXACT;
-        int64_t trips = is_exact ? f->end[d].value - f->begin[d].value : INT64_MAX;
+        int d = qn__dim_of(k, i, n);
+        int64_t trips = qn__trips_or(f, d, INT64_MAX);
         if (trips == 1)
             continue;
         if (found >= 0 || trips < FEW_POINTS)

@@ -49,7 +49,7 @@ void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out)
             if (p->merged[d] >> m & 1)
                 qn__text_add(out, "\nmerged %d into %d", m, d);
     qn__text_add(out, "\nlanes %d%s\nwidth %d\nunroll %d\njam %d x %d, rest %s\ntranspose %d\nremainder %s\n", p->lane_dim,
-                 p->lane_dim >= 0 && qn__plan_kind(k, p->lane_dim) == QN_DIM_REDUCTION ? " (reduction)" : "",
+                 qn__is_reduction(k, p->lane_dim) ? " (reduction)" : "",
                  p->width, p->unroll, p->jam_dim, p->jam, remainders[p->jam_rest], p->transpose,
                  remainders[p->remainder]);
     if (p->cross > 1)

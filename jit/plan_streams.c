@@ -9,11 +9,6 @@
 
 enum { LINE_BYTES = 64, LEAST_VECTOR_BYTES = 16, LONG_REDUCE = 64 };
 
-static bool is_parallel(const qn_kernel *k, int d)
-{
-    return k->inst[k->dim[d]].sub == QN_DIM_PARALLEL;
-}
-
 /** Rows that are written in one step of the lanes, or in the loops inside theirs, must begin at the same place of a cache
  *  line. */
 static bool rows_are_congruent(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i,
@@ -63,19 +58,12 @@ bool qn__is_stream(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, 
     const qn_kernel_parameter *param = &k->param[x->imm];
     int64_t bytes = qn_dtype_bytes(qn__access_dtype(k, i)), stride;
     if (!qn__is_plain_access(k, f, i) || x->op != QN_I_STORE || x->parent || param->is_read || param->has_atomics || (param->traits & QN_ATOMIC) ||
-        LINE_BYTES % bytes || p->lane_dim < 0 || !is_parallel(k, p->lane_dim) || p->width * bytes < LEAST_VECTOR_BYTES)
+        LINE_BYTES % bytes || p->lane_dim < 0 || !qn__is_parallel(k, p->lane_dim) || p->width * bytes < LEAST_VECTOR_BYTES)
         return false;
     if (qn__is_checked(f, k, site))
         return false;
     return has_early_address(k, f, i) && qn__access_stride(k, f, a, i, p->lane_dim, &stride) && stride == 1 &&
            rows_are_congruent(k, f, a, p, i, bytes);
-}
-
-static int64_t trips(const qn_facts *f, int d)
-{
-    if (f->begin[d].kind != QN_FACT_EXACT || f->end[d].kind != QN_FACT_EXACT)
-        return -1;
-    return f->end[d].value - f->begin[d].value;
 }
 
 /** Bytes that access i touches in all; 0 if not known. */
@@ -87,7 +75,7 @@ static double touched_bytes(const qn_kernel *k, const qn_facts *f, const qn_anal
         deps |= a->value[qn__args(k, i)[r]].deps;
     for (int d = 0; d < k->n_dims; d++)
         if (deps >> d & 1)
-            bytes *= trips(f, d) < 0 ? 0 : (double)trips(f, d);
+            bytes *= qn__trips(f, d) < 0 ? 0 : (double)qn__trips(f, d);
     return bytes;
 }
 
@@ -112,7 +100,7 @@ static bool has_long_reduce(const qn_kernel *k, const qn_facts *f)
     for (uint32_t i = k->body; i < k->n_insts; i++) {
         double points = 1;
         for (int n = 0; k->inst[i].op == QN_I_REDUCE && n < k->inst[i].n_args; n++)
-            points *= (double)trips(f, (int)k->inst[qn__args(k, i)[n]].imm);
+            points *= (double)qn__trips(f, qn__dim_of(k, i, n));
         if (points < 0 || points >= LONG_REDUCE)
             return true;
     }
@@ -132,7 +120,7 @@ void qn__plan_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *
             continue;
         may_stream = true;
         bytes += touched_bytes(k, f, a, i);
-        row = trips(f, p->lane_dim) * qn_dtype_bytes(qn__access_dtype(k, i));
+        row = qn__trips(f, p->lane_dim) * qn_dtype_bytes(qn__access_dtype(k, i));
         p->streams = f->plan.streams > 0;
     }
     bool is_short = row >= 0 && row < QN_STREAM_ROW_BYTES; /* an unknown one is long if the launch is large */

@@ -32,7 +32,7 @@ static int levels(const qn_kernel *k, const qn_facts *f, uint32_t reduce)
     int64_t n = 1;
     int v = 0;
     for (int m = 0; m < k->inst[reduce].n_args; m++) {
-        int64_t t = qn__plan_trips(f, (int)k->inst[qn__args(k, reduce)[m]].imm);
+        int64_t t = qn__trips(f, qn__dim_of(k, reduce, m));
         if (n >= 0 && (t < 0 || __builtin_mul_overflow(n, t, &n)))
             n = -1;
     }
@@ -66,12 +66,11 @@ int64_t qn__strip_offset(const qn_kernel *k, const qn_facts *f, uint32_t reduce,
 /** The last dimension of a reduce with more than one index. */
 static int last_dim(const qn_kernel *k, const qn_facts *f, uint32_t reduce)
 {
-    const uint32_t *arg = qn__args(k, reduce);
     int n = k->inst[reduce].n_args;
     for (int m = n - 1; m >= 0; m--)
-        if (qn__plan_trips(f, (int)k->inst[arg[m]].imm) != 1)
-            return (int)k->inst[arg[m]].imm;
-    return (int)k->inst[arg[n - 1]].imm;
+        if (qn__trips(f, qn__dim_of(k, reduce, m)) != 1)
+            return qn__dim_of(k, reduce, m);
+    return qn__dim_of(k, reduce, n - 1);
 }
 
 /** Whether the order rule of a reduce is one of those that llvm_strip.c follows: blocks and stripes over one dimension. */
@@ -80,7 +79,7 @@ static bool has_order(const qn_kernel *k, const qn_facts *f, uint32_t reduce)
     const qn_inst *x = &k->inst[reduce];
     int n_long = 0;
     for (int m = 0; m < x->n_args; m++) {
-        int64_t t = qn__plan_trips(f, (int)k->inst[qn__args(k, reduce)[m]].imm);
+        int64_t t = qn__trips(f, qn__dim_of(k, reduce, m));
         if (t == 0)
             return false;
         n_long += t != 1;
@@ -118,7 +117,7 @@ static int applicable_dim(const qn_kernel *k, const qn_facts *f, const qn_analys
 {
     int d = -1, n = 0;
     bool has_effect = false;
-    if (p->lane_dim < 0 || f->is_ordered || f->plan.width == 1 || k->inst[k->dim[p->lane_dim]].sub != QN_DIM_PARALLEL ||
+    if (p->lane_dim < 0 || f->is_ordered || f->plan.width == 1 || !qn__is_parallel(k, p->lane_dim) ||
         !has_inner_lanes(f, p->lane_dim))
         return -1;
     for (uint32_t i = k->body; i < k->n_insts; i = k->inst[i].region[2]) {
@@ -161,11 +160,11 @@ static double row_bytes(const qn_kernel *k, const qn_facts *f, const qn_analysis
 {
     uint32_t deps = a->value[i].deps;
     double bytes = (double)qn_dtype_bytes(k->inst[i].type);
-    int64_t lanes = qn__plan_trips(f, p->lane_dim), points = qn__plan_trips(f, d);
+    int64_t lanes = qn__trips(f, p->lane_dim), points = qn__trips(f, d);
     if (qn__access_cost(k, f, a, i, p->lane_dim) >= COST_GATHER || apart_bytes(k, f, a, i, d) < FAR_BYTES)
         return -1;
     for (int e = 0; e < k->n_dims; e++)
-        if (k->inst[k->dim[e]].sub == QN_DIM_PARALLEL && qn__plan_trips(f, e) != 1 && !(deps >> e & 1))
+        if (qn__is_parallel(k, e) && qn__trips(f, e) != 1 && !(deps >> e & 1))
             return -1;
     if (lanes >= 0 && (double)lanes * bytes < LEAST_ROW_BYTES)
         return -1;
@@ -177,7 +176,7 @@ static bool is_worth(const qn_kernel *k, const qn_facts *f, const qn_analysis *a
     double bytes = 0;
     if (f->plan.strip)
         return f->plan.strip > 0;
-    if (f->plan.jam_dim || (qn__plan_trips(f, d) >= 0 && qn__plan_trips(f, d) < LEAST_POINTS))
+    if (f->plan.jam_dim || (qn__trips(f, d) >= 0 && qn__trips(f, d) < LEAST_POINTS))
         return false;
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         uint32_t i = k->access[n].inst, both = 1u << p->lane_dim | 1u << d;
@@ -199,10 +198,10 @@ static bool is_worth(const qn_kernel *k, const qn_facts *f, const qn_analysis *a
 /** Points at once: as many as leave none, so that a smaller step need not be compiled; else the most. */
 static int32_t points_together(const qn_kernel *k, const qn_facts *f, int d)
 {
-    int64_t n = qn__plan_trips(f, d);
+    int64_t n = qn__trips(f, d);
     for (uint32_t i = k->body; i < k->n_insts; i = k->inst[i].region[2])
         if (k->inst[i].op == QN_I_REDUCE && is_striped(k, i) && n > 0 && n <= BLOCK)
-            n = qn__plan_trips(f, d) / PARTIALS; /* of each partial; some have one more */
+            n = qn__trips(f, d) / PARTIALS; /* of each partial; some have one more */
     for (int32_t m = POINTS_TOGETHER; m >= LEAST_TOGETHER; m--)
         if (n > 0 && n % m == 0)
             return m;
@@ -217,7 +216,7 @@ bool qn__plan_strip(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
     p->strip = 1;
     p->jam_dim = d;
     p->jam = points_together(k, f, d);
-    int64_t lanes = qn__plan_trips(f, p->lane_dim);
+    int64_t lanes = qn__trips(f, p->lane_dim);
     bool has_odd_vector = lanes > 0 && lanes % p->width == 0 && lanes / p->width % VECTORS != 0;
     p->unroll = has_odd_vector ? 1 : VECTORS; /* a rest is another body */
     return true;
@@ -226,7 +225,7 @@ bool qn__plan_strip(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
 /** Iterations of a strip: what keeps the sums near, all strips about as long. */
 static int64_t length(const qn_kernel *k, const qn_facts *f, const qn_plan *p)
 {
-    int64_t step = (int64_t)p->width * p->unroll, lanes = qn__plan_trips(f, p->lane_dim), most = 1 << 12;
+    int64_t step = (int64_t)p->width * p->unroll, lanes = qn__trips(f, p->lane_dim), most = 1 << 12;
     for (uint32_t i = k->body; i < k->n_insts; i++)
         if (k->inst[i].op == QN_I_REDUCE && !k->inst[i].parent) {
             int64_t bytes = k->inst[i].type == QN_BOOL ? 1 : qn_dtype_bytes(k->inst[i].type);

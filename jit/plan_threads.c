@@ -18,17 +18,10 @@ enum { CHUNK_WORK = 1 << 19, OPERATION_BYTES = 4, SCALAR_FACTOR = 4, LOOP_FACTOR
 
 /* ---------------------------------------------------------------- what is divided */
 
-static int64_t trips(const qn_facts *f, int d)
-{
-    if (f->begin[d].kind != QN_FACT_EXACT || f->end[d].kind != QN_FACT_EXACT)
-        return INT_MAX;
-    return f->end[d].value - f->begin[d].value;
-}
-
 /** Pieces of a dimension that may be given to threads, about. */
 static int64_t pieces(const qn_facts *f, const qn_plan *p, int d, bool is_tile)
 {
-    int64_t step = (int64_t)p->width * p->unroll, t = trips(f, d);
+    int64_t step = (int64_t)p->width * p->unroll, t = qn__trips_or(f, d, INT_MAX);
     if (d == p->lane_dim)
         return t / (is_tile || p->transpose ? step : SHORT_ROW);
     if (d == p->jam_dim && is_tile)
@@ -45,7 +38,7 @@ void qn__plan_split(const qn_kernel *k, const qn_facts *f, qn_plan *p, bool is_t
     p->granule = 1;
     for (int n = 0; n < p->n_loops && !f->is_ordered; n++) {
         int d = p->order[n];
-        if (k->inst[k->dim[d]].sub != QN_DIM_PARALLEL || trips(f, d) == 1) /* merged into another one, too */
+        if (!qn__is_parallel(k, d) || qn__trips(f, d) == 1) /* merged into another one, too */
             continue;
         int64_t now = pieces(f, p, d, is_tile);
         if (most < 0 || (most < enough && now > most)) {

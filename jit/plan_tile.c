@@ -42,18 +42,6 @@ typedef struct shape {
     int unroll, j, jam, c, cross;
 } shape;
 
-static bool is_parallel(const qn_kernel *k, int d)
-{
-    return k->inst[k->dim[d]].sub == QN_DIM_PARALLEL;
-}
-
-static int64_t trips(const qn_facts *f, int d)
-{
-    if (f->begin[d].kind != QN_FACT_EXACT || f->end[d].kind != QN_FACT_EXACT)
-        return -1;
-    return f->end[d].value - f->begin[d].value;
-}
-
 /* ---------------------------------------------------------------- where */
 
 /** Whether the kernel is straight but for reduces over other dimensions than the lanes, at the top, with one accumulator
@@ -62,7 +50,7 @@ static bool is_applicable(const tiler *s)
 {
     const qn_kernel *k = s->k;
     bool has_reduce = false;
-    if (s->p->lane_dim < 0 || !is_parallel(k, s->p->lane_dim))
+    if (s->p->lane_dim < 0 || !qn__is_parallel(k, s->p->lane_dim))
         return false;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
         const qn_inst *x = &k->inst[i];
@@ -114,10 +102,10 @@ bool qn__is_batch(const qn_kernel *k, const qn_analysis *a, int d)
 bool qn__may_cross(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, int c, int cross)
 {
     int j = p->jam_dim;
-    if (c < 0 || j < 0 || p->lane_dim < 0 || c == j || c == p->lane_dim || p->jam <= 1 || cross <= 1 || !is_parallel(k, c) ||
-        !is_parallel(k, p->lane_dim) || p->unroll * p->jam * cross > MOST_PARTS || !qn__is_batch(k, a, p->lane_dim))
+    if (c < 0 || j < 0 || p->lane_dim < 0 || c == j || c == p->lane_dim || p->jam <= 1 || cross <= 1 || !qn__is_parallel(k, c) ||
+        !qn__is_parallel(k, p->lane_dim) || p->unroll * p->jam * cross > MOST_PARTS || !qn__is_batch(k, a, p->lane_dim))
         return false;
-    int64_t across = trips(f, j), further = trips(f, c);
+    int64_t across = qn__trips(f, j), further = qn__trips(f, c);
     bool are_whole = across > 0 && further > 0 && across % p->jam == 0 && further % cross == 0;
     return are_whole || (across >= p->jam && further >= cross && qn__may_repeat(k));
 }
@@ -168,7 +156,7 @@ static double load_cost(const tiler *s, uint32_t i, int j, int jam)
 {
     double cost = qn__access_cost(s->k, s->f, s->a, i, s->p->lane_dim);
     if (j >= 0 && cost >= COST_GATHER && qn__may_pack(s->k, s->f, s->a, s->p->lane_dim, j, i))
-        cost = 1 + COPY_COST * jam / (double)trips(s->f, j);
+        cost = 1 + COPY_COST * jam / (double)qn__trips(s->f, j);
     return cost > LEAST_LOAD ? cost : LEAST_LOAD;
 }
 
@@ -179,7 +167,7 @@ static double points(const tiler *s)
     for (uint32_t i = s->k->body; i < s->k->n_insts; i++) {
         double n = 1;
         for (int m = 0; s->k->inst[i].op == QN_I_REDUCE && m < s->k->inst[i].n_args; m++) {
-            int64_t t = trips(s->f, (int)s->k->inst[qn__args(s->k, i)[m]].imm);
+            int64_t t = qn__trips(s->f, qn__dim_of(s->k, i, m));
             n *= t < 0 ? WINDOW : (double)t;
         }
         most = n > most ? n : most;
@@ -221,7 +209,7 @@ static double room_cost(const tiler *s, const shape *t)
 /** Steps of one dimension for each of its iterations: the last may be for fewer, or overlap. */
 static double steps(const tiler *s, int d, int together)
 {
-    int64_t n = d >= 0 ? trips(s->f, d) : 1;
+    int64_t n = d >= 0 ? qn__trips(s->f, d) : 1;
     return n > 0 ? (double)((n + together - 1) / together) / (double)n : 1 / (double)together;
 }
 
@@ -229,7 +217,7 @@ static double steps(const tiler *s, int d, int together)
  *  left over in smaller steps. */
 static double iteration_cost(const tiler *s, const shape *t)
 {
-    int64_t width = s->p->width, step = width * t->unroll, lanes = trips(s->f, s->p->lane_dim);
+    int64_t width = s->p->width, step = width * t->unroll, lanes = qn__trips(s->f, s->p->lane_dim);
     double whole = step_cost(s, t), cost = whole / (double)t->unroll;
     if (lanes >= 0) {
         int64_t rest = (lanes % step + width - 1) / width;
@@ -257,7 +245,7 @@ static int most_unroll(const tiler *s, int j)
 /** Takes the tile if it fits and is better than what *p has. */
 static void try_shape(const tiler *s, const shape *t, qn_plan *p, double *least)
 {
-    int64_t lanes = trips(s->f, p->lane_dim);
+    int64_t lanes = qn__trips(s->f, p->lane_dim);
     bool is_longer = lanes >= 0 && t->unroll > 1 && (int64_t)(t->unroll - 1) * p->width >= lanes;
     if (is_longer || !fits_registers(s, t))
         return;
@@ -274,7 +262,7 @@ static void try_shape(const tiler *s, const shape *t, qn_plan *p, double *least)
 
 static int most_together(const tiler *s, int d)
 {
-    int64_t n = d >= 0 ? trips(s->f, d) : 1;
+    int64_t n = d >= 0 ? qn__trips(s->f, d) : 1;
     return n >= 0 && n < MOST_JAM ? (int)n : MOST_JAM;
 }
 
@@ -304,7 +292,7 @@ static void try_dimensions(const tiler *s, int j, int c, qn_plan *p, double *lea
 /** Whether dimension d may be jammed. */
 static bool may_jam(const tiler *s, int d)
 {
-    return d != s->p->lane_dim && is_parallel(s->k, d) && trips(s->f, d) != 1 && trips(s->f, d) != 0;
+    return d != s->p->lane_dim && qn__is_parallel(s->k, d) && qn__trips(s->f, d) != 1 && qn__trips(s->f, d) != 0;
 }
 
 bool qn__plan_tile(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)

@@ -12,19 +12,6 @@ enum { PIECE_BYTES = 16, LINE_BYTES = 64, MOST_SMALL_STRIDE = 4, LIVE_VECTORS = 
        MOST_STAGED = 4, STREAM_RATIO = 4, MOST_STREAMS = 8,
        TILE = 512 /* a multiple of every block */ };
 
-static bool is_parallel(const qn_kernel *k, int d)
-{
-    return k->inst[k->dim[d]].sub == QN_DIM_PARALLEL;
-}
-
-/** Iterations of a dimension, a large number if not known. */
-static int64_t trips(const qn_facts *f, int d)
-{
-    if (f->begin[d].kind != QN_FACT_EXACT || f->end[d].kind != QN_FACT_EXACT)
-        return INT64_MAX;
-    return f->end[d].value - f->begin[d].value;
-}
-
 static int64_t bytes_of(const qn_kernel *k, uint32_t i)
 {
     return qn_dtype_bytes(qn__access_dtype(k, i));
@@ -56,8 +43,8 @@ int qn__transposed_across(const qn_kernel *k, const qn_facts *f, const qn_analys
     uint32_t site = 0;
     while (k->access[site].inst != i)
         site++;
-    for (int d = 0; d < k->n_dims && is_parallel(k, lanes) && !has_regions(k); d++)
-        if (d != lanes && is_parallel(k, d) && trips(f, d) >= 4 && qn__is_transposed(k, f, a, lanes, d, site))
+    for (int d = 0; d < k->n_dims && qn__is_parallel(k, lanes) && !has_regions(k); d++)
+        if (d != lanes && qn__is_parallel(k, d) && qn__trips_or(f, d, INT64_MAX) >= 4 && qn__is_transposed(k, f, a, lanes, d, site))
             return d;
     return -1;
 }
@@ -96,7 +83,7 @@ static int64_t block_of(const qn_kernel *k, const qn_facts *f, const qn_analysis
     staged.transpose = (int32_t)(LINE_BYTES / widest);
     for (uint32_t site = 0; site < k->n_accesses; site++)
         n += qn__is_staged(k, f, a, &staged, site);
-    bool is_worth = widest <= 4 && n >= 1 && n <= MOST_STAGED && trips(f, p->jam_dim) >= staged.transpose;
+    bool is_worth = widest <= 4 && n >= 1 && n <= MOST_STAGED && qn__trips_or(f, p->jam_dim, INT64_MAX) >= staged.transpose;
     return is_worth ? staged.transpose : p->jam;
 }
 
@@ -152,8 +139,8 @@ void qn__plan_tiles(const qn_kernel *k, const qn_facts *f, qn_plan *p)
 {
     double points = 1;
     for (int d = 0; d < k->n_dims; d++)
-        points *= (double)trips(f, d);
-    if (p->transpose && !p->streams && trips(f, p->jam_dim) > TILE && f->cache_class < 62 &&
+        points *= (double)qn__trips_or(f, d, INT64_MAX);
+    if (p->transpose && !p->streams && qn__trips_or(f, p->jam_dim, INT64_MAX) > TILE && f->cache_class < 62 &&
         points * (double)(LINE_BYTES / p->width) > (double)(INT64_C(1) << f->cache_class))
         p->tile[p->jam_dim] = TILE;
 }
@@ -163,11 +150,11 @@ void qn__plan_transpose(const qn_kernel *k, const qn_facts *f, const qn_analysis
     int most = 0, across = -1;
     int64_t widest = 1, bytes;
     uint32_t size = k->n_insts - k->body;
-    if (p->lane_dim < 0 || !is_parallel(k, p->lane_dim) || p->jam_dim >= 0 || f->plan.transpose < 0 || f->plan.jam_dim ||
+    if (p->lane_dim < 0 || !qn__is_parallel(k, p->lane_dim) || p->jam_dim >= 0 || f->plan.transpose < 0 || f->plan.jam_dim ||
         has_regions(k) || size > LARGE_BODY)
         return;
     for (int d = 0; d < k->n_dims; d++) {
-        if (d == p->lane_dim || !is_parallel(k, d) || trips(f, d) < 4)
+        if (d == p->lane_dim || !qn__is_parallel(k, d) || qn__trips_or(f, d, INT64_MAX) < 4)
             continue;
         int count = count_transposed(k, f, a, p->lane_dim, d, &bytes);
         if (count > most) {
@@ -179,12 +166,12 @@ void qn__plan_transpose(const qn_kernel *k, const qn_facts *f, const qn_analysis
     if (across < 0)
         return;
     int32_t piece = (int32_t)(PIECE_BYTES / widest), jam = piece < 8 && size <= SMALL_BODY ? 8 : piece;
-    while (jam > 2 && (jam * most > LIVE_VECTORS || jam > trips(f, across)))
+    while (jam > 2 && (jam * most > LIVE_VECTORS || jam > qn__trips_or(f, across, INT64_MAX)))
         jam /= 2;
     p->jam_dim = across;
     p->jam = jam;
     p->unroll = f->isa < QN_ISA_V4 && jam * 2 <= LIVE_VECTORS ? 2 : 1; /* a cache line of each row */
-    while (p->unroll > 1 && (int64_t)p->unroll * p->width > trips(f, p->lane_dim))
+    while (p->unroll > 1 && (int64_t)p->unroll * p->width > qn__trips_or(f, p->lane_dim, INT64_MAX))
         p->unroll = 1;
     if (lanes_carry_most(k, f, a, p, across)) {
         move_inwards(p, across, p->n_loops - 2);

@@ -142,7 +142,7 @@ static qn_status launch_sequence(work *w, int d, int at, qn_error *err)
 {
     const qn_kernel *k = w->task->kernel;
     const qn_domain *domain = w->task->domain;
-    while (d < k->n_dims && k->inst[k->dim[d]].sub != QN_DIM_SEQUENTIAL)
+    while (d < k->n_dims && qn__dim_kind(k, d) != QN_DIM_SEQUENTIAL)
         d++;
     if (d == k->n_dims)
         return launch_steps(w, err);

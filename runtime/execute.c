@@ -26,7 +26,7 @@ void qn__range_fill(const qn_kernel *k, const qn_blob_info *info, const qn_domai
             range[1] = range[0] + (range[1] - range[0]) * (domain->end[d] - domain->begin[d]);
     int at = 2;
     for (int d = 0; d < k->n_dims && at < 2 + 2 * info->n_sequential; d++) {
-        if (k->inst[k->dim[d]].sub != QN_DIM_SEQUENTIAL)
+        if (qn__dim_kind(k, d) != QN_DIM_SEQUENTIAL)
             continue;
         range[at++] = domain->begin[d];
         range[at++] = domain->end[d];
