@@ -472,6 +472,7 @@ uint32_t qn__lower_reduce(lower *g, uint32_t i)
     LLVMValueRef acc[MOST_JOINED][MOST_PARTS];
     bool over_lanes = g->p->lane_dim >= 0 && r->dim[r->n_dims - 1] == g->p->lane_dim;
     int n = over_lanes ? reduces_beside(g, i, r) : 1, done = 1;
+    qn__prefetch_step(g, i);
     if (r->points != 0 && qn__team_takes(g, i))
         acc[0][0] = qn__team_reduce(g, r);
     else

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_code.c: that what a plan says of memory is in the code: prefetches and non-temporal stores change no result, so no other
+ * test sees whether they are there. Views are only described.
+ */
+#include "tests/unit/launch.h"
+
+#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
+
+static const char matmul[] = "kernel \"matmul\" { view a: f64[2]; view b: f64[2]; view c: f64[2];\n"
+                             "%z: i64 = const 0; %m: i64 = extent c, 0; %n: i64 = extent c, 1; %l: i64 = extent a, 1;\n"
+                             "%i: i64 = parallel %z, %m; %j: i64 = parallel %z, %n; %k: i64 = reduction %z, %l;\n"
+                             "%r: f64 = reduce sum over %k { %x: f64 = load a[%i, %k]; %y: f64 = load b[%k, %j];\n"
+                             "%p: f64 = mul %x, %y; yield %p; }; store c[%i, %j], %r; }";
+static const char batch[] = "kernel \"batch\" { view a: f64[3]; view b: f64[3]; view c: f64[3];\n"
+                            "%z: i64 = const 0; %m: i64 = extent c, 0; %n: i64 = extent c, 1; %l: i64 = extent a, 1; %h: i64 = extent c, 2;\n"
+                            "%i: i64 = parallel %z, %m; %j: i64 = parallel %z, %n; %o: i64 = parallel %z, %h; %k: i64 = reduction %z, %l;\n"
+                            "%r: f64 = reduce sum over %k { %x: f64 = load a[%i, %k, %o]; %y: f64 = load b[%k, %j, %o];\n"
+                            "%p: f64 = mul %x, %y; yield %p; }; store c[%i, %j, %o], %r; }";
+static const char three[] = "kernel \"three\" { view x: f64[2]; view y: f64[2]; %o: i64 = const 1;\n"
+                            "%m: i64 = extent y, 0; %n: i64 = extent y, 1; %m1: i64 = sub %m, %o; %n1: i64 = sub %n, %o;\n"
+                            "%i: i64 = parallel %o, %m1; %j: i64 = parallel %o, %n1; %h: i64 = sub %i, %o; %k: i64 = add %i, %o;\n"
+                            "%a: f64 = load x[%i, %j]; %b: f64 = load x[%h, %j]; %c: f64 = load x[%k, %j];\n"
+                            "%s: f64 = add %a, %b; %t: f64 = add %s, %c; store y[%i, %j], %t; }";
+
+/** A view that shares memory with no other, at an address that is never used. */
+static qn_view view(int rank, const int64_t *extents, bool left)
+{
+    static uintptr_t address;
+    qn_view v = {.data = (void *)(address += UINT64_C(1) << 32), .dtype = QN_F64};
+    (left ? qn_layout_left : qn_layout_right)(rank, extents, &v.layout, NULL);
+    return v;
+}
+
+/** Whether a word stands in the LLVM text, and a line in the plan, both or neither. */
+static void check(qn_context *c, const char *text, int n, const qn_view *v, int streams, const char *planned, const char *word,
+                  bool is_there, const char *what)
+{
+    static char plan[8192], code[1 << 20];
+    qn_kernel *k = kernel_of(text);
+    qn_function *f = NULL;
+    qn_error err = {0};
+    qn_arg args[3];
+    for (int i = 0; i < n; i++)
+        args[i] = qn_arg_view(&v[i]);
+    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .isa = QN_ISA_V3, .plan = {.streams = streams}};
+    bool ok = qn_specialize(c, k, n, args, &o, &f, &err) == QN_OK && qn_function_text(f, QN_DUMP_PLAN, plan, sizeof plan) &&
+              qn_function_text(f, QN_DUMP_LLVM, code, sizeof code);
+    bool is_planned = ok && strstr(plan, planned), is_emitted = ok && strstr(code, word);
+    if (!tap_ok(ok && is_planned == is_there && is_emitted == is_there, "%s", what))
+        tap_note("%s, planned: %d, in the code: %d", err.message, is_planned, is_emitted);
+    qn_function_release(f);
+    qn_kernel_release(k);
+}
+
+int main(void)
+{
+    char reason[QN_MESSAGE_BYTES];
+    if (!has_x86(reason, sizeof reason)) {
+        tap_skip(reason);
+        return tap_done();
+    }
+    qn_context *c = context_with(NULL);
+    qn_view m[3] = {view(2, DIMS(300, 300), true), view(2, DIMS(300, 300), false), view(2, DIMS(300, 300), false)};
+    check(c, matmul, 3, m, 0, "points ahead", "llvm.prefetch", true, "a product asks for the first operand by columns ahead of time");
+    m[0] = view(2, DIMS(300, 300), false);
+    check(c, matmul, 3, m, 0, "points ahead", "llvm.prefetch", false, "by rows it asks for nothing");
+    qn_view b[3];
+    for (int large = 1; large >= 0; large--) {
+        for (int i = 0; i < 3; i++)
+            b[i] = view(3, DIMS(4, 4, large ? 100000 : 960), false);
+        check(c, batch, 3, b, 0, "steps of the lanes ahead", "llvm.prefetch", large,
+              large ? "a large batch asks for what the next steps load" : "a small one for nothing");
+    }
+    qn_view x[2] = {view(2, DIMS(3000, 3000), false), view(2, DIMS(3000, 3000), false)};
+    for (int streams = 1; streams >= -1; streams -= 2) {
+        check(c, three, 2, x, streams, "bytes ahead", "llvm.prefetch", streams > 0,
+              streams > 0 ? "a streaming stencil asks for its leading row" : "one that does not stream for nothing");
+        check(c, three, 2, x, streams, "streams 1", "!nontemporal", streams > 0,
+              streams > 0 ? "its stores are non-temporal" : "nor has it such stores");
+    }
+    qn_context_release(c);
+    return tap_done();
+}
