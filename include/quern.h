@@ -522,22 +522,28 @@ enum {
 /** Loaders of code. */
 enum { QN_LOADER_AUTO = 0, QN_LOADER_ARENA = 1, QN_LOADER_ORC = 2 };
 
-/** Plan fields a caller may fix. 0 leaves a field to the planner. */
+/** Plan fields a caller may fix: X(name, text, least, most, names_dim). A field that names a dimension of the domain is 1 + its
+ *  number. */
+#define QN_PLAN_LIST(X)                                                                            \
+    X(lane_dim, "the dimension that is vectorized; -1: none, scalar code", -1, QN_MAX_RANK, 1)     \
+    X(width, "lanes of one vector, a power of two", 0, 64, 0)                                      \
+    X(unroll, "vectors of the lane dimension in one step", 0, 8, 0)                                \
+    X(jam_dim, "a second parallel dimension to jam", 0, QN_MAX_RANK, 1)                            \
+    X(jam, "its factor", 0, 16, 0)                                                                 \
+    X(cross_dim, "a third one to jam, in a register tile whose lanes are a batch", 0, QN_MAX_RANK, 1) \
+    X(cross, "its factor", 0, 16, 0)                                                               \
+    X(streams, "1: non-temporal stores where they can be; -1: none", -1, 1, 0)                     \
+    X(transpose, "-1: no dimension is jammed to transpose accesses in registers", -1, 0, 0)        \
+    X(pack, "1: a register tile loads from a copy where it can; -1: never", -1, 1, 0)              \
+    X(team, "on a GPU, who runs an iteration, where the kernel allows it: 1 a thread, 2 a warp, 4 a block", 0, 4, 0) \
+    X(chunk, "on threads, iterations (those of reductions included) that are worth a chunk of their own", 0, INT32_MAX, 0) \
+    X(strip, "sums of reduces in memory for so many iterations of the lanes; -1: in registers", -1, 65536, 0)
+/** The plan fields, by the names of the list. 0 leaves a field to the planner. */
 typedef struct qn_plan_options {
-    int32_t lane_dim;    /**< 1 + number of the domain dimension that is vectorized; -1: none, scalar code */
-    int32_t width;       /**< lanes of one vector, a power of two <= 64 */
-    int32_t unroll;      /**< vectors of the lane dimension in one step, 1 to 8 */
-    int32_t jam_dim;     /**< 1 + number of a second parallel dimension to jam */
-    int32_t jam;         /**< its factor, 1 to 16 */
-    int32_t cross_dim;   /**< 1 + number of a third parallel dimension to jam, in a register tile whose lanes are a batch */
-    int32_t cross;       /**< its factor, 1 to 16 */
+#define QN_X(name, text, least, most, names_dim) int32_t name;
+    QN_PLAN_LIST(QN_X)
+#undef QN_X
     int32_t order[QN_MAX_RANK]; /**< 1 + dimension numbers, outermost first; all zero: planner's choice */
-    int32_t streams;     /**< 1: non-temporal stores where they can be; -1: none */
-    int32_t transpose;   /**< -1: no dimension is jammed to transpose accesses in registers */
-    int32_t pack;        /**< 1: a register tile loads from a copy where it can; -1: never */
-    int32_t team;        /**< on a GPU, who runs an iteration, where the kernel allows it: 1 a thread, 2 a warp, 4 a block */
-    int32_t chunk;       /**< on threads, iterations (those of reductions included) that are worth a chunk of their own */
-    int32_t strip;       /**< sums of reduces in memory for so many iterations of the lanes, at most 65536; -1: in registers */
 } qn_plan_options;
 
 /** Options of a specialization or launch. All-zero with `bytes` set is the default; NULL too. */

@@ -153,9 +153,6 @@ enum {
     QN_REMAINDER_OVERLAP = 4
 };
 
-/** Most iterations of a strip. */
-enum { QN_MOST_STRIP = 1 << 16 };
-
 /** Who runs an iteration on a GPU: a thread; a warp, whose lanes share the points of reduces; in kernels without parallel
  *  dimensions, all blocks share the points of the reduces, and a second kernel does the rest; or the threads of a block
  *  evaluate the points of a tile of iterations, and one for each iteration adds them and does the rest. */

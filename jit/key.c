@@ -117,21 +117,11 @@ static void code_fact(codec *c, qn_fact *fact, bool has_slot, const char *field)
 
 static void code_plan(codec *c, qn_plan_options *plan)
 {
-    code_i32(c, &plan->lane_dim, -1, QN_MAX_RANK, "lane_dim");
-    code_i32(c, &plan->width, 0, 64, "width");
-    code_i32(c, &plan->unroll, 0, 8, "unroll");
-    code_i32(c, &plan->jam_dim, 0, QN_MAX_RANK, "jam_dim");
-    code_i32(c, &plan->jam, 0, 16, "jam");
-    code_i32(c, &plan->cross_dim, 0, QN_MAX_RANK, "cross_dim");
-    code_i32(c, &plan->cross, 0, 16, "cross");
+#define X(name, text, least, most, names_dim) code_i32(c, &plan->name, least, most, #name);
+    QN_PLAN_LIST(X)
+#undef X
     for (int d = 0; d < QN_MAX_RANK; d++)
         code_i32(c, &plan->order[d], 0, QN_MAX_RANK, "order");
-    code_i32(c, &plan->streams, -1, 1, "streams");
-    code_i32(c, &plan->transpose, -1, 0, "transpose");
-    code_i32(c, &plan->pack, -1, 1, "pack");
-    code_i32(c, &plan->team, 0, 4, "team");
-    code_i32(c, &plan->chunk, 0, INT32_MAX, "chunk");
-    code_i32(c, &plan->strip, -1, QN_MOST_STRIP, "strip");
     if (plan->width & (plan->width - 1))
         refuse(c, "width");
 }
@@ -357,25 +347,11 @@ static void print_param(qn_text *out, const qn_facts *f, int p, const char *name
 
 static void print_plan(qn_text *out, const qn_plan_options *plan)
 {
-    const struct {
-        const char *name;
-        int32_t value;
-    } field[] = {{"lane_dim", plan->lane_dim},
-                 {"width", plan->width},
-                 {"unroll", plan->unroll},
-                 {"jam_dim", plan->jam_dim},
-                 {"jam", plan->jam},
-                 {"cross_dim", plan->cross_dim},
-                 {"cross", plan->cross},
-                 {"streams", plan->streams},
-                 {"transpose", plan->transpose},
-                 {"pack", plan->pack},
-                 {"team", plan->team},
-                 {"chunk", plan->chunk},
-                 {"strip", plan->strip}};
-    for (size_t i = 0; i < sizeof field / sizeof field[0]; i++)
-        if (field[i].value)
-            qn__text_add(out, "plan %s: %" PRId32 "\n", field[i].name, field[i].value);
+#define X(name, text, least, most, names_dim)                                                      \
+    if (plan->name)                                                                                \
+        qn__text_add(out, "plan " #name ": %" PRId32 "\n", plan->name);
+    QN_PLAN_LIST(X)
+#undef X
     for (int d = 0; d < QN_MAX_RANK; d++)
         if (plan->order[d])
             qn__text_add(out, "plan order %d: %" PRId32 "\n", d, plan->order[d]);

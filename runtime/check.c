@@ -37,19 +37,9 @@ static qn_status check_options(const qn_launch_state *l, qn_error *err)
         {"max_threads", o->max_threads, 0, INT32_MAX},
         {"constant_scalars", o->constant_scalars, 0, 1},
         {"reserved", o->reserved, 0, 0},
-        {"plan.lane_dim", o->plan.lane_dim, -1, l->kernel->n_dims},
-        {"plan.width", o->plan.width, 0, 64},
-        {"plan.unroll", o->plan.unroll, 0, 8},
-        {"plan.jam_dim", o->plan.jam_dim, 0, l->kernel->n_dims},
-        {"plan.jam", o->plan.jam, 0, 16},
-        {"plan.cross_dim", o->plan.cross_dim, 0, l->kernel->n_dims},
-        {"plan.cross", o->plan.cross, 0, 16},
-        {"plan.streams", o->plan.streams, -1, 1},
-        {"plan.transpose", o->plan.transpose, -1, 0},
-        {"plan.pack", o->plan.pack, -1, 1},
-        {"plan.team", o->plan.team, 0, 4},
-        {"plan.chunk", o->plan.chunk, 0, INT32_MAX},
-        {"plan.strip", o->plan.strip, -1, QN_MOST_STRIP},
+#define X(name, text, least, most, names_dim) {"plan." #name, o->plan.name, least, names_dim ? l->kernel->n_dims : most},
+        QN_PLAN_LIST(X)
+#undef X
     };
     for (size_t i = 0; i < sizeof field / sizeof field[0]; i++)
         if (field[i].value < field[i].low || field[i].value > field[i].high)

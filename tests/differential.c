@@ -81,11 +81,13 @@ static void note_arguments(const test_case *t)
 static void note_plan(const way *w)
 {
     const qn_plan_options *p = &w->options.plan;
-    tap_note("  way: %s; plan lane_dim %d width %d unroll %d jam_dim %d jam %d cross_dim %d cross %d streams %d"
-             " transpose %d pack %d strip %d team %d chunk %d order %d %d %d %d; %d threads",
-             way_name(w->id), p->lane_dim, p->width, p->unroll, p->jam_dim, p->jam, p->cross_dim, p->cross, p->streams,
-             p->transpose, p->pack, p->strip, p->team, p->chunk, p->order[0], p->order[1], p->order[2], p->order[3],
-             w->options.max_threads);
+    char text[512];
+    size_t n = 0;
+#define X(name, what, least, most, names_dim) n += (size_t)snprintf(text + n, sizeof text - n, " " #name " %d", p->name);
+    QN_PLAN_LIST(X)
+#undef X
+    tap_note("  way: %s; plan%s order %d %d %d %d; %d threads", way_name(w->id), text, p->order[0], p->order[1], p->order[2],
+             p->order[3], w->options.max_threads);
 }
 
 static void show_failure(runner *r, test_case *t, const settings *s, const way *first)

@@ -163,17 +163,6 @@ static void test_round_trip(const setup *s, const qn_policy *policy, const char 
     X(f.is_ordered = 1)                                                                            \
     X(f.is_large ^= 1)                                                                             \
     X(f.cache_class++)                                                                             \
-    X(f.plan.lane_dim = 1)                                                                         \
-    X(f.plan.width = 4)                                                                            \
-    X(f.plan.unroll = 1)                                                                           \
-    X(f.plan.jam_dim = 1)                                                                          \
-    X(f.plan.jam = 2)                                                                              \
-    X(f.plan.streams = 1)                                                                          \
-    X(f.plan.transpose = -1)                                                                       \
-    X(f.plan.pack = 1)                                                                             \
-    X(f.plan.team = 4)                                                                             \
-    X(f.plan.chunk = 4)                                                                            \
-    X(f.plan.strip = 64)                                                                           \
     X(f.plan.order[1] = 1)                                                                         \
     X(f.begin[0].value = 1)                                                                        \
     X(f.end[1].value = 11)                                                                         \
@@ -202,6 +191,9 @@ static void test_every_field_counts(const setup *s)
     tap_ok(!is_same_key(&f, &key), "%s changes the key", #mutation);                               \
     qn__facts_release(&f);
     MUTATIONS(X)
+#define PLAN(name, text, least, most, names_dim) X(f.plan.name ^= 1)
+    QN_PLAN_LIST(PLAN)
+#undef PLAN
 #undef X
     qn__text_release(&key);
 }

@@ -36,7 +36,7 @@ static const int64_t extents[N_EXTENTS] = {1,  2,  3,  5,  7,  8,  9,   15,  16,
 typedef struct report {
     int kernel, at; /* the case that runs */
     int n_cases[N_KERNELS], n_failed[N_KERNELS], n_crashes[N_KERNELS], n_faults[N_KERNELS];
-    char now[700], first[N_KERNELS][1500];
+    char now[1000], first[N_KERNELS][1500];
 } report;
 
 static void note_failure(report *r, int kernel, const char *symptom)
@@ -164,14 +164,17 @@ static guard_case make_thread_case(int kernel, int at)
 static void describe(const guard_case *c, int kernel, int at, char *out, size_t bytes)
 {
     const qn_plan_options *p = &c->options.plan;
-    int n = snprintf(out, bytes, "%s (FENCE_CASE=%d:%d) %s %s %s n %d m %d lower %d%s, %s, v%d %s%s%s, width %d unroll %d"
-                     " lane_dim %d jam_dim %d jam %d streams %d pack %d; views", c->kernel->name, kernel, at, qn_dtype_name(c->type),
+    int n = snprintf(out, bytes, "%s (FENCE_CASE=%d:%d) %s %s %s n %d m %d lower %d%s, %s, v%d %s%s%s, plan",
+                     c->kernel->name, kernel, at, qn_dtype_name(c->type),
                      qn_dtype_name(c->index_type), c->order, (int)c->n, (int)c->m, (int)c->lower,
                      c->is_hostile ? ", hostile" : "", c->at_start ? "behind the fence" : "before the fence",
                      (int)c->options.isa, c->options.specialize == QN_SPECIALIZE_EXACT ? "exact" : "dynamic",
                      c->options.checks == QN_CHECKS_CLAMP ? " clamp" : "",
-                     c->options.executor == QN_THREADS ? " threads" : "", p->width, p->unroll, p->lane_dim, p->jam_dim,
-                     p->jam, p->streams, p->pack);
+                     c->options.executor == QN_THREADS ? " threads" : "");
+#define X(name, text, least, most, names_dim) n += snprintf(out + n, bytes - (size_t)n, " " #name " %d", p->name);
+    QN_PLAN_LIST(X)
+#undef X
+    n += snprintf(out + n, bytes - (size_t)n, "; views");
     static const char *const lays[] = {"right", "left", "strided", "strided-first", "tiled", "broadcast"};
     for (int v = 0; v < MOST_VIEWS && c->kernel->view[v].label && n < (int)bytes; v++)
         n += snprintf(out + n, bytes - (size_t)n, " %s %s %d gap %d", c->kernel->view[v].label, lays[c->lay[v]],
