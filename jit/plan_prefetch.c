@@ -70,6 +70,8 @@ static double step_operations(const qn_kernel *k, const qn_facts *f, const qn_pl
 
 void qn__plan_prefetch(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
 {
+    if (f->plan.prefetch < 0)
+        return;
     for (uint32_t n = 0; n < k->n_accesses; n++)
         if (qn__is_prefetched(k, f, a, p, k->access[n].inst))
             p->prefetch = POINTS_AHEAD;
@@ -152,7 +154,7 @@ bool qn__is_lead(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, co
 
 void qn__plan_prefetch_rows(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
 {
-    for (uint32_t n = 0; n < k->n_accesses && p->streams; n++)
+    for (uint32_t n = 0; n < k->n_accesses && p->streams && f->plan.prefetch >= 0; n++)
         if (qn__is_lead(k, f, a, p, k->access[n].inst))
             p->lead_bytes = LEAD_BYTES;
 }

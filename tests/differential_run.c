@@ -49,6 +49,8 @@ static void random_plan(const test_case *t, randoms *r, qn_plan_options *p)
         p->transpose = -1;
     if (random_percent(r, 80))
         p->pack = random_percent(r, 85) ? 1 : -1;
+    if (random_percent(r, 10))
+        p->prefetch = -1;
     if (random_percent(r, 40))
         p->strip = random_percent(r, 20) ? -1 : 1 + random_below(r, 100);
     if (random_percent(r, 40))

@@ -112,6 +112,7 @@ static void choose_plan(qn_plan_options *p, int n_dims, uint64_t *seed)
     p->streams = (int32_t)below(seed, 3) - 1;
     p->transpose = -(int32_t)below(seed, 2);
     p->strip = below(seed, 2) ? 1 + (int32_t)below(seed, 200) : 0;
+    p->prefetch = -(int32_t)below(seed, 2);
 }
 
 static guard_case make_case(int kernel, int at)

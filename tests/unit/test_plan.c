@@ -338,6 +338,9 @@ static void test_streams(void)
     qn_view rows[2] = {view(QN_F64, 2, e, false), view(QN_F64, 2, e, false)};
     p = plan_of(five, rows, 2, NULL, QN_ISA_V4, false);
     tap_ok(p.streams == 1 && p.lead_bytes > 0, "of three rows that are read, the first is asked for ahead of time");
+    o.plan = (qn_plan_options){.prefetch = -1};
+    p = plan_of(five, rows, 2, &o, QN_ISA_V4, false);
+    tap_ok(p.streams == 1 && p.lead_bytes == 0, "not on request");
     e[0] = e[1] = 1000;
     for (int n = 0; n < 2; n++)
         rows[n] = view(QN_F64, 2, e, false);
