@@ -4,6 +4,7 @@
  * medians.
  *
  * bench_main.c         the program: options, header, output lines, summary
+ * bench_memory.c       memory of arrays; bench_turns.c: times of two sides in turns; bench_plan.h: what --plan says
  * bench_cases_speed.c  the kernels against the same loops in C
  * bench_cases_compile.c  what compiling costs
  * bench_cases_cost.c   what finding and entering code costs
@@ -26,13 +27,14 @@
 #include <stdint.h>
 
 enum { GROUP_EXACT, GROUP_DYNAMIC, GROUP_COST, GROUP_PEAK, GROUP_BODY, GROUP_DATA, GROUP_EXPERT, GROUP_KOKKOS, N_GROUPS };
-enum { MOST_SHORT = 64 };
+enum { MOST_SHORT = 64, BENCH_ARRAYS = 16 };
 
 typedef struct bench {
     qn_context *context;
     const char *const *filter; /* a case runs if its name contains all of these */
     int n_filters;
     const char *assembly_of; /* --asm: print the code of this case instead of timing it; or NULL */
+    qn_plan_options plan;    /* --plan */
     int n_cases, n_short, n_wrong;
     double log_sum[N_GROUPS];    /* of the ratios */
     double capped_sum[N_GROUPS]; /* of the ratios, those above 1 taken as 1 */
@@ -61,6 +63,28 @@ void bench_report_cost(bench *b, const char *name, double seconds, double goal_s
 /** Prints a wrong result or a failed call and counts it: the exit status becomes 1. */
 __attribute__((format(printf, 3, 4))) void bench_wrong(bench *b, const char *name,
                                                        const char *format, ...);
+/** Options of our side: code on one thread, the plan fields of --plan, the instruction set of QUERN_BENCH_ISA. */
+qn_options bench_options(const bench *b);
+
+/** Memory of the arrays of a case, zeroed, in huge pages: each begins a page of 4 KiB and 21 cache lines behind the end of the one
+ *  before, which keeps loads of one array from looking like stores to another (same low 12 bits of the address). */
+typedef struct bench_memory {
+    void *block;
+    size_t block_bytes;
+    char *first;  /* of all bytes of all arrays, gaps included */
+    size_t bytes;
+    void *at[BENCH_ARRAYS];
+} bench_memory;
+qn_status bench_memory_make(bench_memory *m, int n, const size_t *bytes, qn_error *err);
+/** Memory that was not made is ignored. */
+void bench_memory_free(bench_memory *m);
+/** Fills everything with values of f64 in [0.5, 1.5). */
+void bench_memory_fill(const bench_memory *m);
+/** A copy of everything, for free(); NULL if there is no memory. */
+void *bench_memory_keep(const bench_memory *m);
+/** Whether all f64 differ from those of the copy by no more than a part of 1 + their size. */
+bool bench_memory_is_close(const bench_memory *m, const void *kept, double tolerance);
+
 /** Monotonic seconds. */
 double bench_now(void);
 /** Seconds that the calling thread has run: a sample whose thread ran less than it took was
@@ -103,7 +127,7 @@ void bench_data_cases(bench *b);
 void bench_sum_cases(bench *b);
 void bench_kokkos_cases(bench *b);
 
-/** Times a prepared call and theirs(data) in turns, completes the line by medians and reports it. */
+/** Times a prepared call and theirs(data) in turns, by the clock of the thread, completes the line by medians and reports it. */
 void bench_in_turns(bench *b, bench_line *line, qn_call *call, void (*theirs)(const void *data), const void *data);
 
 #endif

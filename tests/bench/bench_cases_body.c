@@ -5,27 +5,23 @@
  * timed: against C to a few roundings (C contracts where its compiler likes), and on small arrays of the same
  * layouts against the interpreter, bit for bit.
  */
-#define _DEFAULT_SOURCE
 #include "bench.h"
 #include "bodies.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-enum { MOST_ARRAYS = 16, HALF = 8, MAX_RANK = 3, SHIFT = 21 * 8, HUGE_BYTES = 2 << 20 };
+enum { HALF = 8, MAX_RANK = 3 };
 
 static const bench_body_info infos[] = {BENCH_BODIES(BODY_INFO)};
 
 /* Arrays of one edge, one after the other. */
 typedef struct arrays {
-    double *block;
-    size_t each; /* elements from one to the next */
-    qn_view view[MOST_ARRAYS];
-    qn_arg args[MOST_ARRAYS];
-    double *data[MOST_ARRAYS]; /* as the C loops want them: written ones from 0, read ones from 8 */
+    bench_memory memory;
+    qn_view view[BENCH_ARRAYS];
+    qn_arg args[BENCH_ARRAYS];
+    double *data[BENCH_ARRAYS]; /* as the C loops want them: written ones from 0, read ones from 8 */
     int n;
 } arrays;
 
@@ -40,53 +36,23 @@ static qn_status layout_of(const bench_body_info *info, int kind, bool is_out, i
 
 static bool make_arrays(arrays *a, const bench_body_info *info, int kind, int64_t edge, qn_error *err)
 {
-    size_t n = (size_t)edge * BODY_STEP;
+    size_t n = (size_t)edge * BODY_STEP, bytes[BENCH_ARRAYS];
     for (int d = 1; d < info->rank; d++)
         n = d == 1 ? (size_t)(edge * edge) : n * (size_t)edge;
-    *a = (arrays){.n = info->n_out + info->n_in, .each = n + 512 - n % 512 + SHIFT};
-    size_t bytes = a->each * (size_t)a->n * sizeof(double);
-    bytes = (bytes + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
-    a->block = aligned_alloc(HUGE_BYTES, bytes);
-    if (!a->block)
+    *a = (arrays){.n = info->n_out + info->n_in};
+    for (int i = 0; i < a->n; i++)
+        bytes[i] = n * sizeof(double);
+    if (bench_memory_make(&a->memory, a->n, bytes, err))
         return false;
-    (void)madvise(a->block, bytes, MADV_HUGEPAGE);
     for (int i = 0; i < a->n; i++) {
         qn_layout l;
         bool is_out = i < info->n_out;
-        double *data = a->block + (size_t)i * a->each;
         if (layout_of(info, kind, is_out, edge, &l, err) ||
-            qn_view_wrap("array", data, QN_F64, &l, is_out ? 0 : QN_READ_ONLY, &a->view[i], err))
+            qn_view_wrap("array", a->memory.at[i], QN_F64, &l, is_out ? 0 : QN_READ_ONLY, &a->view[i], err))
             return false;
         a->args[i] = qn_arg_view(&a->view[i]);
-        a->data[is_out ? i : HALF + i - info->n_out] = data;
+        a->data[is_out ? i : HALF + i - info->n_out] = a->memory.at[i];
     }
-    return true;
-}
-
-/* Values in [0.5, 1.5). */
-static void fill(const arrays *a)
-{
-    uint32_t state = 7;
-    for (size_t i = 0; i < a->each * (size_t)a->n; i++) {
-        state = state * 1664525u + 1013904223u;
-        a->block[i] = 0.5 + (double)(state >> 8) * 0x1p-24;
-    }
-}
-
-static double *keep(const arrays *a)
-{
-    size_t bytes = a->each * (size_t)a->n * sizeof(double);
-    double *kept = malloc(bytes);
-    if (kept)
-        memcpy(kept, a->block, bytes);
-    return kept;
-}
-
-static bool is_close(const arrays *a, const double *other)
-{
-    for (size_t i = 0; i < a->each * (size_t)a->n; i++)
-        if (!(fabs(a->block[i] - other[i]) <= 1e-12 * (1 + fabs(other[i]))))
-            return false;
     return true;
 }
 
@@ -96,23 +62,22 @@ static bool is_exact(bench *b, const char *name, const bench_body_info *info, in
     arrays a;
     qn_error error = {0};
     const int64_t edges[] = {0, 1003, 45, 21};
-    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .executor = QN_SERIAL};
+    qn_options o = bench_options(b);
     bool is_ok = make_arrays(&a, info, kind, edges[info->rank], &error);
-    double *kept = NULL;
+    void *kept = NULL;
     if (is_ok) {
-        fill(&a);
-        is_ok = qn_launch(b->context, k, a.n, a.args, &o, &error) == QN_OK && (kept = keep(&a)) != NULL;
+        bench_memory_fill(&a.memory);
+        is_ok = qn_launch(b->context, k, a.n, a.args, &o, &error) == QN_OK && (kept = bench_memory_keep(&a.memory)) != NULL;
     }
     if (is_ok) {
-        fill(&a);
-        o.engine = QN_ENGINE_INTERP;
-        is_ok = qn_launch(b->context, k, a.n, a.args, &o, &error) == QN_OK &&
-                memcmp(a.block, kept, a.each * (size_t)a.n * sizeof(double)) == 0;
+        bench_memory_fill(&a.memory);
+        o = (qn_options){.bytes = sizeof o, .engine = QN_ENGINE_INTERP};
+        is_ok = qn_launch(b->context, k, a.n, a.args, &o, &error) == QN_OK && memcmp(a.memory.first, kept, a.memory.bytes) == 0;
     }
     if (!is_ok)
         bench_wrong(b, name, "not the interpreter's result: %s", error.message);
     free(kept);
-    free(a.block);
+    bench_memory_free(&a.memory);
     return is_ok;
 }
 
@@ -134,18 +99,18 @@ static void run_case(bench *b, const char *name, int body, int kind, const qn_ke
     arrays a;
     qn_error error = {0};
     qn_call *call = NULL;
-    double *ours = NULL;
-    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .executor = QN_SERIAL};
+    void *ours = NULL;
+    qn_options o = bench_options(b);
     bool is_ok = make_arrays(&a, info, kind, edges[info->rank], &error) &&
                  qn_prepare(b->context, k, a.n, a.args, &o, &call, &error) == QN_OK;
     if (is_ok) {
-        fill(&a);
-        is_ok = qn_run(call, &error) == QN_OK && (ours = keep(&a)) != NULL;
+        bench_memory_fill(&a.memory);
+        is_ok = qn_run(call, &error) == QN_OK && (ours = bench_memory_keep(&a.memory)) != NULL;
     }
     if (is_ok) {
-        fill(&a);
+        bench_memory_fill(&a.memory);
         native_bodies[body][kind](a.data);
-        is_ok = is_close(&a, ours);
+        is_ok = bench_memory_is_close(&a.memory, ours, 1e-12);
     }
     free(ours);
     if (is_ok)
@@ -154,7 +119,7 @@ static void run_case(bench *b, const char *name, int body, int kind, const qn_ke
     else
         bench_wrong(b, name, "not the result of C: %s", error.message);
     qn_call_release(call);
-    free(a.block);
+    bench_memory_free(&a.memory);
 }
 
 static void print_assembly(bench *b, const char *name, int body, int kind, const qn_kernel *k)
@@ -162,10 +127,10 @@ static void print_assembly(bench *b, const char *name, int body, int kind, const
     static const int64_t edges[] = {0, BODY_1D, BODY_2D, BODY_3D};
     arrays a;
     qn_error error = {0};
-    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .executor = QN_SERIAL};
+    qn_options o = bench_options(b);
     if (make_arrays(&a, &infos[body], kind, edges[infos[body].rank], &error))
         bench_print_assembly(b, name, k, a.n, a.args, &o);
-    free(a.block);
+    bench_memory_free(&a.memory);
 }
 
 void bench_body_cases(bench *b)

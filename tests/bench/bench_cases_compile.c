@@ -147,7 +147,8 @@ static bool compile_once(bench *b, const source *s, int round, double *seconds, 
     qn_kernel *k = s->make(s, round, &error);
     qn_status status = QN_OK;
     if (k) {
-        qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .specialize = QN_SPECIALIZE_EXACT};
+        qn_options o = bench_options(b);
+        o.specialize = QN_SPECIALIZE_EXACT;
         double begin = bench_now();
         status = qn_specialize(b->context, k, *s->n_args, s->arg, &o, &f, &error);
         *seconds = bench_now() - begin;

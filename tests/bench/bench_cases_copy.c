@@ -82,7 +82,7 @@ static qn_status prepare_copy(bench *b, const copy_case *c, const qn_view *dst, 
     qn_status status = qn_finish(k, &kernel, err);
     qn_builder_release(k);
     const qn_arg args[2] = {qn_arg_view(dst), qn_arg_view(src)};
-    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .executor = QN_SERIAL};
+    const qn_options o = bench_options(b);
     if (status == QN_OK)
         status = qn_prepare(b->context, kernel, 2, args, &o, out, err);
     qn_kernel_release(kernel);
@@ -223,7 +223,7 @@ static void stream_case(bench *b, const char *name, int dtype)
                 ((double *)v[m].data)[i] = (double)(i % 1000 + m);
     qn_arg args[4] = {qn_arg_view(&v[0]), qn_arg_view(&v[1]), qn_arg_view(&v[2]),
                       dtype == QN_F32 ? qn_arg_f32(0.37f) : qn_arg_f64(0.37)};
-    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .executor = QN_SERIAL};
+    const qn_options o = bench_options(b);
     if (!status)
         status = qn_prepare(b->context, k, 4, args, &o, &call, &error);
     if (status)

@@ -3,10 +3,7 @@
  * bench_cases_data.c: copies, sums, sparse rows, lists, tables and pixels (bench_data_list.c) against plain loops in C
  * (native_data.c), and as NAME/expert against what an expert writes with intrinsics (native_data_expert.c). Results are
  * compared with C's over all arrays, and in cache with the interpreter's, bit for bit.
- *
- * QUERN_BENCH_ISA=3 runs our side as code for x86-64-v3.
  */
-#define _DEFAULT_SOURCE
 #include "bench_data.h"
 #include "bench.h"
 #include "native_data.h"
@@ -15,17 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-enum { N_PAIRS = 9, HUGE_BYTES = 2 << 20, SHIFT_BYTES = 21 * 64, MOST_CHECKED = 400000 };
-#define SAMPLE_SECONDS 1.5e-3
+enum { MOST_CHECKED = 400000 };
 
 typedef struct data_run {
     bench *b;
     const data_case *c;
     int n;
-    void *block, *data[MOST_VIEWS];
-    size_t block_bytes;
+    bench_memory memory;
     int64_t count[MOST_VIEWS]; /* elements */
     qn_view view[MOST_VIEWS];
     qn_arg args[MOST_VIEWS];
@@ -104,56 +98,46 @@ static void fill(const data_run *r, int i)
 {
     const data_view *v = &r->c->view[i];
     if (v->fill == FILL_ZERO)
-        memset(r->data[i], 0, (size_t)r->count[i] * (size_t)qn_dtype_bytes(v->dtype));
+        memset(r->memory.at[i], 0, (size_t)r->count[i] * (size_t)qn_dtype_bytes(v->dtype));
     else if (v->fill == FILL_ANY || v->fill == FILL_UNIT)
-        fill_values(r->data[i], v->dtype, r->count[i], v->fill == FILL_UNIT);
+        fill_values(r->memory.at[i], v->dtype, r->count[i], v->fill == FILL_UNIT);
     else if (v->fill == FILL_PERMUTATION)
-        fill_permutation(r->data[i], r->count[i]);
+        fill_permutation(r->memory.at[i], r->count[i]);
     else if (v->fill == FILL_GRID_STARTS)
-        fill_grid(r->data[i], r->data[i + 1], (int32_t)lround(cbrt((double)(r->count[i] - 1))));
+        fill_grid(r->memory.at[i], r->memory.at[i + 1], (int32_t)lround(cbrt((double)(r->count[i] - 1))));
     else if (v->fill == FILL_STARTS)
-        fill_rows(r->data[i], r->data[i + 1], (int32_t)(r->count[i] - 1));
+        fill_rows(r->memory.at[i], r->memory.at[i + 1], (int32_t)(r->count[i] - 1));
 }
 
 /* ---------------------------------------------------------------- arrays and kernel */
 
-static bool make_memory(data_run *r)
+static qn_status make_memory(data_run *r, qn_error *err)
 {
-    size_t at[MOST_VIEWS] = {0}, total = HUGE_BYTES;
+    size_t bytes[MOST_VIEWS];
     for (r->n = 0; r->n < MOST_VIEWS && r->c->view[r->n].rank; r->n++) {
         const data_view *v = &r->c->view[r->n];
         r->count[r->n] = 1;
         for (int d = 0; d < v->rank; d++)
             r->count[r->n] *= v->extent[d];
-        at[r->n] = total - HUGE_BYTES;
-        total += ((size_t)(r->count[r->n] * qn_dtype_bytes(v->dtype)) + 4095) / 4096 * 4096 + SHIFT_BYTES;
+        bytes[r->n] = (size_t)(r->count[r->n] * qn_dtype_bytes(v->dtype));
     }
-    r->block_bytes = total;
-    r->block = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (r->block == MAP_FAILED) {
-        r->block = NULL;
-        return false;
-    }
-    madvise(r->block, total, MADV_HUGEPAGE);
-    char *first = (char *)(((uintptr_t)r->block + HUGE_BYTES - 1) & ~(uintptr_t)(HUGE_BYTES - 1));
-    for (int i = 0; i < r->n; i++)
-        r->data[i] = first + at[i];
-    for (int i = 0; i < r->n; i++)
+    qn_status status = bench_memory_make(&r->memory, r->n, bytes, err);
+    for (int i = 0; i < r->n && !status; i++)
         fill(r, i);
-    return true;
+    return status;
 }
 
 static bool make(data_run *r)
 {
     qn_error error = {0};
-    qn_status status = make_memory(r) ? QN_OK : QN_ERR_MEMORY;
+    qn_status status = make_memory(r, &error);
     for (int i = 0; i < r->n && !status; i++) {
         const data_view *v = &r->c->view[i];
         qn_layout layout;
         status = v->is_left ? qn_layout_left(v->rank, v->extent, &layout, &error)
                             : qn_layout_right(v->rank, v->extent, &layout, &error);
         if (!status)
-            status = qn_view_wrap("array", r->data[i], v->dtype, &layout, 0, &r->view[i], &error);
+            status = qn_view_wrap("array", r->memory.at[i], v->dtype, &layout, 0, &r->view[i], &error);
         r->args[i] = qn_arg_view(&r->view[i]);
     }
     if (!status)
@@ -168,8 +152,7 @@ static void release(data_run *r)
     for (int i = 0; i < r->n; i++)
         qn_view_release(&r->view[i]);
     qn_kernel_release(r->k);
-    if (r->block)
-        munmap(r->block, r->block_bytes);
+    bench_memory_free(&r->memory);
 }
 
 /* ---------------------------------------------------------------- checks */
@@ -199,14 +182,14 @@ static bool agrees(data_run *r, native_data_loop loop, const void *ours)
     qn_error error = {0};
     fill(r, 0);
     if (loop)
-        loop(r->data);
+        loop(r->memory.at);
     else if (qn_launch(r->b->context, r->k, r->n, r->args, &o, &error)) {
         bench_wrong(r->b, r->c->name, "%s", error.message);
         return false;
     }
-    if (memcmp(ours, r->data[0], bytes) == 0)
+    if (memcmp(ours, r->memory.at[0], bytes) == 0)
         return true;
-    if (loop && r->c->is_summed && is_float(r->c->view[0].dtype) && is_close(r, ours, r->data[0]))
+    if (loop && r->c->is_summed && is_float(r->c->view[0].dtype) && is_close(r, ours, r->memory.at[0]))
         return true;
     bench_wrong(r->b, r->c->name, "not the result of %s", loop ? "C" : "the interpreter");
     return false;
@@ -230,7 +213,7 @@ static bool check(data_run *r, qn_call *call, native_data_loop plain, native_dat
     if (!is_ok)
         bench_wrong(r->b, r->c->name, "%s", error.message);
     else
-        memcpy(ours, r->data[0], bytes);
+        memcpy(ours, r->memory.at[0], bytes);
     is_ok = is_ok && agrees(r, plain, ours) && (!expert || agrees(r, expert, ours)) &&
             (points(r) > MOST_CHECKED || agrees(r, NULL, ours));
     free(ours);
@@ -239,37 +222,21 @@ static bool check(data_run *r, qn_call *call, native_data_loop plain, native_dat
 
 /* ---------------------------------------------------------------- timing */
 
-/* Seconds of one call, of the thread: what others run on the processor does not count. */
-static double sample(const data_run *r, qn_call *call, native_data_loop loop, int n)
+typedef struct native_run {
+    native_data_loop loop;
+    void *const *data;
+} native_run;
+
+static void run_native(const void *data)
 {
-    const double start = bench_thread_time();
-    for (int i = 0; i < n; i++)
-        if (loop)
-            loop(r->data);
-        else
-            (void)qn_run(call, NULL);
-    return (bench_thread_time() - start) / n;
+    const native_run *r = data;
+    r->loop(r->data);
 }
 
-static void time_pairs(data_run *r, const char *name, qn_call *call, native_data_loop loop, double goal)
+static void time_pairs(const data_run *r, const char *name, qn_call *call, native_data_loop loop, double goal)
 {
-    double ours[N_PAIRS], theirs[N_PAIRS], ratio[N_PAIRS];
-    int n = 1;
-    while (n < 1 << 20 && sample(r, call, loop, n) * n < SAMPLE_SECONDS)
-        n *= 2;
-    for (int i = 0; i < N_PAIRS; i++) {
-        if (i % 2)
-            theirs[i] = sample(r, NULL, loop, n);
-        ours[i] = sample(r, call, NULL, n);
-        if (i % 2 == 0)
-            theirs[i] = sample(r, NULL, loop, n);
-        ratio[i] = theirs[i] / ours[i];
-    }
-    bench_line line = {.name = name, .group = GROUP_DATA, .goal = goal, .short_below = goal};
-    line.ours = bench_median(ours, N_PAIRS);
-    line.theirs = bench_median(theirs, N_PAIRS);
-    line.ratio = bench_median(ratio, N_PAIRS);
-    bench_report(r->b, &line);
+    bench_in_turns(r->b, &(bench_line){.name = name, .group = GROUP_DATA, .goal = goal, .short_below = goal}, call, run_native,
+                   &(native_run){loop, r->memory.at});
 }
 
 static native_data_loop find(const native_data *list, const char *name)
@@ -284,8 +251,7 @@ static void run_case(bench *b, const data_case *c, const char *expert_name)
     data_run r = {.b = b, .c = c};
     qn_error error = {0};
     qn_call *call = NULL;
-    const char *isa = getenv("QUERN_BENCH_ISA");
-    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .executor = QN_SERIAL, .isa = isa ? atoi(isa) : 0};
+    const qn_options o = bench_options(b);
     native_data_loop plain = find(native_data_plain, c->name), expert = find(native_data_expert, c->name);
     if (make(&r)) {
         if (b->assembly_of)

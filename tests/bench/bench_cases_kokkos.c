@@ -4,7 +4,6 @@
  * kokkos_peer.cpp: equal and opposite layouts, in and out of cache. Theirs is the fastest iteration pattern. Checked
  * before they are timed.
  */
-#define _DEFAULT_SOURCE
 #include "bench.h"
 #include "kokkos_peer.h"
 
@@ -13,9 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-enum { MOST_ARRAYS = 3, MAX_RANK = 3, SHIFT = 21 * 8, HUGE_BYTES = 2 << 20 };
+enum { MAX_RANK = 3, MOST_VIEWS = 3 };
 enum { IN, OUT, POWER, N_PLACES };
 
 typedef struct kokkos_case {
@@ -38,11 +36,10 @@ static const kokkos_case cases[] = {
 };
 
 typedef struct arrays {
-    double *block;
-    size_t n; /* elements of all */
-    double *data[MOST_ARRAYS];
-    qn_view view[MOST_ARRAYS];
-    qn_arg args[MOST_ARRAYS];
+    bench_memory memory;
+    double *data[MOST_VIEWS];
+    qn_view view[MOST_VIEWS];
+    qn_arg args[MOST_VIEWS];
 } arrays;
 
 static int rank_of(const kokkos_case *c, int array)
@@ -54,23 +51,19 @@ static bool make_arrays(arrays *a, const kokkos_case *c, int layout, int64_t edg
 {
     const int64_t extents[MAX_RANK] = {edge, edge, edge};
     int n = c->body.n_out + c->body.n_in;
-    size_t at[MOST_ARRAYS];
+    size_t bytes[MOST_VIEWS];
     *a = (arrays){0};
     for (int i = 0; i < n; i++) {
-        at[i] = a->n;
-        size_t size = 1;
+        bytes[i] = sizeof(double);
         for (int d = 0; d < rank_of(c, i); d++)
-            size *= (size_t)edge;
-        a->n += size + 512 - size % 512 + SHIFT;
+            bytes[i] *= (size_t)edge;
     }
-    a->block = aligned_alloc(HUGE_BYTES, (a->n * sizeof(double) / HUGE_BYTES + 1) * HUGE_BYTES);
-    if (!a->block)
+    if (bench_memory_make(&a->memory, n, bytes, err))
         return false;
-    (void)madvise(a->block, (a->n * sizeof(double) / HUGE_BYTES + 1) * HUGE_BYTES, MADV_HUGEPAGE);
     for (int i = 0; i < n; i++) {
         qn_layout l;
         bool is_left = layout == KOKKOS_LEFT || (layout == KOKKOS_MIXED && i == n - 1);
-        a->data[i] = a->block + at[i];
+        a->data[i] = a->memory.at[i];
         qn_status status = is_left ? qn_layout_left(rank_of(c, i), extents, &l, err)
                                    : qn_layout_right(rank_of(c, i), extents, &l, err);
         if (status || qn_view_wrap("array", a->data[i], QN_F64, &l, 0, &a->view[i], err))
@@ -78,15 +71,6 @@ static bool make_arrays(arrays *a, const kokkos_case *c, int layout, int64_t edg
         a->args[i] = qn_arg_view(&a->view[i]);
     }
     return true;
-}
-
-static void fill(const arrays *a)
-{
-    uint32_t state = 7;
-    for (size_t i = 0; i < a->n; i++) {
-        state = state * 1664525u + 1013904223u;
-        a->block[i] = 0.5 + (double)(state >> 8) * 0x1p-24;
-    }
 }
 
 typedef struct kokkos_run {
@@ -102,18 +86,15 @@ static void run_loop(const void *data)
 }
 
 /* Ours, left in *kept, against one pattern of theirs. */
-static bool is_close(const arrays *a, const double *kept, const kokkos_run *r)
+static bool is_close(const arrays *a, const void *kept, const kokkos_run *r)
 {
-    fill(a);
+    bench_memory_fill(&a->memory);
     run_loop(r);
-    for (size_t i = 0; i < a->n; i++)
-        if (!(fabs(a->block[i] - kept[i]) <= 1e-11 * (1 + fabs(kept[i]))))
-            return false;
-    return true;
+    return bench_memory_is_close(&a->memory, kept, 1e-11);
 }
 
 /* Their fastest pattern that gives the right result; NULL if one is wrong. */
-static kokkos_loop fastest(const arrays *a, const double *kept, const kokkos_case *c, int layout, int64_t edge,
+static kokkos_loop fastest(const arrays *a, const void *kept, const kokkos_case *c, int layout, int64_t edge,
                            kokkos_loop (*find)(const char *, int, int))
 {
     kokkos_loop best = NULL;
@@ -143,20 +124,16 @@ static void run_case(bench *b, const char *name, const kokkos_case *c, int layou
     arrays a;
     qn_error error = {0};
     qn_call *call = NULL;
-    double *kept = NULL;
+    void *kept = NULL;
     qn_kernel *k = bench_body(&c->body, &error);
-    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .executor = QN_SERIAL};
+    qn_options o = bench_options(b);
     bool is_ok = make_arrays(&a, c, layout, edge, &error) && k != NULL &&
                  qn_prepare(b->context, k, c->body.n_out + c->body.n_in, a.args, &o, &call, &error) == QN_OK;
     if (is_ok) {
-        fill(&a);
-        is_ok = qn_run(call, &error) == QN_OK && (kept = malloc(a.n * sizeof(double))) != NULL;
+        bench_memory_fill(&a.memory);
+        is_ok = qn_run(call, &error) == QN_OK && (kept = bench_memory_keep(&a.memory)) != NULL;
     }
-    kokkos_loop loop = NULL;
-    if (is_ok) {
-        memcpy(kept, a.block, a.n * sizeof(double));
-        loop = fastest(&a, kept, c, layout, edge, find);
-    }
+    kokkos_loop loop = is_ok ? fastest(&a, kept, c, layout, edge, find) : NULL;
     double goal = layout == KOKKOS_MIXED ? 5 : 1;
     bench_line line = {.name = name, .group = GROUP_KOKKOS, .goal = goal, .short_below = goal};
     if (loop)
@@ -166,7 +143,7 @@ static void run_case(bench *b, const char *name, const kokkos_case *c, int layou
     free(kept);
     qn_call_release(call);
     qn_kernel_release(k);
-    free(a.block);
+    bench_memory_free(&a.memory);
 }
 
 void bench_kokkos_cases(bench *b)

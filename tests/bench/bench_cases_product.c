@@ -8,7 +8,6 @@
  * QUERN_BENCH_BLAS names a library with cblas_dgemm and cblas_sgemm: row-major products are measured against it too;
  * QUERN_BENCH_XSMM names libxsmm: batches of small products are measured against its kernels, which are generated at run time too.
  */
-#define _DEFAULT_SOURCE
 #include "bench.h"
 #include "native_product.h"
 
@@ -18,10 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 enum { LETTERS = 26, MAX_RANK = 4, OPERANDS = 3, N_PAIRS = 9, SAMPLED = 48, LONGEST_CHECK = 40000 };
-enum { HUGE_BYTES = 2 << 20, SHIFT_BYTES = 21 * 64 };
 #define SAMPLE_SECONDS 1.5e-3
 
 typedef void (*blas_product)(int order, int ta, int tb, int m, int n, int k, double alpha, const void *a, int lda,
@@ -54,8 +51,8 @@ typedef struct product {
     double goal;
     operand op[OPERANDS];
     double flops;
-    void *block, *memory[OPERANDS];
-    size_t block_bytes, bytes[OPERANDS];
+    bench_memory memory;
+    size_t bytes[OPERANDS];
     qn_view view[OPERANDS];
     qn_arg args[OPERANDS];
     qn_kernel *k;
@@ -141,44 +138,31 @@ static void fill(product *p, int o)
         state ^= state << 17;
         double value = o == 2 ? 0 : (double)(int64_t)(state >> 12) * 0x1p-51 - 1;
         if (p->dtype == QN_F32)
-            ((float *)p->memory[o])[i] = (float)value;
+            ((float *)p->memory.at[o])[i] = (float)value;
         else
-            ((double *)p->memory[o])[i] = value;
+            ((double *)p->memory.at[o])[i] = value;
     }
 }
 
 static bool make(product *p)
 {
     qn_error error = {0};
-    size_t at[OPERANDS], total = 0;
     read_formula(p);
     for (int o = 0; o < OPERANDS; o++) {
         p->bytes[o] = (size_t)qn_dtype_bytes(p->dtype);
         for (int d = 0; d < p->op[o].rank; d++)
             p->bytes[o] *= (size_t)p->op[o].extent[d];
-        at[o] = total;
-        total += (p->bytes[o] + 4095) / 4096 * 4096 + SHIFT_BYTES;
     }
-    p->block_bytes = total + HUGE_BYTES;
-    p->block = mmap(NULL, p->block_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p->block == MAP_FAILED) {
-        p->block = NULL;
-        bench_wrong(p->b, p->name, "out of memory");
-        return false;
-    }
-    madvise(p->block, p->block_bytes, MADV_HUGEPAGE);
-    char *first = (char *)(((uintptr_t)p->block + HUGE_BYTES - 1) & ~(uintptr_t)(HUGE_BYTES - 1));
     qn_builder *b = qn_builder_new("product", QN_CONTRACT);
-    qn_status status = b ? QN_OK : QN_ERR_MEMORY;
+    qn_status status = b ? bench_memory_make(&p->memory, OPERANDS, p->bytes, &error) : QN_ERR_MEMORY;
     for (int o = 0; o < OPERANDS && !status; o++) {
         const operand *x = &p->op[o];
         qn_layout layout;
-        p->memory[o] = first + at[o];
         fill(p, o);
         status = x->layout == 'L' ? qn_layout_left(x->rank, x->extent, &layout, &error)
                                   : qn_layout_right(x->rank, x->extent, &layout, &error);
         if (!status)
-            status = qn_view_wrap("operand", p->memory[o], p->dtype, &layout, 0, &p->view[o], &error);
+            status = qn_view_wrap("operand", p->memory.at[o], p->dtype, &layout, 0, &p->view[o], &error);
         p->args[o] = qn_arg_view(&p->view[o]);
     }
     if (!status) {
@@ -196,8 +180,7 @@ static void release(product *p)
     for (int o = 0; o < OPERANDS; o++)
         qn_view_release(&p->view[o]);
     qn_kernel_release(p->k);
-    if (p->block)
-        munmap(p->block, p->block_bytes);
+    bench_memory_free(&p->memory);
 }
 
 /* ---------------------------------------------------------------- checks */
@@ -212,7 +195,7 @@ static double element(const product *p, int o, const int64_t *letter)
         offset += index * stride;
         stride *= x->extent[d];
     }
-    return p->dtype == QN_F32 ? ((const float *)p->memory[o])[offset] : ((const double *)p->memory[o])[offset];
+    return p->dtype == QN_F32 ? ((const float *)p->memory.at[o])[offset] : ((const double *)p->memory.at[o])[offset];
 }
 
 /* The sum of one element of the result in the order rule of up to 4096 points: one chain of fma. */
@@ -264,10 +247,10 @@ static bool check(product *p, qn_call *call)
     bool is_equal = false;
     qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_INTERP};
     if (ours) {
-        memcpy(ours, p->memory[2], p->bytes[2]);
+        memcpy(ours, p->memory.at[2], p->bytes[2]);
         fill(p, 2);
         is_equal = qn_launch(p->b->context, p->k, OPERANDS, p->args, &o, &error) == QN_OK &&
-                   memcmp(ours, p->memory[2], p->bytes[2]) == 0;
+                   memcmp(ours, p->memory.at[2], p->bytes[2]) == 0;
     }
     if (!is_equal)
         bench_wrong(p->b, p->name, "differs from the interpreter %s", error.message);
@@ -280,7 +263,7 @@ static bool check(product *p, qn_call *call)
 static void run_blas(const product *p)
 {
     int n = (int)p->extent['i' - 'a'];
-    void *const *m = p->memory;
+    void *const *m = p->memory.at;
     union {
         void *object;
         blas_product f64;
@@ -296,7 +279,7 @@ static void run_blas(const product *p)
 static void run_small(const product *p)
 {
     int64_t n = p->extent['i' - 'a'], bytes = n * n * qn_dtype_bytes(p->dtype);
-    char *const *m = (char *const *)p->memory;
+    char *const *m = (char *const *)p->memory.at;
     for (int64_t i = 0; i < p->extent['m' - 'a']; i++)
         p->small(m[1] + i * bytes, m[0] + i * bytes, m[2] + i * bytes);
 }
@@ -318,7 +301,7 @@ static double sample(const product *p, qn_call *call, int n)
         else if (p->small)
             run_small(p);
         else
-            p->native(p->memory[2], p->memory[0], p->memory[1]);
+            p->native(p->memory.at[2], p->memory.at[0], p->memory.at[1]);
     }
     return (bench_thread_time() - start) / n;
 }
@@ -346,7 +329,7 @@ static void run(product *p)
 {
     qn_error error = {0};
     qn_call *call = NULL;
-    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .executor = QN_SERIAL};
+    qn_options o = bench_options(p->b);
     if (!bench_wants(p->b, p->name))
         return;
     if (make(p)) {

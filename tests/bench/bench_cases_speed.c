@@ -6,17 +6,14 @@
  * on the same arrays, in turns, and every case is first checked: against C bit for bit, and in
  * cache against the interpreter bit for bit too.
  */
-#define _DEFAULT_SOURCE
 #include "bench.h"
 #include "native.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 enum { N_PAIRS = 21, MAX_TRIES = 5, MAX_VIEWS = 3, MAX_RANK = 3 };
-enum { PAGE_BYTES = 4096, HUGE_BYTES = 2 << 20, SHIFT_BYTES = 21 * 64 };
 #define SAMPLE_SECONDS 2.5e-3
 #define UNDISTURBED 0.98
 #define SCALE 0.37
@@ -113,8 +110,7 @@ typedef struct speed_case {
     int kernel, dtype, place, layout, specialize;
     native_loop native;
     size_t bytes;            /* of one array's memory, subviews with what surrounds them */
-    void *block;             /* the memory of all arrays */
-    void *memory[MAX_VIEWS]; /* of each array */
+    bench_memory memory;
     qn_view view[MAX_VIEWS];
     void *first[MAX_VIEWS]; /* the first element of each view */
     qn_kernel *k;
@@ -148,7 +144,7 @@ static qn_status make_view(speed_case *c, int i, const qn_layout *whole, qn_erro
 {
     static const char *const labels[MAX_VIEWS] = {"out", "a", "b"};
     qn_view all;
-    qn_status status = qn_view_wrap(labels[i], c->memory[i], c->dtype, whole, 0, &all, err);
+    qn_status status = qn_view_wrap(labels[i], c->memory.at[i], c->dtype, whole, 0, &all, err);
     if (status || c->layout != LAYOUT_SUB) {
         c->view[i] = all;
         return status;
@@ -171,8 +167,8 @@ static void fill(const speed_case *c, int i)
 {
     uint32_t state = 12345u + (uint32_t)i * 777u;
     size_t n = c->bytes / (size_t)qn_dtype_bytes(c->dtype);
-    float *f = c->memory[i];
-    double *d = c->memory[i];
+    float *f = c->memory.at[i];
+    double *d = c->memory.at[i];
     for (size_t e = 0; e < n; e++) {
         state = state * 1664525u + 1013904223u;
         float value = 0.5f + (float)(state >> 8) * 0x1p-24f;
@@ -187,28 +183,8 @@ static void release_case(speed_case *c)
 {
     for (int i = 0; i < MAX_VIEWS; i++)
         qn_view_release(&c->view[i]);
-    free(c->block);
+    bench_memory_free(&c->memory);
     qn_kernel_release(c->k);
-}
-
-/*
- * One block of huge pages for all arrays of a case, so that every run has the same placement: array
- * i starts i * SHIFT bytes behind a page, which keeps loads of one array from looking like stores
- * to another (same low 12 bits of the address).
- */
-static bool make_memory(speed_case *c)
-{
-    size_t step = (c->bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES + PAGE_BYTES;
-    size_t total = (MAX_VIEWS * step + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
-    c->block = aligned_alloc(HUGE_BYTES, total);
-    if (!c->block) {
-        bench_wrong(c->b, c->name, "out of memory");
-        return false;
-    }
-    (void)madvise(c->block, total, MADV_HUGEPAGE);
-    for (size_t i = 0; i < MAX_VIEWS; i++)
-        c->memory[i] = (char *)c->block + i * (step + SHIFT_BYTES);
-    return true;
 }
 
 static bool make_case(speed_case *c)
@@ -218,8 +194,9 @@ static bool make_case(speed_case *c)
     qn_status status = memory_layout(c, &whole, &error);
     c->bytes = (size_t)(qn_layout_size(&whole) * qn_dtype_bytes(c->dtype));
     int n_views = bench_n_views(c->kernel);
-    if (!status && !make_memory(c))
-        return false;
+    const size_t bytes[MAX_VIEWS] = {c->bytes, c->bytes, c->bytes};
+    if (!status)
+        status = bench_memory_make(&c->memory, MAX_VIEWS, bytes, &error);
     for (int i = 0; !status && i < n_views; i++) {
         fill(c, i);
         status = make_view(c, i, &whole, &error);
@@ -244,9 +221,9 @@ static void run_native(const speed_case *c)
 
 static bool is_equal(const speed_case *c, const void *expected, const char *what)
 {
-    if (memcmp(c->memory[0], expected, c->bytes) == 0)
+    if (memcmp(c->memory.at[0], expected, c->bytes) == 0)
         return true;
-    const unsigned char *x = c->memory[0], *y = expected;
+    const unsigned char *x = c->memory.at[0], *y = expected;
     size_t at = 0;
     while (x[at] == y[at])
         at++;
@@ -265,7 +242,7 @@ static bool check(speed_case *c, qn_call *call)
         free(ours);
         return false;
     }
-    memcpy(ours, c->memory[0], c->bytes);
+    memcpy(ours, c->memory.at[0], c->bytes);
     fill(c, 0);
     run_native(c);
     bool is_right = is_equal(c, ours, "the loop in C");
@@ -369,10 +346,8 @@ static void run_case(speed_case *c)
 {
     qn_error error = {0};
     qn_call *call = NULL;
-    qn_options o = {.bytes = sizeof o,
-                    .engine = QN_ENGINE_X86,
-                    .executor = QN_SERIAL,
-                    .specialize = c->specialize};
+    qn_options o = bench_options(c->b);
+    o.specialize = c->specialize;
     if (make_case(c)) {
         if (c->b->assembly_of)
             bench_print_assembly(c->b, c->name, c->k, c->n_args, c->args, &o);

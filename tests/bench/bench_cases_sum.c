@@ -4,17 +4,14 @@
  * (native_sum.c), and kernels against what an expert writes by hand (native_expert_body.c): one thread, exact extents.
  * Checked before they are timed, against C to what the length of the sums allows.
  */
-#define _DEFAULT_SOURCE
 #include "bench.h"
 #include "native_sum.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-enum { MOST = 8, HALF = 8, MAX_RANK = 3, SHIFT_BYTES = 21 * 64, HUGE_BYTES = 2 << 20 };
+enum { MOST = 8, HALF = 8, MAX_RANK = 3 };
 
 /* Extents of arrays: nothing, a vector, a square matrix, and what single kernels need. */
 enum { SCALAR, VECTOR, SQUARE, PHI, PSI, ELL, PREDICT_13, PREDICT_14, LONG, WIDE, CUBE, N_SHAPES };
@@ -112,8 +109,7 @@ static const sum_case cases[] = {
 /* ---------------------------------------------------------------- arrays */
 
 typedef struct arrays {
-    char *block;
-    size_t bytes, offset[MOST];
+    bench_memory memory;
     int n, dtype;
     qn_view view[MOST];
     qn_arg args[MOST];
@@ -137,23 +133,18 @@ static int64_t extents_of(const sum_case *c, int array, int64_t *extents)
 static bool make_arrays(arrays *a, const sum_case *c, bool is_left, qn_error *err)
 {
     int64_t extents[MAX_RANK];
+    size_t bytes[MOST];
     *a = (arrays){.n = c->body.n_out + c->body.n_in, .dtype = c->body.dtype ? c->body.dtype : QN_F64};
-    for (int i = 0; i < a->n; i++) {
-        a->offset[i] = a->bytes;
-        a->bytes += (size_t)extents_of(c, i, extents) * (size_t)qn_dtype_bytes(a->dtype) + SHIFT_BYTES;
-        a->bytes += (size_t)-a->bytes % 4096 + SHIFT_BYTES;
-    }
-    a->bytes += HUGE_BYTES - a->bytes % HUGE_BYTES;
-    a->block = aligned_alloc(HUGE_BYTES, a->bytes);
-    if (!a->block)
+    for (int i = 0; i < a->n; i++)
+        bytes[i] = (size_t)(extents_of(c, i, extents) * qn_dtype_bytes(a->dtype));
+    if (bench_memory_make(&a->memory, a->n, bytes, err))
         return false;
-    (void)madvise(a->block, a->bytes, MADV_HUGEPAGE);
     for (int i = 0; i < a->n; i++) {
         qn_layout l;
         (void)extents_of(c, i, extents);
         int rank = shapes[c->shape[i]].rank;
         bool is_out = i < c->body.n_out;
-        void *data = a->block + a->offset[i];
+        void *data = a->memory.at[i];
         qn_status status = is_left ? qn_layout_left(rank, extents, &l, err) : qn_layout_right(rank, extents, &l, err);
         if (status || qn_view_wrap("array", data, a->dtype, &l, is_out ? 0 : QN_READ_ONLY, &a->view[i], err))
             return false;
@@ -166,27 +157,22 @@ static bool make_arrays(arrays *a, const sum_case *c, bool is_left, qn_error *er
 /* Values in [0.5, 1.5), or integers of 31 bits. */
 static void fill(const arrays *a)
 {
-    uint32_t state = 7;
-    for (size_t at = 0; at + 8 <= a->bytes; at += 8) {
-        state = state * 1664525u + 1013904223u;
-        double x = 0.5 + (double)(state >> 8) * 0x1p-24;
-        int32_t n[2] = {(int32_t)state, (int32_t)(state ^ state >> 13)};
-        memcpy(a->block + at, a->dtype == QN_I32 ? (const void *)n : (const void *)&x, 8);
+    if (a->dtype != QN_I32) {
+        bench_memory_fill(&a->memory);
+        return;
     }
+    uint32_t state = 7;
+    int32_t *x = (int32_t *)(void *)a->memory.first;
+    for (size_t i = 0; i < a->memory.bytes / sizeof *x; i++)
+        x[i] = (int32_t)(state = state * 1664525u + 1013904223u);
 }
 
-static bool is_close(const arrays *a, const char *other)
+/* Integers are the same; floats differ by as many roundings as the longest sum has. */
+static bool is_close(const arrays *a, const void *kept)
 {
     if (a->dtype == QN_I32)
-        return memcmp(a->block, other, a->bytes) == 0;
-    for (size_t at = 0; at + 8 <= a->bytes; at += 8) {
-        double x, y;
-        memcpy(&x, a->block + at, 8);
-        memcpy(&y, other + at, 8);
-        if (!(fabs(x - y) <= (double)SUM_N * 0x1p-53 * (1 + fabs(y)))) /* as many roundings as the longest sum has */
-            return false;
-    }
-    return true;
+        return memcmp(a->memory.first, kept, a->memory.bytes) == 0;
+    return bench_memory_is_close(&a->memory, kept, (double)SUM_N * 0x1p-53);
 }
 
 /* ---------------------------------------------------------------- cases */
@@ -207,22 +193,21 @@ static void run_case(bench *b, const char *name, const sum_case *c, bool is_left
     arrays a;
     qn_error error = {0};
     qn_call *call = NULL;
-    char *ours = NULL;
+    void *ours = NULL;
     sum_loop loop = is_left ? c->left : c->right;
-    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .executor = QN_SERIAL};
+    qn_options o = bench_options(b);
     bool is_ok = make_arrays(&a, c, is_left, &error);
     if (is_ok && b->assembly_of) {
         bench_print_assembly(b, name, k, a.n, a.args, &o);
-        free(a.block);
+        bench_memory_free(&a.memory);
         return;
     }
     is_ok = is_ok && qn_prepare(b->context, k, a.n, a.args, &o, &call, &error) == QN_OK;
     if (is_ok) {
         fill(&a);
-        is_ok = qn_run(call, &error) == QN_OK && (ours = malloc(a.bytes)) != NULL;
+        is_ok = qn_run(call, &error) == QN_OK && (ours = bench_memory_keep(&a.memory)) != NULL;
     }
     if (is_ok) {
-        memcpy(ours, a.block, a.bytes);
         fill(&a);
         loop(a.data);
         is_ok = is_close(&a, ours);
@@ -235,7 +220,7 @@ static void run_case(bench *b, const char *name, const sum_case *c, bool is_left
     else
         bench_wrong(b, name, "not the result of C: %s", error.message);
     qn_call_release(call);
-    free(a.block);
+    bench_memory_free(&a.memory);
 }
 
 void bench_sum_cases(bench *b)

@@ -148,6 +148,7 @@ static const char transpose_text[] =
 
 typedef struct arrays {
     qn_context *context;
+    qn_options options; /* on one thread */
     qn_kernel *k;
     qn_view view[MOST_VIEWS];
     qn_arg args[MOST_VIEWS];
@@ -159,10 +160,10 @@ static double *data_of(const arrays *a, int v)
     return a->view[v].data;
 }
 
-static qn_status make(const threads_case *c, qn_context *context, arrays *a, qn_error *err)
+static qn_status make(const bench *b, const threads_case *c, qn_context *context, arrays *a, qn_error *err)
 {
     int64_t extents[3] = {c->extent, c->extent, c->extent};
-    *a = (arrays){.context = context};
+    *a = (arrays){.context = context, .options = bench_options(b)};
     qn_status status = qn_kernel_parse(c->text, strlen(c->text), &a->k, err);
     for (int v = 0; v < c->n_views && !status; v++) {
         qn_layout l;
@@ -189,7 +190,8 @@ static void release(arrays *a)
 
 static qn_status prepare(const arrays *a, const threads_case *c, int n_threads, qn_call **out, qn_error *err)
 {
-    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .max_threads = n_threads};
+    qn_options o = a->options;
+    o.max_threads = n_threads;
     o.executor = n_threads > 1 ? QN_THREADS : QN_SERIAL;
     return qn_prepare(a->context, a->k, c->n_views, a->args, &o, out, err);
 }
@@ -320,7 +322,7 @@ static void run_case(bench *b, qn_context *context, const threads_case *c, array
     if (!wants_case(b, c, most))
         return;
     qn_call *serial = NULL;
-    qn_status status = make(c, context, &a, &error);
+    qn_status status = make(b, c, context, &a, &error);
     if (!status)
         status = prepare(&a, c, 1, &serial, &error);
     for (int t = 1; !status && t <= most; t = t < most && t * 2 > most ? most : t * 2) {
@@ -354,7 +356,7 @@ static void small_cases(bench *b, qn_context *context, int most)
         snprintf(name, sizeof name, "threads/small/triad/%lld", (long long)n);
         if (!bench_wants(b, name))
             continue;
-        qn_status status = make(&c, context, &a, &error);
+        qn_status status = make(b, &c, context, &a, &error);
         for (int i = 0; i < 2 && !status; i++)
             status = prepare(&a, &c, i ? most : 1, &call[i], &error);
         if (status || !check(&c, &a, call[0], call[1], &error))
@@ -415,7 +417,7 @@ void bench_threads_cases(bench *b)
         has_streams |= cases[i].flops == 0 && wants_case(b, &cases[i], most);
     qn_status status = qn_context_new(&o, &context, &error);
     if (!status && has_streams)
-        status = make(triad, context, &streams, &error);
+        status = make(b, triad, context, &streams, &error);
     if (status) {
         bench_wrong(b, "threads", "%s", error.message);
         most = 0;

@@ -9,6 +9,7 @@
  * bench_cuda_more.c   more of them: odd extents, branches, batches, copies between host and device
  * bench_cuda_speed.c  how they are checked and timed against CUDA C, cuBLAS and the copy of the driver
  * bench_cuda_cost.c   what compiling, loading and launching cost
+ * bench_plan.h        what --plan says
  * bench_cuda_raw.c    the driver without Quern, NVRTC and cuBLAS, all found with dlopen
  * cuda_peers*.cu*     the kernels in CUDA C, not part of the build
  */
@@ -41,6 +42,7 @@ typedef struct gpu_bench {
     int n_filters;
     bool is_quick, is_tiny;
     const char *text; /* --text: the stage that is printed with each line, or NULL */
+    qn_plan_options plan; /* --plan */
     qn_view slot[GPU_SLOTS]; /* bytes */
     gpu_array holds[GPU_SLOTS]; /* dtype 0: nothing known */
     qn_view staging;            /* pinned bytes */
@@ -81,6 +83,8 @@ qn_kernel *gpu_kernel(const char *text, int dtype, qn_error *err);
 /* Data. Values are multiples of 1/16 up to 1 that depend on the index, so that sums come out the same in any order. */
 qn_status gpu_memory(gpu_bench *b, qn_error *err);
 void gpu_memory_release(gpu_bench *b);
+/** An array of these extents; with --tiny of tiny ones, which are odd so that edges are met. */
+gpu_array gpu_array_of(const gpu_bench *b, int dtype, int rank, int64_t n0, int64_t n1, int64_t n2);
 int64_t gpu_elements(const gpu_array *a);
 /** The layout of an array, and the view of it at the start of a slot. */
 qn_status gpu_layout(const gpu_array *a, qn_layout *out, qn_error *err);
@@ -104,7 +108,8 @@ qn_status gpu_compare(gpu_bench *b, int slot, const gpu_array *a, const double *
 /** What a line computes; the host knows the results. */
 enum { FORM_COPY, FORM_SAXPY, FORM_TRIAD, FORM_FILL, FORM_BRANCH, FORM_STEPS, FORM_STENCIL, FORM_ROWS, FORM_COLUMNS, FORM_TIMES, FORM_DOT, FORM_PRODUCT,
        FORM_BATCH };
-extern const char gpu_five_text[], gpu_seven_text[]; /* stencils, from bench_cuda_lines.c */
+/** The begin of a kernel whose one parallel dimension, %2, is that of y. */
+#define GPU_VECTOR_HEAD " %0: i64 = const 0; %1: i64 = extent y, 0; %2: i64 = parallel %0, %1;\n"
 
 /** A kernel: the result and up to two inputs are its first parameters, then perhaps GPU_SCALE. */
 typedef struct gpu_case {

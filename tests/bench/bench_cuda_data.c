@@ -31,6 +31,15 @@ int gpu_value(int residue)
     return (int)(((uint32_t)residue * 2654435761u) >> 28) + 1;
 }
 
+gpu_array gpu_array_of(const gpu_bench *b, int dtype, int rank, int64_t n0, int64_t n1, int64_t n2)
+{
+    gpu_array a = {.dtype = dtype, .rank = rank, .extent = {n0, n1, n2}};
+    static const int64_t tiny[3][3] = {{5003}, {67, 93}, {13, 11, 37}};
+    if (b->is_tiny && rank > 0)
+        memcpy(a.extent, tiny[rank - 1], sizeof a.extent);
+    return a;
+}
+
 int64_t gpu_elements(const gpu_array *a)
 {
     int64_t n = 1;

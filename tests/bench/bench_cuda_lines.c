@@ -6,9 +6,7 @@
 #include "tests/bench/bench_cuda.h"
 
 #include <stdio.h>
-#include <string.h>
 
-#define VECTOR_HEAD " %0: i64 = const 0; %1: i64 = extent y, 0; %2: i64 = parallel %0, %1;\n"
 #define PLANE_HEAD                                                                                 \
     " %0: i64 = const 0; %1: i64 = extent y, 0; %2: i64 = extent y, 1;\n"                          \
     " %i: i64 = parallel %0, %1; %j: i64 = parallel %0, %2;\n"
@@ -17,19 +15,19 @@
     " %one: i64 = const 1; %h: i64 = extent y, 0; %w: i64 = extent y, 1;\n"                        \
     " %he: i64 = sub %h, %one; %we: i64 = sub %w, %one;\n"
 
-static const char copy_text[] = "kernel \"copy\" {\n view y: @[1]; view x: @[1];\n" VECTOR_HEAD
+static const char copy_text[] = "kernel \"copy\" {\n view y: @[1]; view x: @[1];\n" GPU_VECTOR_HEAD
                                 " %3: @ = load x[%2]; store y[%2], %3;\n}\n";
-static const char saxpy_text[] = "kernel \"saxpy\" contract {\n view y: @[1]; view x: @[1]; scalar s: @;\n" VECTOR_HEAD
+static const char saxpy_text[] = "kernel \"saxpy\" contract {\n view y: @[1]; view x: @[1]; scalar s: @;\n" GPU_VECTOR_HEAD
                                  " %3: @ = param s; %4: @ = load x[%2]; %5: @ = load y[%2];\n"
                                  " %6: @ = mul %3, %4; %7: @ = add %6, %5; store y[%2], %7;\n}\n";
 static const char triad_text[] =
-    "kernel \"triad\" contract {\n view y: @[1]; view a: @[1]; view b: @[1]; scalar s: @;\n" VECTOR_HEAD
+    "kernel \"triad\" contract {\n view y: @[1]; view a: @[1]; view b: @[1]; scalar s: @;\n" GPU_VECTOR_HEAD
     " %3: @ = param s; %4: @ = load a[%2]; %5: @ = load b[%2];\n"
     " %6: @ = mul %3, %5; %7: @ = add %4, %6; store y[%2], %7;\n}\n";
-static const char fill_text[] = "kernel \"fill\" {\n view y: @[1];\n" VECTOR_HEAD " %3: @ = const 0x1.8p-1; store y[%2], %3;\n}\n";
+static const char fill_text[] = "kernel \"fill\" {\n view y: @[1];\n" GPU_VECTOR_HEAD " %3: @ = const 0x1.8p-1; store y[%2], %3;\n}\n";
 static const char transpose_text[] = "kernel \"transpose\" {\n view y: @[2]; view x: @[2];\n" PLANE_HEAD
                                      " %3: @ = load x[%i, %j]; store y[%i, %j], %3;\n}\n";
-const char gpu_five_text[] =
+static const char five_text[] =
     "kernel \"stencil5\" contract {\n view y: @[2]; view x: @[2];\n" INNER_HEAD
     " %i: i64 = parallel %one, %he; %j: i64 = parallel %one, %we;\n"
     " %im: i64 = sub %i, %one; %ip: i64 = add %i, %one; %jm: i64 = sub %j, %one; %jp: i64 = add %j, %one;\n"
@@ -38,7 +36,7 @@ const char gpu_five_text[] =
     " %a: @ = add %n, %s; %b: @ = add %l, %r; %ab: @ = add %a, %b;\n"
     " %m: @ = const -4.0; %p: @ = mul %m, %c; %f: @ = add %ab, %p;\n"
     " %k: @ = const 0x1p-3; %q: @ = mul %k, %f; %t: @ = add %c, %q; store y[%i, %j], %t;\n}\n";
-const char gpu_seven_text[] =
+static const char seven_text[] =
     "kernel \"stencil7\" contract {\n view y: @[3]; view x: @[3];\n" INNER_HEAD
     " %d: i64 = extent y, 2; %de: i64 = sub %d, %one;\n"
     " %i: i64 = parallel %one, %he; %j: i64 = parallel %one, %we; %k: i64 = parallel %one, %de;\n"
@@ -71,16 +69,6 @@ static const char product_text[] =
     " %3: i64 = extent a, 1; %k: i64 = reduction %0, %3;\n %r: @ = reduce sum over %k {\n"
     " %4: @ = load a[%i, %k]; %5: @ = load b[%k, %j]; %6: @ = mul %4, %5; yield %6;\n };\n store y[%i, %j], %r;\n}\n";
 
-/* Extents: those of cuda_peers.h, or tiny ones, which are odd so that edges are met. */
-static gpu_array array_of(const gpu_bench *b, int dtype, int rank, int64_t n0, int64_t n1, int64_t n2)
-{
-    gpu_array a = {.dtype = dtype, .rank = rank, .extent = {n0, n1, n2}};
-    static const int64_t tiny[3][3] = {{5003}, {67, 93}, {13, 11, 37}};
-    if (b->is_tiny && rank > 0)
-        memcpy(a.extent, tiny[rank - 1], sizeof a.extent);
-    return a;
-}
-
 static void vector_lines(gpu_bench *b, int dtype)
 {
     static const struct {
@@ -103,7 +91,7 @@ static void vector_lines(gpu_bench *b, int dtype)
                       .has_scalar = line[i].form == FORM_SAXPY || line[i].form == FORM_TRIAD,
                       .peer_goal = line[i].peer_goal,
                       .rate_goal = is_best ? 4300 : line[i].rate_goal};
-        c.out = c.in[0] = c.in[1] = array_of(b, dtype, 1, GPU_VECTOR_BYTES / qn_dtype_bytes(dtype), 0, 0);
+        c.out = c.in[0] = c.in[1] = gpu_array_of(b, dtype, 1, GPU_VECTOR_BYTES / qn_dtype_bytes(dtype), 0, 0);
         c.out.seed = 11;
         c.in[1].seed = 1700;
         c.bytes = line[i].arrays * (double)(gpu_elements(&c.out) * qn_dtype_bytes(dtype));
@@ -112,23 +100,25 @@ static void vector_lines(gpu_bench *b, int dtype)
     }
 }
 
-static void stencil_lines(gpu_bench *b, int dtype)
+/* is_odd: rows are not a multiple of 16 bytes apart. */
+static void stencil_lines(gpu_bench *b, int dtype, bool is_odd)
 {
     static const char *const layout[] = {"right", "left", "mixed"};
+    static const int64_t plane[2][2] = {{GPU_2D_0, GPU_2D_1}, {GPU_ODD_0, GPU_ODD_1}}, edge[2] = {GPU_3D, GPU_ODD_3D};
     for (int rank = 2; rank <= 3; rank++)
         for (int l = 0; l < 3; l++) {
-            gpu_case c = {.text = rank == 2 ? gpu_five_text : gpu_seven_text,
+            gpu_case c = {.text = rank == 2 ? five_text : seven_text,
                           .form = FORM_STENCIL,
                           .dtype = dtype,
                           .n_in = 1,
                           .peer_goal = 0.95};
-            c.out = rank == 2 ? array_of(b, dtype, 2, GPU_2D_0, GPU_2D_1, 0)
-                              : array_of(b, dtype, 3, GPU_3D, GPU_3D, GPU_3D);
+            c.out = rank == 2 ? gpu_array_of(b, dtype, 2, plane[is_odd][0], plane[is_odd][1], 0)
+                              : gpu_array_of(b, dtype, 3, edge[is_odd], edge[is_odd], edge[is_odd]);
             c.in[0] = c.out;
             c.out.is_left = l > 0;
             c.in[0].is_left = l == 1;
             c.bytes = 2.0 * (double)(gpu_elements(&c.out) * qn_dtype_bytes(dtype));
-            snprintf(c.name, sizeof c.name, "stencil%d/%s/%s", 2 * rank + 1, qn_dtype_name(dtype), layout[l]);
+            snprintf(c.name, sizeof c.name, "%s%d/%s/%s", is_odd ? "odd" : "stencil", 2 * rank + 1, qn_dtype_name(dtype), layout[l]);
             gpu_run_case(b, &c);
         }
 }
@@ -142,7 +132,7 @@ static void transpose_lines(gpu_bench *b)
                       .dtype = dtypes[i],
                       .n_in = 1,
                       .memcpy_goal = dtypes[i] == QN_U8 ? 0.6 : 0.92};
-        c.in[0] = c.out = array_of(b, dtypes[i], 2, GPU_SQUARE, GPU_SQUARE, 0);
+        c.in[0] = c.out = gpu_array_of(b, dtypes[i], 2, GPU_SQUARE, GPU_SQUARE, 0);
         c.out.is_left = true;
         c.bytes = 2.0 * (double)(gpu_elements(&c.out) * qn_dtype_bytes(dtypes[i]));
         snprintf(c.name, sizeof c.name, "transpose/%s", qn_dtype_name(dtypes[i]));
@@ -162,8 +152,8 @@ static void sum_lines(gpu_bench *b, int dtype)
                       .n_in = form == FORM_DOT ? 2 : 1,
                       .memcpy_goal = 0.9};
         c.in[0] = c.in[1] = form == FORM_DOT
-                                ? array_of(b, dtype, 1, GPU_VECTOR_BYTES / qn_dtype_bytes(dtype), 0, 0)
-                                : array_of(b, dtype, 2, GPU_2D_0, GPU_2D_1, 0);
+                                ? gpu_array_of(b, dtype, 1, GPU_VECTOR_BYTES / qn_dtype_bytes(dtype), 0, 0)
+                                : gpu_array_of(b, dtype, 2, GPU_2D_0, GPU_2D_1, 0);
         c.in[1].seed = 1700;
         c.out = (gpu_array){.dtype = dtype, .rank = form == FORM_DOT ? 0 : 1, .extent = {c.in[0].extent[i % 2]}};
         c.bytes = (double)(c.n_in * gpu_elements(&c.in[0]) * qn_dtype_bytes(dtype));
@@ -182,7 +172,7 @@ static void product_lines(gpu_bench *b, int dtype)
                       .with_cublas = with_cublas,
                       .peer_goal = with_cublas && dtype == QN_F32 ? 0.75 : 0,
                       .rate_goal = dtype == QN_F64 ? 20 : 0};
-        c.out = array_of(b, dtype, 2, GPU_PRODUCT, GPU_PRODUCT, 0);
+        c.out = gpu_array_of(b, dtype, 2, GPU_PRODUCT, GPU_PRODUCT, 0);
         if (b->is_tiny)
             c.out.extent[1] = c.out.extent[0];
         c.in[0] = c.in[1] = c.out;
@@ -200,7 +190,7 @@ static void times_lines(gpu_bench *b, int dtype)
 {
     for (int is_left = 0; is_left < 2; is_left++) {
         gpu_case c = {.text = times_text, .form = FORM_TIMES, .dtype = dtype, .n_in = 2, .with_cublas = true, .memcpy_goal = 0.9};
-        c.in[0] = array_of(b, dtype, 2, GPU_2D_0, GPU_2D_1, 0);
+        c.in[0] = gpu_array_of(b, dtype, 2, GPU_2D_0, GPU_2D_1, 0);
         c.in[0].is_left = is_left;
         c.in[1] = (gpu_array){.dtype = dtype, .rank = 1, .extent = {c.in[0].extent[1]}, .seed = 1700};
         c.out = (gpu_array){.dtype = dtype, .rank = 1, .extent = {c.in[0].extent[0]}};
@@ -219,7 +209,7 @@ static void more_product_lines(gpu_bench *b, int dtype)
     } line[] = {{"nn", 1021}, {"nn", 1024}, {"nn", 2048}, {"nt", GPU_PRODUCT}, {"tn", GPU_PRODUCT}, {"tt", GPU_PRODUCT}};
     for (size_t i = 0; i < sizeof line / sizeof line[0]; i++) {
         gpu_case c = {.text = product_text, .form = FORM_PRODUCT, .dtype = dtype, .n_in = 2, .with_cublas = true};
-        c.out = array_of(b, dtype, 2, line[i].n, line[i].n, 0);
+        c.out = gpu_array_of(b, dtype, 2, line[i].n, line[i].n, 0);
         c.out.extent[1] = c.out.extent[0];
         c.in[0] = c.in[1] = c.out;
         c.in[0].is_left = line[i].layouts[0] == 't';
@@ -238,7 +228,7 @@ void gpu_speed_cases(gpu_bench *b)
     for (int i = 0; i < 2; i++)
         vector_lines(b, dtypes[i]);
     for (int i = 0; i < 2; i++)
-        stencil_lines(b, dtypes[i]);
+        stencil_lines(b, dtypes[i], false);
     transpose_lines(b);
     for (int i = 0; i < 2; i++)
         sum_lines(b, dtypes[i]);
@@ -248,4 +238,6 @@ void gpu_speed_cases(gpu_bench *b)
         product_lines(b, dtypes[i]);
     for (int i = 0; i < 2; i++)
         more_product_lines(b, dtypes[i]);
+    for (int i = 0; i < 2; i++)
+        stencil_lines(b, dtypes[i], true);
 }

@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_cuda_more.c: lines of a GPU beside those of bench_cuda_lines.c: stencils whose rows are not a multiple of 16 bytes
- * apart, bodies with branches and loops, batches of small products, and copies between host and device.
+ * bench_cuda_more.c: lines of a GPU beside those of bench_cuda_lines.c: bodies with branches and loops, batches of small
+ * products, and copies between host and device.
  */
 #include "tests/bench/bench_cuda.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#define VECTOR_HEAD " %0: i64 = const 0; %1: i64 = extent y, 0; %2: i64 = parallel %0, %1;\n"
 
 /* GPU_BRANCH_LIMIT, GPU_SCALE */
-static const char branch_text[] = "kernel \"branch\" {\n view y: @[1]; view x: @[1];\n" VECTOR_HEAD
+static const char branch_text[] = "kernel \"branch\" {\n view y: @[1]; view x: @[1];\n" GPU_VECTOR_HEAD
                                   " %3: @ = load x[%2]; %l: @ = const 0x1p-1; %c: bool = gt %3, %l;\n"
                                   " %r: @ = if %c {\n %s: @ = const 0x1.8p-2; %a: @ = mul %3, %s; yield %a;\n } else {\n"
                                   " %b: @ = add %3, %l; yield %b;\n };\n store y[%2], %r;\n}\n";
 /* Four steps of r = r * x + 1/2 from 1. */
-static const char steps_text[] = "kernel \"steps\" {\n view y: @[1]; view x: @[1];\n" VECTOR_HEAD
+static const char steps_text[] = "kernel \"steps\" {\n view y: @[1]; view x: @[1];\n" GPU_VECTOR_HEAD
                                  " %3: @ = load x[%2]; %o: @ = const 1.0; %h: @ = const 0x1p-1; %n: i64 = const 4;\n"
                                  " %r: @ = for %t: i64 = %0 to %n step 1 (%v: @ = %o) {\n"
                                  " %a: @ = mul %v, %3; %b: @ = add %a, %h; yield %b;\n };\n store y[%2], %r;\n}\n";
@@ -29,36 +26,6 @@ static const char batch_text[] =
     " %4: @ = load a[%b, %i, %k]; %5: @ = load b[%b, %k, %j]; %6: @ = mul %4, %5; yield %6;\n };\n"
     " store y[%b, %i, %j], %r;\n}\n";
 
-static gpu_array array_of(const gpu_bench *b, int dtype, int rank, int64_t n0, int64_t n1, int64_t n2)
-{
-    gpu_array a = {.dtype = dtype, .rank = rank, .extent = {n0, n1, n2}};
-    static const int64_t tiny[3][3] = {{5003}, {67, 93}, {13, 11, 37}};
-    if (b->is_tiny && rank > 0)
-        memcpy(a.extent, tiny[rank - 1], sizeof a.extent);
-    return a;
-}
-
-static void odd_lines(gpu_bench *b, int dtype)
-{
-    static const char *const layout[] = {"right", "left", "mixed"};
-    for (int rank = 2; rank <= 3; rank++)
-        for (int l = 0; l < 3; l++) {
-            gpu_case c = {.text = rank == 2 ? gpu_five_text : gpu_seven_text,
-                          .form = FORM_STENCIL,
-                          .dtype = dtype,
-                          .n_in = 1,
-                          .peer_goal = 0.95};
-            c.out = rank == 2 ? array_of(b, dtype, 2, GPU_ODD_0, GPU_ODD_1, 0)
-                              : array_of(b, dtype, 3, GPU_ODD_3D, GPU_ODD_3D, GPU_ODD_3D);
-            c.in[0] = c.out;
-            c.out.is_left = l > 0;
-            c.in[0].is_left = l == 1;
-            c.bytes = 2.0 * (double)(gpu_elements(&c.out) * qn_dtype_bytes(dtype));
-            snprintf(c.name, sizeof c.name, "odd%d/%s/%s", 2 * rank + 1, qn_dtype_name(dtype), layout[l]);
-            gpu_run_case(b, &c);
-        }
-}
-
 static void body_lines(gpu_bench *b, int dtype)
 {
     static const struct {
@@ -67,7 +34,7 @@ static void body_lines(gpu_bench *b, int dtype)
     } line[] = {{"branch", branch_text, FORM_BRANCH}, {"steps", steps_text, FORM_STEPS}};
     for (size_t i = 0; i < sizeof line / sizeof line[0]; i++) {
         gpu_case c = {.text = line[i].text, .form = line[i].form, .dtype = dtype, .n_in = 1, .peer_goal = 0.98};
-        c.out = c.in[0] = array_of(b, dtype, 1, GPU_VECTOR_BYTES / qn_dtype_bytes(dtype), 0, 0);
+        c.out = c.in[0] = gpu_array_of(b, dtype, 1, GPU_VECTOR_BYTES / qn_dtype_bytes(dtype), 0, 0);
         c.bytes = 2.0 * (double)(gpu_elements(&c.out) * qn_dtype_bytes(dtype));
         snprintf(c.name, sizeof c.name, "%s/%s", line[i].name, qn_dtype_name(dtype));
         gpu_run_case(b, &c);
@@ -169,8 +136,6 @@ void gpu_more_cases(gpu_bench *b)
                                       {"transfer/down/gaps", false, false, true, 0},
                                       {"transfer/up/turned", true, true, false, 0},
                                       {"transfer/down/turned", false, true, false, 0}};
-    for (int i = 0; i < 2; i++)
-        odd_lines(b, dtypes[i]);
     for (int i = 0; i < 2; i++)
         body_lines(b, dtypes[i]);
     for (int i = 0; i < 2; i++)

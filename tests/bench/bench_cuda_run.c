@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_cuda_run.c: the benchmark of GPUs. `bench_cuda [--quick] [--tiny] [--limit SECONDS] [--text STAGE] [filter...]`
- * times the lines whose names contain all filters. Tab-separated lines; # marks comments. Without a GPU it says why and
- * the exit status is 0; it is 1 if a result is wrong or a call failed, 2 for bad arguments, 3 at the time limit.
+ * bench_cuda_run.c: the benchmark of GPUs. `bench_cuda [--quick] [--tiny] [--limit SECONDS] [--text STAGE]
+ * [--plan FIELD=VALUE,...] [filter...]` times the lines whose names contain all filters. Tab-separated lines; # marks
+ * comments. Without a GPU it says why and the exit status is 0; it is 1 if a result is wrong or a call failed, 2 for bad
+ * arguments, 3 at the time limit.
  */
 #define _GNU_SOURCE
 #include "tests/bench/bench_cuda.h"
+#include "tests/bench/bench_plan.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -172,7 +174,8 @@ static void at_limit(int signal_number)
 
 static int usage(void)
 {
-    fputs("usage: bench_cuda [--quick] [--tiny] [--limit SECONDS] [--text kernel|key|plan|ptx] [filter...]\n", stderr);
+    fputs("usage: bench_cuda [--quick] [--tiny] [--limit SECONDS] [--text kernel|key|plan|ptx]"
+          " [--plan FIELD=VALUE,...] [filter...]\n", stderr);
     return 2;
 }
 
@@ -190,6 +193,8 @@ static bool read_arguments(gpu_bench *b, int argc, char **argv, int *limit)
             *limit = atoi(argv[++i]);
         else if (strcmp(argv[i], "--text") == 0 && has_value)
             b->text = argv[++i];
+        else if (strcmp(argv[i], "--plan") == 0 && has_value && bench_read_plan(argv[i + 1], &b->plan))
+            printf("# plan of ours: %s\n", argv[++i]);
         else if (argv[i][0] == '-')
             return false;
         else

@@ -444,8 +444,8 @@ static qn_status prepare(run *r, qn_error *err)
     r->k = status ? NULL : gpu_kernel(c->text, c->dtype, err);
     if (!r->k)
         return status ? status : (qn_status)err->status;
-    const qn_options o = {
-        .bytes = sizeof o, .executor = QN_CUDA, .specialize = QN_SPECIALIZE_EXACT, .stream = b->stream};
+    const qn_options o = {.bytes = sizeof o, .executor = QN_CUDA, .specialize = QN_SPECIALIZE_EXACT, .plan = b->plan,
+                          .stream = b->stream};
     if (b->text)
         print_text(r, &o);
     return qn_prepare(b->context, r->k, r->n_args, r->args, &o, &r->call, err);

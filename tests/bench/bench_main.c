@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_main.c: the benchmark program. `bench_main [filter...]` times the cases whose names contain
- * all filters; `bench_main --asm NAME` prints the code that is generated for a case. One
+ * bench_main.c: the benchmark program. `bench_main [--plan FIELD=VALUE,...] [filter...]` times the cases whose names contain
+ * all filters, our side with these fields of the plan; `bench_main --asm NAME` prints the code that is generated for a case. One
  * tab-separated line a case: name, ours, theirs, ratio, goal, ok or SHORT; lines with # say where
  * and with what; the last line counts. The exit status is 0 unless a result is wrong. The program
  * pins itself to one processor; the library does not.
  */
 #define _GNU_SOURCE
 #include "bench.h"
+#include "bench_plan.h"
 #include "native.h"
 
 #include <math.h>
@@ -57,6 +58,16 @@ bool bench_wants(const bench *b, const char *name)
         if (!strstr(name, b->filter[i]))
             return false;
     return true;
+}
+
+qn_options bench_options(const bench *b)
+{
+    const char *isa = getenv("QUERN_BENCH_ISA");
+    return (qn_options){.bytes = sizeof(qn_options),
+                        .engine = QN_ENGINE_X86,
+                        .executor = QN_SERIAL,
+                        .isa = isa ? atoi(isa) : QN_ISA_AUTO,
+                        .plan = b->plan};
 }
 
 /* A time with a unit that suits it. */
@@ -262,13 +273,28 @@ static void print_summary(const bench *b)
     printf("bench: %d cases, %d short, geometric mean %.3f\n", b->n_cases, b->n_short, mean);
 }
 
+/* Options, then filters; false if they are not understood. */
+static bool read_arguments(bench *b, int argc, char **argv)
+{
+    int i = 1;
+    for (; i < argc && argv[i][0] == '-'; i += 2) {
+        if (i + 1 < argc && !strcmp(argv[i], "--asm"))
+            b->assembly_of = argv[i + 1];
+        else if (i + 1 == argc || strcmp(argv[i], "--plan") || !bench_read_plan(argv[i + 1], &b->plan))
+            return false;
+        else
+            printf("# plan of ours: %s\n", argv[i + 1]);
+    }
+    b->filter = (const char *const *)argv + i;
+    b->n_filters = argc - i;
+    return !b->assembly_of || b->n_filters == 0;
+}
+
 int main(int argc, char **argv)
 {
-    bench b = {.filter = (const char *const *)argv + 1, .n_filters = argc - 1};
-    if (argc == 3 && !strcmp(argv[1], "--asm"))
-        b.assembly_of = argv[2];
-    else if (argc > 1 && argv[1][0] == '-') {
-        fprintf(stderr, "usage: bench_main [filter...] | bench_main --asm NAME\n");
+    bench b = {0};
+    if (!read_arguments(&b, argc, argv)) {
+        fprintf(stderr, "usage: bench_main [--plan FIELD=VALUE,...] [filter... | --asm NAME]\n");
         return 2;
     }
     pin();
@@ -283,7 +309,7 @@ int main(int argc, char **argv)
     if (has_code) {
         bench_speed_cases(&b);
         bench_compile_cases(&b);
-    bench_cost_cases(&b);
+        bench_cost_cases(&b);
         bench_copy_cases(&b);
         bench_product_cases(&b);
         bench_body_cases(&b);

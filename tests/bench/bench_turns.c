@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bench_turns.c: times a prepared call and what it is compared with in turns: 11 samples of each, of at least 2 ms; the side
- * that begins alternates. A line shows the medians.
+ * that begins alternates. Times are those of the thread: what others run on the processor does not count. A line shows the
+ * medians.
  */
 #include "bench.h"
 
@@ -18,13 +19,13 @@ typedef struct sides {
 /* Seconds of a call. */
 static double time_of(const sides *s, bool is_ours)
 {
-    double begin = bench_now();
+    double begin = bench_thread_time();
     for (int i = 0; i < s->n; i++)
         if (is_ours)
             qn_run(s->call, NULL);
         else
             s->theirs(s->data);
-    return (bench_now() - begin) / s->n;
+    return (bench_thread_time() - begin) / s->n;
 }
 
 void bench_in_turns(bench *b, bench_line *line, qn_call *call, void (*theirs)(const void *data), const void *data)

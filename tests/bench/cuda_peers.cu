@@ -335,12 +335,11 @@ template <class T, int H, int W, int TI, int TJ, int BY> int five_mixed(cudaStre
     five_mixed_kernel<T, H, W, TI, TJ, BY><<<grid, block, 0, s>>>((T *)out, (const T *)a);
     return launched();
 }
-#define FIVE_MIXED(T)                                                                              \
-    five_mixed<T, GPU_2D_0, GPU_2D_1, 32, 32, 8>, five_mixed<T, GPU_2D_0, GPU_2D_1, 32, 64, 8>,    \
-        five_mixed<T, GPU_2D_0, GPU_2D_1, 64, 32, 8>, five_mixed<T, GPU_2D_0, GPU_2D_1, 64, 64, 8>, \
-        five_mixed<T, GPU_2D_0, GPU_2D_1, 64, 64, 16>, five_mixed<T, GPU_2D_0, GPU_2D_1, 64, 64, 32>
-PEER(stencil5_f32_mixed, FIVE_MIXED(float))
-PEER(stencil5_f64_mixed, FIVE_MIXED(double))
+#define FIVE_MIXED(T, H, W)                                                                        \
+    five_mixed<T, H, W, 32, 32, 8>, five_mixed<T, H, W, 32, 64, 8>, five_mixed<T, H, W, 64, 32, 8>, \
+        five_mixed<T, H, W, 64, 64, 8>, five_mixed<T, H, W, 64, 64, 16>, five_mixed<T, H, W, 64, 64, 32>
+PEER(stencil5_f32_mixed, FIVE_MIXED(float, GPU_2D_0, GPU_2D_1))
+PEER(stencil5_f64_mixed, FIVE_MIXED(double, GPU_2D_0, GPU_2D_1))
 
 /* A tile of TI x TK for R planes of j one after the other; three of them lie in shared memory. */
 template <class T, int N, int TI, int TK, int R, int BY>

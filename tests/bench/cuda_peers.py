@@ -22,7 +22,35 @@ SCALE, STEP, FILL = 0.375, 0.125, 0.75
 ITEM_BYTES = {"u8": 1, "f32": 4, "f64": 8}
 
 
-class CuPy:
+class Library:
+    """What both are asked alike: x is the module, types its dtypes."""
+
+    def array(self, shape, dtype, seed):
+        n = 1
+        for extent in shape:
+            n *= extent
+        return self.convert((self.integers(n) * 37 + seed) % 17, self.types[dtype]).reshape(shape)
+
+    def dot(self, y, a, b):
+        return lambda: self.x.dot(a, b, out=y)
+
+    def product(self, y, a, b):
+        return lambda: self.x.matmul(a, b, out=y)
+
+    def same(self, found, expected, tolerance):
+        return bool(self.x.allclose(found, expected, rtol=tolerance, atol=0))
+
+    def seconds(self, call, n):
+        begin, end = self.event(), self.event()
+        begin.record()
+        for _ in range(n):
+            call()
+        end.record()
+        end.synchronize()
+        return self.milliseconds(begin, end) * 1e-3 / n
+
+
+class CuPy(Library):
     """NumPy's way of writing; `out` where a function takes it."""
 
     name = "cupy"
@@ -35,11 +63,11 @@ class CuPy:
         cupy.zeros(1)
         self.version = cupy.__version__
 
-    def array(self, shape, dtype, seed):
-        n = 1
-        for extent in shape:
-            n *= extent
-        return ((self.x.arange(n, dtype=self.x.int64) * 37 + seed) % 17).astype(self.types[dtype]).reshape(shape)
+    def integers(self, n):
+        return self.x.arange(n, dtype=self.x.int64)
+
+    def convert(self, a, to):
+        return a.astype(to)
 
     def empty(self, shape, dtype):
         return self.x.empty(shape, dtype=self.types[dtype])
@@ -52,6 +80,9 @@ class CuPy:
 
     def transpose(self, y, a):
         return lambda: self.x.copyto(y, a.T)
+
+    def turn(self, a):
+        return a.T
 
     def saxpy(self, y, a):
         fused = self.x.ElementwiseKernel("T a", "T y", "y = T(%g) * a + y" % SCALE, "saxpy")
@@ -67,32 +98,20 @@ class CuPy:
     def columns(self, y, a):
         return lambda: a.sum(axis=0, out=y)
 
-    def dot(self, y, a, b):
-        return lambda: self.x.dot(a, b, out=y)
-
-    def product(self, y, a, b):
-        return lambda: self.x.matmul(a, b, out=y)
-
-    def same(self, found, expected, tolerance):
-        return bool(self.x.allclose(found, expected, rtol=tolerance, atol=0))
-
     def sync(self):
         self.x.cuda.Device().synchronize()
 
-    def seconds(self, call, n):
-        begin, end = self.x.cuda.Event(), self.x.cuda.Event()
-        begin.record()
-        for _ in range(n):
-            call()
-        end.record()
-        end.synchronize()
-        return self.x.cuda.get_elapsed_time(begin, end) * 1e-3 / n
+    def event(self):
+        return self.x.cuda.Event()
+
+    def milliseconds(self, begin, end):
+        return self.x.cuda.get_elapsed_time(begin, end)
 
     def release(self):
         self.x.get_default_memory_pool().free_all_blocks()
 
 
-class Torch:
+class Torch(Library):
     """PyTorch as it is called, without torch.compile; `out` where a function takes it."""
 
     name = "torch"
@@ -106,12 +125,11 @@ class Torch:
         torch.zeros(1, device="cuda")
         self.version = torch.__version__
 
-    def array(self, shape, dtype, seed):
-        n = 1
-        for extent in shape:
-            n *= extent
-        values = (self.x.arange(n, dtype=self.x.int64, device="cuda") * 37 + seed) % 17
-        return values.to(self.types[dtype]).reshape(shape)
+    def integers(self, n):
+        return self.x.arange(n, dtype=self.x.int64, device="cuda")
+
+    def convert(self, a, to):
+        return a.to(to)
 
     def empty(self, shape, dtype):
         return self.x.empty(shape, dtype=self.types[dtype], device="cuda")
@@ -125,6 +143,9 @@ class Torch:
     def transpose(self, y, a):
         return lambda: y.copy_(a.T)
 
+    def turn(self, a):
+        return a.permute(*range(a.ndim - 1, -1, -1))
+
     def saxpy(self, y, a):
         return lambda: y.add_(a, alpha=SCALE)
 
@@ -137,26 +158,14 @@ class Torch:
     def columns(self, y, a):
         return lambda: self.x.sum(a, dim=0, out=y)
 
-    def dot(self, y, a, b):
-        return lambda: self.x.dot(a, b, out=y)
-
-    def product(self, y, a, b):
-        return lambda: self.x.matmul(a, b, out=y)
-
-    def same(self, found, expected, tolerance):
-        return bool(self.x.allclose(found, expected, rtol=tolerance, atol=0))
-
     def sync(self):
         self.x.cuda.synchronize()
 
-    def seconds(self, call, n):
-        begin, end = self.x.cuda.Event(enable_timing=True), self.x.cuda.Event(enable_timing=True)
-        begin.record()
-        for _ in range(n):
-            call()
-        end.record()
-        end.synchronize()
-        return begin.elapsed_time(end) * 1e-3 / n
+    def event(self):
+        return self.x.cuda.Event(enable_timing=True)
+
+    def milliseconds(self, begin, end):
+        return begin.elapsed_time(end)
 
     def release(self):
         self.x.cuda.empty_cache()
@@ -232,11 +241,7 @@ def stencil_line(shape, dtype, layout):
     """left: both arrays are transposed views; mixed: only the result is."""
 
     def array(lib, is_left, seed):
-        return lib.array(shape[::-1], dtype, seed).T if is_left and len(shape) == 2 else (
-            lib.array(shape[::-1], dtype, seed).transpose(*order(lib, shape)) if is_left else lib.array(shape, dtype, seed))
-
-    def order(lib, shape):
-        return (2, 1, 0) if lib.name == "cupy" else (0, 2)
+        return lib.turn(lib.array(shape[::-1], dtype, seed)) if is_left else lib.array(shape, dtype, seed)
 
     def make(lib):
         y, a = array(lib, layout != "right", 11), array(lib, layout == "left", 0)

@@ -120,12 +120,8 @@ PEER(odd5_f32_right, FIVE_ODD(float, GPU_ODD_0, GPU_ODD_1))
 PEER(odd5_f64_right, FIVE_ODD(double, GPU_ODD_0, GPU_ODD_1))
 PEER(odd5_f32_left, FIVE_ODD(float, GPU_ODD_1, GPU_ODD_0))
 PEER(odd5_f64_left, FIVE_ODD(double, GPU_ODD_1, GPU_ODD_0))
-#define FIVE_MIXED_ODD(T)                                                                          \
-    five_mixed<T, GPU_ODD_0, GPU_ODD_1, 32, 32, 8>, five_mixed<T, GPU_ODD_0, GPU_ODD_1, 32, 64, 8>, \
-        five_mixed<T, GPU_ODD_0, GPU_ODD_1, 64, 32, 8>, five_mixed<T, GPU_ODD_0, GPU_ODD_1, 64, 64, 8>, \
-        five_mixed<T, GPU_ODD_0, GPU_ODD_1, 64, 64, 16>, five_mixed<T, GPU_ODD_0, GPU_ODD_1, 64, 64, 32>
-PEER(odd5_f32_mixed, FIVE_MIXED_ODD(float))
-PEER(odd5_f64_mixed, FIVE_MIXED_ODD(double))
+PEER(odd5_f32_mixed, FIVE_MIXED(float, GPU_ODD_0, GPU_ODD_1))
+PEER(odd5_f64_mixed, FIVE_MIXED(double, GPU_ODD_0, GPU_ODD_1))
 
 /* ---------------------------------------------------------------- three dimensions */
 
