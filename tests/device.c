@@ -104,14 +104,14 @@ static bool move_view(const qn_view *v, int n, const device_memory *memory, cons
 /** A MultiView of the same members of a copy of their memory. */
 static bool move_members(const qn_view *v, int m, int n, const device_memory *memory, const qn_view *block, qn_view *out)
 {
-    enum { MOST_MEMBERS = 140 };
     const qn_dim dim = v->layout.dim[m];
-    qn_view here[MOST_MEMBERS] = {{0}}, there[MOST_MEMBERS];
+    const size_t extent = (size_t)dim.extent;
+    qn_view *here = calloc(2 * extent, sizeof *here), *there = here + extent;
     qn_slice at[QN_MAX_RANK] = {{0}};
     int64_t lower[QN_MAX_RANK];
-    bool passed = dim.extent <= MOST_MEMBERS;
-    for (int p = 0; passed && p < dim.extent; p++) {
-        at[m] = (qn_slice){.kind = QN_AT, .begin = dim.lower + p};
+    bool passed = here != NULL;
+    for (size_t p = 0; passed && p < extent; p++) {
+        at[m] = (qn_slice){.kind = QN_AT, .begin = dim.lower + (int64_t)p};
         passed = qn_subview(v, v->layout.rank, at, &here[p], NULL) == QN_OK && move_view(&here[p], n, memory, block, &there[p]);
     }
     passed = passed && qn_view_multi(v->label, (int)dim.extent, there, m, out, NULL) == QN_OK;
@@ -120,8 +120,9 @@ static bool move_members(const qn_view *v, int m, int n, const device_memory *me
     if (passed)
         qn_layout_offset(&out->layout, lower, &out->layout, NULL);
     out->traits = v->traits;
-    for (int p = 0; p < MOST_MEMBERS; p++)
+    for (size_t p = 0; here && p < extent; p++)
         qn_view_release(&here[p]);
+    free(here);
     return passed;
 }
 

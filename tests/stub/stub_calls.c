@@ -279,33 +279,25 @@ typedef struct copy3d {
     size_t width, height, depth;
 } copy3d;
 
-enum { TYPE_HOST = 1, TYPE_UNIFIED = 4 };
+enum { TYPE_HOST = 1 };
+
+/* A copy but for its height and depth, and where its rows begin. */
+#define COPY_OF(c)                                                                                 \
+    {                                                                                              \
+        .kind = OP_COPY, .dst = (c)->dst_type == TYPE_HOST ? (c)->dst_host : (char *)(uintptr_t)(c)->dst_device, \
+        .src = (c)->src_type == TYPE_HOST ? (c)->src_host : (char *)(uintptr_t)(c)->src_device, .bytes = (c)->width, \
+        .dst_pitch = (c)->dst_pitch, .src_pitch = (c)->src_pitch, .height = (c)->height, .depth = 1 \
+    }
 
 CALL(cuMemcpy2DAsync_v2, (const copy2d *c, void *handle), {
-    op o = {.kind = OP_COPY,
-            .dst = c->dst_type == TYPE_HOST ? c->dst_host : (char *)(uintptr_t)c->dst_device,
-            .src = c->src_type == TYPE_HOST ? c->src_host : (char *)(uintptr_t)c->src_device,
-            .bytes = c->width,
-            .dst_pitch = c->dst_pitch,
-            .src_pitch = c->src_pitch,
-            .height = c->height,
-            .depth = 1};
-    if (c->dst_pitch < c->width || c->src_pitch < c->width)
-        result = BAD_VALUE;
-    else
-        result = stub_issue_copy(o, handle, self);
+    op o = COPY_OF(c);
+    result = c->dst_pitch < c->width || c->src_pitch < c->width ? BAD_VALUE : stub_issue_copy(o, handle, self);
 })
 CALL(cuMemcpy3DAsync_v2, (const copy3d *c, void *handle), {
-    op o = {.kind = OP_COPY,
-            .dst = c->dst_type == TYPE_HOST ? c->dst_host : (char *)(uintptr_t)c->dst_device,
-            .src = c->src_type == TYPE_HOST ? c->src_host : (char *)(uintptr_t)c->src_device,
-            .bytes = c->width,
-            .dst_pitch = c->dst_pitch,
-            .src_pitch = c->src_pitch,
-            .dst_height = c->dst_height,
-            .src_height = c->src_height,
-            .height = c->height,
-            .depth = c->depth};
+    op o = COPY_OF(c);
+    o.dst_height = c->dst_height;
+    o.src_height = c->src_height;
+    o.depth = c->depth;
     if (c->dst_pitch < c->width || c->src_pitch < c->width || c->dst_height < c->height || c->src_height < c->height)
         result = BAD_VALUE;
     else
