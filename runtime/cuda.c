@@ -119,6 +119,21 @@ qn_status qn__gpu_check(qn_gpu *g, const char *who, int call, int result, qn_err
     return qn__cuda_fail(&g->cuda->api, who, g->device, call, result, err);
 }
 
+qn_status qn__gpu_is_done(qn_gpu *g, const char *who, void *event, void *stream, bool *out, qn_error *err)
+{
+    bool is_pushed;
+    qn_status status = qn__gpu_enter(g, who, &is_pushed, err);
+    if (status)
+        return status;
+    int result = event ? g->cuda->api.event_query(event) : g->cuda->api.stream_query(stream);
+    if (result != QN_CU_NOT_READY)
+        status = qn__gpu_check(g, who, event ? QN_CU_CALL_event_query : QN_CU_CALL_stream_query, result, err);
+    if (status == QN_OK)
+        *out = result != QN_CU_NOT_READY;
+    qn__gpu_leave(g, is_pushed);
+    return status;
+}
+
 qn_status qn__gpu_enter(qn_gpu *g, const char *who, bool *is_pushed, qn_error *err)
 {
     *is_pushed = false;

@@ -90,6 +90,8 @@ qn_status qn__gpu_reaches(qn_gpu *g, qn_gpu *other, const char *who, bool *out, 
 bool qn__gpu_is_usable(const qn_gpu *g);
 /** The status of a result of the driver; notes a lost context. */
 qn_status qn__gpu_check(qn_gpu *g, const char *who, int call, int result, qn_error *err);
+/** Whether the work before an event is done, or without one (NULL) all work of a stream; both are the driver's. */
+qn_status qn__gpu_is_done(qn_gpu *g, const char *who, void *event, void *stream, bool *out, qn_error *err);
 /** A call of the driver: QN_CU(g, who, stream_sync, (handle), err). */
 #define QN_CU(g, who, name, arguments, err)                                                        \
     qn__gpu_check(g, who, QN_CU_CALL_##name, (g)->cuda->api.name arguments, err)

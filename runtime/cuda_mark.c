@@ -76,20 +76,9 @@ qn_status qn_mark_wait(const qn_mark *m, qn_error *err)
 qn_status qn_mark_is_done(const qn_mark *m, bool *out, qn_error *err)
 {
     const char *who = "qn_mark_is_done";
-    bool is_pushed = false;
     if (!m || !out)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: %s is NULL", who, m ? "out" : "mark");
-    qn_gpu *g = m->stream->gpu;
-    qn_status status = qn__gpu_enter(g, who, &is_pushed, err);
-    if (status)
-        return status;
-    int result = g->cuda->api.event_query(m->event);
-    if (result == QN_CU_NOT_READY)
-        *out = false;
-    else if ((status = qn__gpu_check(g, who, QN_CU_CALL_event_query, result, err)) == QN_OK)
-        *out = true;
-    qn__gpu_leave(g, is_pushed);
-    return status;
+    return qn__gpu_is_done(m->stream->gpu, who, m->event, NULL, out, err);
 }
 
 qn_status qn_mark_milliseconds(const qn_mark *begin, const qn_mark *end, double *out, qn_error *err)

@@ -242,18 +242,7 @@ qn_status qn_stream_fence(qn_stream *s, qn_error *err)
 qn_status qn_stream_is_done(qn_stream *s, bool *out, qn_error *err)
 {
     const char *who = "qn_stream_is_done";
-    bool is_pushed = false;
     if (!s || !out)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: %s is NULL", who, s ? "out" : "stream");
-    qn_gpu *g = s->gpu;
-    qn_status status = qn__gpu_enter(g, who, &is_pushed, err);
-    if (status)
-        return status;
-    int result = g->cuda->api.stream_query(s->handle);
-    if (result == QN_CU_NOT_READY)
-        *out = false;
-    else if ((status = qn__gpu_check(g, who, QN_CU_CALL_stream_query, result, err)) == QN_OK)
-        *out = true;
-    qn__gpu_leave(g, is_pushed);
-    return status;
+    return qn__gpu_is_done(s->gpu, who, NULL, s->handle, out, err);
 }
