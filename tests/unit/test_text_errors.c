@@ -325,7 +325,6 @@ static void test_limits(void)
     qn__text_release(&text);
 }
 
-/** Each allocation of a parse fails once: the parse fails cleanly, at last it succeeds. */
 int main(void)
 {
     test_wrong_texts();
