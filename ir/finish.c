@@ -103,6 +103,19 @@ qn_status qn_finish(qn_builder *b, qn_kernel **out, qn_error *err)
 
 /* ---------------------------------------------------------------- kernels */
 
+uint32_t qn__site_of(const qn_kernel *k, uint32_t i)
+{
+    uint32_t low = 0, high = k->n_accesses; /* in program order */
+    while (low + 1 < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (k->access[middle].inst <= i)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 void qn__kernel_free(qn_kernel *k)
 {
     if (!k)

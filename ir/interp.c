@@ -32,19 +32,6 @@ static void run_region(interp *s, uint32_t begin, uint32_t end);
 
 /* ---------------------------------------------------------------- faults */
 
-static uint32_t site_of(const qn_kernel *k, uint32_t inst)
-{
-    uint32_t low = 0, high = k->n_accesses;
-    while (low + 1 < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (k->access[middle].inst <= inst)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /** Keeps the first fault in iteration order; within one iteration the first in time. */
 static void record(interp *s, qn_status status, int64_t site, int rank, const int64_t *index)
 {
@@ -77,7 +64,7 @@ static bool check_indices(interp *s, uint32_t inst, const place *p, int64_t *ind
         if (from_lower(l, d, index[d]) < extent || (l->projected >> d & 1) != 0)
             continue;
         if (p->checks == QN_CHECKS_REPORT)
-            record(s, QN_ERR_BOUNDS, site_of(s->k, inst), p->rank, index);
+            record(s, QN_ERR_BOUNDS, qn__site_of(s->k, inst), p->rank, index);
         if (p->checks == QN_CHECKS_REPORT || extent == 0)
             return false;
         index[d] = (int64_t)((uint64_t)l->dim[d].lower + extent - 1);

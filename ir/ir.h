@@ -385,6 +385,8 @@ static inline uint32_t qn__contracted_product(const qn_kernel *k, uint32_t reduc
     return (k->flags & QN_CONTRACT) && x->sub == QN_COMBINE_SUM && is_float && qn__pure(&k->inst[value]) == QN_OP_mul ? value
                                                                                                                  : 0;
 }
+/** Where load, store or atomic i stands in k->access (ir/finish.c). */
+uint32_t qn__site_of(const qn_kernel *k, uint32_t i);
 /** The dtype that a load, store or atomic moves. */
 static inline int qn__access_dtype(const qn_kernel *k, uint32_t i)
 {

@@ -14,14 +14,6 @@ enum { LEAST_TILES = 8, LEAST_TILES_GATHERED = 2 };
 /* The second-level cache: lines so far apart share a set, which holds so many. */
 enum { WAY_BYTES = 128 << 10, WAYS = 8 };
 
-static uint32_t site_of(const qn_kernel *k, uint32_t i)
-{
-    uint32_t n = 0;
-    while (k->access[n].inst != i)
-        n++;
-    return n;
-}
-
 uint32_t qn__single_reduce(const qn_kernel *k, uint32_t i)
 {
     uint32_t reduce = k->inst[i].parent;
@@ -39,7 +31,7 @@ bool qn__may_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, i
     uint32_t reduce = x->op == QN_I_LOAD ? qn__single_reduce(k, i) : 0, deps = a->value[i].deps;
     if (!reduce || x->type == QN_BOOL || k->param[x->imm].is_written || (k->param[x->imm].traits & QN_ATOMIC))
         return false;
-    if (qn__is_checked(f, k, site_of(k, i)) || !qn__is_plain_access(k, f, i) || !qn__is_known_ahead(k, i))
+    if (qn__is_checked(f, k, qn__site_of(k, i)) || !qn__is_plain_access(k, f, i) || !qn__is_known_ahead(k, i))
         return false;
     int d = qn__dim_of(k, reduce, 0);
     bool is_used = (deps >> lane_dim & 1) && (deps >> d & 1) && !(deps >> j & 1);

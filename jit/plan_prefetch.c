@@ -18,14 +18,6 @@ enum { OPERATIONS_AHEAD = 512, MOST_STEPS_AHEAD = 8, NEAR_BYTES = 2 << 20 };
 /* Rows of one view, at least so far apart, that are read side by side before the first is asked for; how far ahead. */
 enum { LEAST_ROWS = 3, MOST_ROWS = 64, ROW_BYTES = 1024, LEAD_BYTES = 4096 };
 
-static uint32_t site_of(const qn_kernel *k, uint32_t i)
-{
-    uint32_t n = 0;
-    while (k->access[n].inst != i)
-        n++;
-    return n;
-}
-
 bool qn__is_prefetched(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
 {
     uint32_t reduce = k->inst[i].op == QN_I_LOAD ? qn__single_reduce(k, i) : 0, deps = a->value[i].deps;
@@ -34,7 +26,7 @@ bool qn__is_prefetched(const qn_kernel *k, const qn_facts *f, const qn_analysis 
         !qn__is_known_ahead(k, i))
         return false;
     int d = qn__dim_of(k, reduce, 0);
-    if (qn__is_checked(f, k, site_of(k, i)) || !qn__is_plain_access(k, f, i) || qn__trips(f, d) < LEAST_POINTS ||
+    if (qn__is_checked(f, k, qn__site_of(k, i)) || !qn__is_plain_access(k, f, i) || qn__trips(f, d) < LEAST_POINTS ||
         !qn__access_stride(k, f, a, i, d, &along) || !qn__access_stride(k, f, a, i, p->jam_dim, &across))
         return false;
     return across == 1 && (along >= FAR_BYTES / bytes || along <= -FAR_BYTES / bytes);
@@ -46,7 +38,7 @@ int qn__asked_by(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, co
     int64_t along;
     int shared = -1;
     if (!reduce || p->is_gpu || p->lane_dim < 0 || !qn__is_parallel(k, p->lane_dim) || !qn__is_plain_access(k, f, i) ||
-        !qn__is_known_ahead(k, i) || qn__is_checked(f, k, site_of(k, i)) || qn__trips(f, qn__dim_of(k, reduce, 0)) <= 0 ||
+        !qn__is_known_ahead(k, i) || qn__is_checked(f, k, qn__site_of(k, i)) || qn__trips(f, qn__dim_of(k, reduce, 0)) <= 0 ||
         !qn__access_stride(k, f, a, i, p->lane_dim, &along) || along != 1)
         return -1;
     for (int d = 0; d < k->n_dims; d++) {
@@ -113,7 +105,7 @@ static bool may_lead(const qn_kernel *k, const qn_facts *f, const qn_analysis *a
 {
     int64_t along;
     bool is_plain = k->inst[i].op == QN_I_LOAD && k->inst[i].parent == 0 && qn__is_plain_access(k, f, i);
-    return is_plain && !qn__is_checked(f, k, site_of(k, i)) && p->lane_dim >= 0 && qn__is_parallel(k, p->lane_dim) &&
+    return is_plain && !qn__is_checked(f, k, qn__site_of(k, i)) && p->lane_dim >= 0 && qn__is_parallel(k, p->lane_dim) &&
            p->order[p->n_loops - 1] == p->lane_dim && qn__access_stride(k, f, a, i, p->lane_dim, &along) && along == 1;
 }
 

@@ -40,10 +40,10 @@ static bool has_regions(const qn_kernel *k)
 
 int qn__transposed_across(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lanes, uint32_t i)
 {
-    uint32_t site = 0;
-    while (k->access[site].inst != i)
-        site++;
-    for (int d = 0; d < k->n_dims && qn__is_parallel(k, lanes) && !has_regions(k); d++)
+    if (!qn__is_parallel(k, lanes) || has_regions(k))
+        return -1;
+    uint32_t site = qn__site_of(k, i);
+    for (int d = 0; d < k->n_dims; d++)
         if (d != lanes && qn__is_parallel(k, d) && qn__trips_or(f, d, INT64_MAX) >= 4 && qn__is_transposed(k, f, a, lanes, d, site))
             return d;
     return -1;
