@@ -124,6 +124,8 @@ static bool make_arrays(lower *g)
         g->value[i].part = parts + (size_t)i * MOST_PARTS;
     for (uint32_t s = 0; s < g->k->n_accesses; s++)
         g->site[g->k->access[s].inst] = s;
+    if (g->p->lead_bytes)
+        (void)qn__mark_leads(g->k, g->f, g->p, &g->a);
     g->written_too = qn__written_too(g->k, g->f, &g->a);
     memset(g->memo_head, 0xff, sizeof g->memo_head);
     return true;

@@ -84,7 +84,7 @@ void qn__prefetch_step(lower *g, uint32_t reduce)
 void qn__prefetch_lead(lower *g, uint32_t i)
 {
     int64_t bytes = g->width * qn_dtype_bytes(g->k->inst[i].type);
-    if (!g->p->lead_bytes || g->streaming == STREAM_NONE || !qn__is_lead(g->k, g->f, &g->a, g->p, i))
+    if (!g->p->lead_bytes || g->streaming == STREAM_NONE || !g->a.value[i].leads)
         return;
     FOR_PARTS(g, p)
         if (qn__canonical_part(g, i, p) == p && p / g->jam_max * bytes % LINE_BYTES == 0) /* once a line */

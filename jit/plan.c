@@ -309,8 +309,8 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
         qn__plan_pack(k, f, &s.a, out);
         qn__plan_prefetch(k, f, &s.a, out);
     }
-    if (s.has_analysis)
-        qn__plan_prefetch_rows(k, f, &s.a, out);
+    if (out->streams && f->plan.prefetch >= 0 && qn__mark_leads(k, f, out, &s.a))
+        out->lead_bytes = LEAD_BYTES;
     qn__plan_split(k, f, out, s.has_tile && out->jam > 1);
     qn__plan_points(k, f, out);
     qn__analysis_release(&s.a);

@@ -43,10 +43,11 @@ bool qn__is_prefetched(const qn_kernel *k, const qn_facts *f, const qn_analysis 
 /** The parallel dimension, not the lanes, whose iterations all use what load i of a reduce loads in a step of the lanes, where
  *  there is one, and its vectors are consecutive elements: each of them asks for a part of the next step; else -1. */
 int qn__asked_by(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i);
-/** Whether load i goes through a view that others read, too, in rows that lie apart, and is the one that meets new memory. */
-bool qn__is_lead(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i);
-/** Sets p->lead_bytes if such loads ask for memory ahead; the rest of the plan is made. */
-void qn__plan_prefetch_rows(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);
+/** Bytes that the leading row of a stencil asks for ahead. */
+enum { LEAD_BYTES = 4096 };
+/** Sets `leads` of loads through a view that others read, too, in rows that lie apart, which meet new memory; whether there
+ *  are any. False if memory runs out. */
+bool qn__mark_leads(const qn_kernel *k, const qn_facts *f, const qn_plan *p, qn_analysis *a);
 /** Bytes that all accesses touch, those through one view counted once; 0 if not known. */
 double qn__touched_in_all(const qn_kernel *k, const qn_facts *f, const qn_analysis *a);
 /** The reduce over one dimension in which load i stands, outside branches; or 0. */

@@ -15,8 +15,8 @@ enum { FAR_BYTES = 1024, LEAST_POINTS = 256, POINTS_AHEAD = 32 };
  * that is near. */
 enum { OPERATIONS_AHEAD = 512, MOST_STEPS_AHEAD = 8, NEAR_BYTES = 2 << 20 };
 
-/* Rows of one view, at least so far apart, that are read side by side before the first is asked for; how far ahead. */
-enum { LEAST_ROWS = 3, MOST_ROWS = 64, ROW_BYTES = 1024, LEAD_BYTES = 4096 };
+/* Rows of one view, at least so far apart, that are read side by side before the first is asked for. */
+enum { LEAST_ROWS = 3, MOST_ROWS = 64, ROW_BYTES = 1024 };
 
 bool qn__is_prefetched(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
 {
@@ -94,18 +94,20 @@ static bool elements_apart(const qn_kernel *k, const qn_facts *f, const qn_analy
         for (int d = 0; d < k->n_dims; d++)
             if (x->coef[d] != y->coef[d])
                 return false;
-        int64_t ahead = qn__wrap_add(x->constant, -y->constant);
+        int64_t ahead = qn__wrap_sub(x->constant, y->constant);
         *apart = qn__wrap_add(*apart, qn__wrap_mul(ahead, digit->stride.value));
     }
     return true;
 }
 
-/** Whether load i may ask for memory ahead: consecutive elements in the innermost loop, outside of reduces and branches. */
-static bool may_lead(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
+/** Whether access `site` may ask for memory ahead: a load of consecutive elements in the innermost loop, outside of reduces
+ *  and branches. */
+static bool may_lead(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t site)
 {
     int64_t along;
+    uint32_t i = k->access[site].inst;
     bool is_plain = k->inst[i].op == QN_I_LOAD && k->inst[i].parent == 0 && qn__is_plain_access(k, f, i);
-    return is_plain && !qn__is_checked(f, k, qn__site_of(k, i)) && p->lane_dim >= 0 && qn__is_parallel(k, p->lane_dim) &&
+    return is_plain && !qn__is_checked(f, k, site) && qn__is_parallel(k, p->lane_dim) &&
            p->order[p->n_loops - 1] == p->lane_dim && qn__access_stride(k, f, a, i, p->lane_dim, &along) && along == 1;
 }
 
@@ -122,31 +124,46 @@ static int direction(const qn_kernel *k, const qn_facts *f, const qn_analysis *a
     return 0;
 }
 
-bool qn__is_lead(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
+enum { NO_LEAD = 0, MAY_LEAD = 1, DONE = 2 };
+
+/** Of the loads that stay as far from that at `first` as they are, in state MAY_LEAD before and DONE after, marks the one that
+ *  meets new memory, if they read enough rows; whether it did. */
+static bool mark_lead(const qn_kernel *k, const qn_facts *f, const qn_plan *p, uint32_t first, uint8_t *state, qn_analysis *a)
 {
-    int64_t row[MOST_ROWS], apart, bytes = qn_dtype_bytes(k->inst[i].type);
-    int n_rows = 0, sign = may_lead(k, f, a, p, i) ? direction(k, f, a, p, i) : 0;
-    for (uint32_t n = 0; n < k->n_accesses && sign; n++) {
+    uint32_t i = k->access[first].inst, lead = i;
+    int64_t row[MOST_ROWS], apart, most = 0, bytes = qn_dtype_bytes(k->inst[i].type);
+    int n_rows = 0, sign = direction(k, f, a, p, i);
+    for (uint32_t n = first; n < k->n_accesses; n++) {
         uint32_t m = k->access[n].inst;
-        bool is_other = k->inst[m].op == QN_I_LOAD && k->inst[m].imm == k->inst[i].imm;
-        if (!is_other || !may_lead(k, f, a, p, m) || !elements_apart(k, f, a, i, m, &apart))
+        if (state[n] != MAY_LEAD || k->inst[m].imm != k->inst[i].imm || !elements_apart(k, f, a, m, i, &apart))
             continue;
-        if ((apart < 0) != (sign < 0) && apart != 0)
-            return false;
+        state[n] = DONE;
+        if (sign > 0 ? apart > most : apart < most) {
+            most = apart;
+            lead = m;
+        }
         bool is_near = false;
         for (int r = 0; r < n_rows; r++) {
-            int64_t between = qn__wrap_add(row[r], -apart);
+            int64_t between = qn__wrap_sub(row[r], apart);
             is_near |= between > -ROW_BYTES / bytes && between < ROW_BYTES / bytes;
         }
         if (!is_near && n_rows < MOST_ROWS)
             row[n_rows++] = apart;
     }
-    return n_rows >= LEAST_ROWS;
+    state[first] = DONE;
+    a->value[lead].leads = sign && n_rows >= LEAST_ROWS;
+    return a->value[lead].leads;
 }
 
-void qn__plan_prefetch_rows(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
+bool qn__mark_leads(const qn_kernel *k, const qn_facts *f, const qn_plan *p, qn_analysis *a)
 {
-    for (uint32_t n = 0; n < k->n_accesses && p->streams && f->plan.prefetch >= 0; n++)
-        if (qn__is_lead(k, f, a, p, k->access[n].inst))
-            p->lead_bytes = LEAD_BYTES;
+    bool has_any = false;
+    uint8_t *state = qn__zalloc(k->n_accesses + 1, 1);
+    for (uint32_t n = 0; state && n < k->n_accesses; n++)
+        state[n] = may_lead(k, f, a, p, n) ? MAY_LEAD : NO_LEAD;
+    for (uint32_t n = 0; state && n < k->n_accesses; n++)
+        if (state[n] == MAY_LEAD)
+            has_any |= mark_lead(k, f, p, n, state, a);
+    qn__free(state);
+    return has_any;
 }
