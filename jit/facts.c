@@ -258,7 +258,6 @@ static bool is_dynamic(const qn_facts *f)
 void qn__facts_measure(const qn_kernel *k, const qn_arg *args, const qn_domain *domain, int cache_class, qn_facts *f)
 {
     double iterations = 1, all = 0, written = 0;
-    int bits = cache_class < QN_STREAM_CACHE_CLASS ? cache_class : QN_STREAM_CACHE_CLASS;
     bool has_rows = true;
     f->cache_class = cache_class;
     f->is_large = 0;
@@ -273,10 +272,9 @@ void qn__facts_measure(const qn_kernel *k, const qn_arg *args, const qn_domain *
         bool is_stream = k->param[p].is_written && !k->param[p].is_read;
         all += bytes;
         written += is_stream ? bytes : 0;
-        has_rows = has_rows && (!is_stream || row_bytes(args[p].view) >= QN_STREAM_ROW_BYTES);
+        has_rows = has_rows && (!is_stream || row_bytes(args[p].view) >= (double)QN_STREAM_ROW_BYTES);
     }
-    double cache = (double)(INT64_C(1) << bits);
-    f->is_large = has_rows && all > cache && written * QN_STREAM_PARTS > cache;
+    f->is_large = has_rows && qn__is_worth_streaming(all, written, cache_class);
 }
 
 void qn__facts_release(qn_facts *f)

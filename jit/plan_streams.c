@@ -101,7 +101,7 @@ static bool has_long_reduce(const qn_kernel *k, const qn_facts *f)
         double points = 1;
         for (int n = 0; k->inst[i].op == QN_I_REDUCE && n < k->inst[i].n_args; n++)
             points *= (double)qn__trips(f, qn__dim_of(k, i, n));
-        if (points < 0 || points >= LONG_REDUCE)
+        if (points < 0 || points >= (double)LONG_REDUCE)
             return true;
     }
     return false;
@@ -126,8 +126,6 @@ void qn__plan_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *
     bool is_short = row >= 0 && row < QN_STREAM_ROW_BYTES; /* an unknown one is long if the launch is large */
     if (!may_stream || is_short || f->cache_class >= 62 || has_long_reduce(k, f))
         return;
-    int bits = f->cache_class < QN_STREAM_CACHE_CLASS ? f->cache_class : QN_STREAM_CACHE_CLASS;
-    double cache = (double)(INT64_C(1) << bits);
-    if (f->is_large || (bytes * QN_STREAM_PARTS > cache && qn__touched_in_all(k, f, a) > cache))
+    if (f->is_large || qn__is_worth_streaming(qn__touched_in_all(k, f, a), bytes, f->cache_class))
         p->streams = 1;
 }
