@@ -13,7 +13,9 @@ enum { FAR_BYTES = 1024, LEAST_POINTS = 256, POINTS_AHEAD = 32 };
 
 /* Steps of the lanes ahead: as many as take so many operations, about the way to memory. Less than this in all is in a cache
  * that is near. */
-enum { OPERATIONS_AHEAD = 512, MOST_STEPS_AHEAD = 8, NEAR_BYTES = 2 << 20 };
+#define OPERATIONS_AHEAD 512.0
+#define MOST_STEPS_AHEAD 8.0
+#define NEAR_BYTES 2097152.0
 
 /* Rows of one view, at least so far apart, that are read side by side before the first is asked for. */
 enum { LEAST_ROWS = 3, MOST_ROWS = 64, ROW_BYTES = 1024 };
@@ -72,7 +74,7 @@ void qn__plan_prefetch(const qn_kernel *k, const qn_facts *f, const qn_analysis 
     for (uint32_t n = 0; n < k->n_accesses; n++)
         if (qn__asked_by(k, f, a, p, k->access[n].inst) >= 0) {
             double steps = OPERATIONS_AHEAD / step_operations(k, f, p);
-            p->steps_ahead = steps >= MOST_STEPS_AHEAD ? MOST_STEPS_AHEAD : 1 + (int32_t)steps;
+            p->steps_ahead = (int32_t)(steps < MOST_STEPS_AHEAD ? 1 + steps : MOST_STEPS_AHEAD);
         }
 }
 

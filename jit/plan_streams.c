@@ -7,7 +7,8 @@
  */
 #include "jit/plan.h"
 
-enum { LINE_BYTES = 64, LEAST_VECTOR_BYTES = 16, LONG_REDUCE = 64 };
+enum { LINE_BYTES = 64, LEAST_VECTOR_BYTES = 16 };
+#define LONG_REDUCE 64.0 /* points */
 
 /** Rows that are written in one step of the lanes, or in the loops inside theirs, must begin at the same place of a cache
  *  line. */
@@ -101,7 +102,7 @@ static bool has_long_reduce(const qn_kernel *k, const qn_facts *f)
         double points = 1;
         for (int n = 0; k->inst[i].op == QN_I_REDUCE && n < k->inst[i].n_args; n++)
             points *= (double)qn__trips(f, qn__dim_of(k, i, n));
-        if (points < 0 || points >= (double)LONG_REDUCE)
+        if (points < 0 || points >= LONG_REDUCE)
             return true;
     }
     return false;

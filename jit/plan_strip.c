@@ -17,7 +17,10 @@ enum { STRIP_BYTES = 32 << 10, STRIP_BYTES_STRIPED = 4 << 10, POINTS_TOGETHER = 
 
 /* Rows further apart than the first are streams of their own; shorter ones than the second are none. With fewer points, or
  * less data than so much, registers are better. */
-enum { FAR_BYTES = 1024, LEAST_ROW_BYTES = 512, LEAST_POINTS = 16, LEAST_BYTES = 128 << 10 };
+#define FAR_BYTES 1024.0
+#define LEAST_ROW_BYTES 512.0
+#define LEAST_BYTES 131072.0
+enum { LEAST_POINTS = 16 };
 
 static bool is_striped(const qn_kernel *k, uint32_t reduce)
 {

@@ -25,7 +25,8 @@ enum { MOST_PARTS = 32, MOST_UNROLL = 8, MOST_JAM = 14, REGISTERS_V3 = 16, REGIS
 
 /* For each vector more in a step, see room_cost: half the nearest cache is for what a tile loads again and again. */
 #define ROOM_COST 0.05
-enum { ROOM_BYTES = 16 << 10, VECTOR_BYTES = 64 };
+#define ROOM_BYTES 16384.0
+#define VECTOR_BYTES 64.0
 
 /* A copy costs that much for each element that is not loaded lane by lane, and pays from so many tiles on. */
 #define COPY_COST 2.0

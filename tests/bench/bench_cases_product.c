@@ -241,7 +241,7 @@ static bool check(product *p, qn_call *call)
             return false;
         }
     }
-    if (p->flops > LONGEST_CHECK)
+    if (p->flops > (double)LONGEST_CHECK)
         return true;
     void *ours = malloc(p->bytes[2]);
     bool is_equal = false;
