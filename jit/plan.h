@@ -24,6 +24,9 @@ double qn__access_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis 
  *  is innermost. Without an analysis (NULL) dimensions stay as declared (jit/plan_order.c). */
 void qn__plan_order(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, bool has_tile, qn_plan *p);
 
+/** Whether the caller leaves the lanes, a parallel dimension, innermost. */
+bool qn__may_lanes_be_inner(const qn_kernel *k, const qn_facts *f, int lane_dim);
+
 /** Chooses unroll, jam_dim and jam for a kernel that reduces, once its lanes and width are known; false if it does not
  *  apply (jit/plan_tile.c). */
 bool qn__plan_tile(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);

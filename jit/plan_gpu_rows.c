@@ -127,17 +127,6 @@ bool qn__gpu_choose_rows(const gpu_planner *s, int x)
     return true;
 }
 
-/** Whether all that the reduces load is another in each iteration of d. */
-static bool is_batch(const gpu_planner *s, int d)
-{
-    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
-        uint32_t i = s->k->access[n].inst;
-        if (qn__enclosing_reduce(s->k, i) && !(s->a.value[i].deps >> d & 1))
-            return false;
-    }
-    return true;
-}
-
 void qn__gpu_order_batches(const gpu_planner *s)
 {
     qn_plan *p = s->p;
@@ -149,7 +138,7 @@ void qn__gpu_order_batches(const gpu_planner *s)
         return;
     for (int pass = 0; pass < 3; pass++)
         for (int at = 0; at < p->n_loops; at++) {
-            int d = p->order[at], kind = !qn__is_parallel(s->k, d) ? 0 : is_batch(s, d) ? 1 : 2;
+            int d = p->order[at], kind = !qn__is_parallel(s->k, d) ? 0 : qn__is_batch(s->k, &s->a, d) ? 1 : 2;
             if (kind == pass)
                 order[n++] = d;
         }

@@ -88,36 +88,40 @@ static void choose_order(const nest *s)
     p->n_loops = n;
 }
 
-/** The caller's order of the loops, if it names each once; sequential dimensions stay outermost. The lanes are innermost if
- *  they are not named. */
-static void apply_order(const nest *s)
+/** The caller's order of the parallel loops; the lanes are innermost if they are not named. Their number, 0 if not each of
+ *  them is named. */
+static int find_wanted_order(const qn_kernel *k, const qn_facts *f, int lane_dim, int32_t *order)
 {
-    qn_plan *p = s->p;
-    int32_t order[QN_MAX_RANK];
-    uint32_t seen = 0;
+    uint32_t left = 0;
     int n = 0;
-    if (s->f->is_ordered)
-        return;
+    for (int d = 0; d < k->n_dims; d++)
+        left |= qn__is_parallel(k, d) ? 1u << d : 0;
     for (int m = 0; m < QN_MAX_RANK; m++) {
-        int d = s->f->plan.order[m] - 1;
-        if (d < 0 || d >= s->k->n_dims || (seen >> d & 1) || !qn__is_parallel(s->k, d))
+        int d = f->plan.order[m] - 1;
+        if (d < 0 || !(left >> d & 1))
             continue;
-        seen |= 1u << d;
+        left &= ~(1u << d);
         order[n++] = d;
     }
-    bool has_lanes = qn__is_parallel(s->k, p->lane_dim);
-    if (has_lanes && !(seen >> p->lane_dim & 1))
-        order[n++] = p->lane_dim;
-    int at = 0;
-    while (at < p->n_loops && qn__dim_kind(s->k, p->order[at]) == QN_DIM_SEQUENTIAL)
-        at++;
-    if (n == p->n_loops - at)
-        memcpy(p->order + at, order, (size_t)n * sizeof *order);
+    if (lane_dim >= 0 && left == 1u << lane_dim) {
+        left = 0;
+        order[n++] = lane_dim;
+    }
+    return left || f->is_ordered ? 0 : n;
+}
+
+bool qn__may_lanes_be_inner(const qn_kernel *k, const qn_facts *f, int lane_dim)
+{
+    int32_t order[QN_MAX_RANK];
+    int n = find_wanted_order(k, f, lane_dim, order);
+    return n == 0 || order[n - 1] == lane_dim;
 }
 
 void qn__plan_order(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, bool has_tile, qn_plan *p)
 {
     const nest s = {k, f, a, has_tile, p};
+    int32_t order[QN_MAX_RANK];
+    int n = find_wanted_order(k, f, p->lane_dim, order);
     choose_order(&s);
-    apply_order(&s);
+    memcpy(p->order + p->n_loops - n, order, (size_t)n * sizeof *order); /* sequential ones stay outermost */
 }

@@ -100,28 +100,13 @@ static bool has_plain_region(const qn_kernel *k, uint32_t reduce)
     return true;
 }
 
-/** Whether the loops are ordered so that the lanes are innermost. */
-static bool has_inner_lanes(const qn_facts *f, int lane_dim)
-{
-    int last = -1;
-    bool is_named = false;
-    for (int m = 0; m < QN_MAX_RANK; m++) {
-        if (!f->plan.order[m])
-            continue;
-        last = f->plan.order[m] - 1;
-        is_named |= last == lane_dim;
-    }
-    return !is_named || last == lane_dim;
-}
-
 /** The dimension of the points if all reduces may have their sums in memory, else -1: they stand at the top, over one last
  *  dimension, and before the last of them are only pure operations, loads and reduces. */
 static int applicable_dim(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p)
 {
     int d = -1, n = 0;
     bool has_effect = false;
-    if (p->lane_dim < 0 || f->is_ordered || f->plan.width == 1 || !qn__is_parallel(k, p->lane_dim) ||
-        !has_inner_lanes(f, p->lane_dim))
+    if (f->is_ordered || f->plan.width == 1 || !qn__is_parallel(k, p->lane_dim) || !qn__may_lanes_be_inner(k, f, p->lane_dim))
         return -1;
     for (uint32_t i = k->body; i < k->n_insts; i = k->inst[i].region[2]) {
         const qn_inst *x = &k->inst[i];
