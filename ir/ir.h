@@ -375,6 +375,11 @@ static inline int qn__pure(const qn_inst *x) { return x->op >= QN_I_PURE ? x->op
 static inline bool qn__is_pure(const qn_inst *x) {
     return x->op >= QN_I_PURE || (x->op >= QN_I_CONST && x->op <= QN_I_LOWER) || x->op == QN_I_CAST || x->op == QN_I_BITCAST;
 }
+/** The order rule that the result of a reduce depends on; 0 if it depends on none: only that of floats does. */
+static inline int qn__order_rule(const qn_kernel *k, uint32_t reduce)
+{
+    return qn__dtype_class(k->inst[reduce].type) == QN_CLASS_F ? (int)k->inst[reduce].imm : 0;
+}
 /** The product whose factors a reduce adds with one rounding each, fma(x, y, sum): what a sum of floats yields, where the
  *  kernel has QN_CONTRACT. 0 if it adds values. Block results and partials are added as ever. */
 static inline uint32_t qn__contracted_product(const qn_kernel *k, uint32_t reduce)

@@ -506,7 +506,7 @@ static void open_block(lower *g, block *m, uint32_t reduce, LLVMValueRef thread,
     set_shape(m, g->p);
     set_arrays(m, g, reduce);
     g->shared_bytes = 2 * m->buffer_bytes > g->shared_bytes ? (int32_t)(2 * m->buffer_bytes) : g->shared_bytes;
-    if (qn__dtype_class(m->r.type) != QN_CLASS_F || g->k->inst[reduce].imm != QN_INDEXED)
+    if (qn__order_rule(g->k, reduce) != QN_INDEXED)
         m->r.n_levels = 0;
     m->begin = g->begin[m->k];
     m->points = LLVMBuildSub(g->b, g->end[m->k], m->begin, "");

@@ -446,7 +446,7 @@ void qn__product_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y, void (*b
     set_shape(&m, g->p);
     m.r = qn__describe_reduction(g, find_reduce(g->k));
     m.k = m.r.dim[0];
-    if (qn__dtype_class(m.r.type) != QN_CLASS_F || g->k->inst[m.r.inst].imm != QN_INDEXED)
+    if (qn__order_rule(g->k, m.r.inst) != QN_INDEXED)
         m.r.n_levels = 0;
     find_operands(g, &m);
     m.thread = qn__nvptx_register(g, "tid.x", g->i64);

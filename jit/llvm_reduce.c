@@ -408,9 +408,8 @@ LLVMValueRef qn__or_empty(lower *g, const reduction *r, LLVMValueRef v)
 
 int qn__reduce_in_order(lower *g, const reduction *r, int n, LLVMValueRef (*acc)[MOST_PARTS])
 {
-    bool is_float = qn__dtype_class(r->type) == QN_CLASS_F;
     bool over_lanes = g->p->lane_dim >= 0 && r->dim[r->n_dims - 1] == g->p->lane_dim && !r->results;
-    uint64_t order = g->k->inst[r->inst].imm;
+    int order = qn__order_rule(g->k, r->inst);
     int scratch_used = g->scratch_used, together = over_lanes && r->points != 0 ? qn__lanes_together(g, r, n) : 1;
     for (int m = 0; m < together; m++)
         set_identity(g, &r[m], acc[m]);
@@ -418,9 +417,9 @@ int qn__reduce_in_order(lower *g, const reduction *r, int n, LLVMValueRef (*acc)
         ;
     else if (over_lanes)
         qn__lanes_reduce(g, r, together, acc);
-    else if (is_float && order == QN_STRIPED)
+    else if (order == QN_STRIPED)
         fold_striped(g, r, acc[0]);
-    else if (is_float && order == QN_INDEXED && r->n_levels > 0)
+    else if (order == QN_INDEXED && r->n_levels > 0)
         fold_indexed(g, r, acc[0]);
     else
         fold(g, r, 0, acc[0]);

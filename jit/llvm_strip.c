@@ -31,15 +31,10 @@ static void set_index(lower *g, int d, LLVMValueRef index)
 
 /* ---------------------------------------------------------------- arrays */
 
-static int64_t element_bytes(const reduction *r)
-{
-    return r->type == QN_BOOL ? 1 : qn_dtype_bytes(r->type);
-}
-
 /** Array number `slot` of a reduce, as the address that the element of iteration 0 would have. */
 static LLVMValueRef array_at(lower *g, const reduction *r, LLVMValueRef slot)
 {
-    int64_t bytes = element_bytes(r);
+    int64_t bytes = qn_dtype_bytes(r->type);
     LLVMValueRef at = LLVMBuildMul(g->b, slot, qn__const_i64(g, g->p->strip * bytes), "");
     at = LLVMBuildAdd(g->b, at, qn__const_i64(g, qn__strip_offset(g->k, g->f, r->inst, g->p->strip)), "");
     at = LLVMBuildSub(g->b, at, LLVMBuildMul(g->b, g->strip.low, qn__const_i64(g, bytes), ""), "");
@@ -55,7 +50,7 @@ static LLVMValueRef array_number(lower *g, const reduction *r, int slot)
 static LLVMValueRef vector_at(lower *g, const reduction *r, LLVMValueRef array, int u)
 {
     int d = g->p->lane_dim;
-    int64_t bytes = element_bytes(r);
+    int64_t bytes = qn_dtype_bytes(r->type);
     LLVMValueRef first = qn__element_pointer(g, array, g->iv[d], g->iv_level[d], bytes);
     LLVMValueRef ahead = qn__const_i64(g, u * g->width * bytes);
     return LLVMBuildGEP2(g->b, g->i8, first, &ahead, 1, "");
@@ -66,7 +61,7 @@ static void load_sums(lower *g, const reduction *r, LLVMValueRef array, LLVMValu
     for (int u = 0; u < g->unroll; u++) {
         LLVMTypeRef t = qn__vector_of(g, qn__memory_type(g, r->type));
         LLVMValueRef v = LLVMBuildLoad2(g->b, t, vector_at(g, r, array, u), "");
-        LLVMSetAlignment(v, (unsigned)element_bytes(r));
+        LLVMSetAlignment(v, (unsigned)qn_dtype_bytes(r->type));
         acc[u] = qn__to_register(g, r->type, v);
     }
 }
@@ -75,7 +70,7 @@ static void store_sums(lower *g, const reduction *r, LLVMValueRef array, LLVMVal
 {
     for (int u = 0; u < g->unroll; u++) {
         LLVMValueRef store = LLVMBuildStore(g->b, qn__to_memory(g, r->type, acc[u]), vector_at(g, r, array, u));
-        LLVMSetAlignment(store, (unsigned)element_bytes(r));
+        LLVMSetAlignment(store, (unsigned)qn_dtype_bytes(r->type));
     }
 }
 
@@ -371,12 +366,11 @@ static LLVMValueRef fold_stripes(lower *g, const reduction *r, int depth, LLVMVa
 /** One reduce for the strip; returns the array of results. */
 static LLVMValueRef reduce_strip(lower *g, const reduction *r)
 {
-    bool is_float = qn__dtype_class(r->type) == QN_CLASS_F;
-    uint64_t order = g->k->inst[r->inst].imm;
+    int order = qn__order_rule(g->k, r->inst);
     int d = r->dim[0];
-    if (is_float && order == QN_STRIPED)
+    if (order == QN_STRIPED)
         return level_array(g, r, r->n_levels, fold_stripes(g, r, r->n_levels, qn__low_of(g, r, d), length_of(g, r, d)));
-    if (is_float && order == QN_INDEXED && r->n_levels > 0) {
+    if (order == QN_INDEXED && r->n_levels > 0) {
         fold_blocks(g, r, r->n_levels, qn__low_of(g, r, d), length_of(g, r, d));
         return array_number(g, r, r->n_levels);
     }

@@ -74,7 +74,7 @@ static int natural_unroll(const qn_kernel *k, bool *is_small)
     int n = 0, longest = 0;
     for (uint32_t i = k->body; chain && i < k->n_insts; i++) {
         const qn_inst *x = &k->inst[i];
-        bool has_stripes = x->op == QN_I_REDUCE && x->imm == QN_STRIPED; /* partials of each part are in memory */
+        bool has_stripes = x->op == QN_I_REDUCE && qn__order_rule(k, i) == QN_STRIPED; /* partials of each part are in memory */
         if (has_stripes || x->op == QN_I_WHILE || x->op == QN_I_FOR || x->op == QN_I_IF) {
             qn__free(chain);
             return 1;

@@ -46,18 +46,13 @@ static bool is_free(const gpu_planner *s, uint32_t i, int depth)
     return true;
 }
 
-static bool is_float(const qn_inst *x)
-{
-    return qn__dtype_class(x->type) == QN_CLASS_F;
-}
-
 /** Whether the points of one reduce may be evaluated by any thread. */
 static bool may_share(const gpu_planner *s, uint32_t reduce)
 {
     const qn_kernel *k = s->k;
     const qn_inst *x = &k->inst[reduce];
     uint32_t begin = x->region[0], end = x->region[2];
-    if (x->parent || qn__gpu_reduced_dim(s, reduce) < 0 || (is_float(x) && x->imm == QN_STRIPED) || end - begin > LARGE_REGION)
+    if (x->parent || qn__gpu_reduced_dim(s, reduce) < 0 || qn__order_rule(k, reduce) == QN_STRIPED || end - begin > LARGE_REGION)
         return false;
     for (uint32_t i = begin; i < end; i++) {
         const qn_inst *y = &k->inst[i];
@@ -122,7 +117,7 @@ static uint32_t parallel_dims(const gpu_planner *s)
 static void survey_reduce(const gpu_planner *s, uint32_t reduce, int lanes, survey *v)
 {
     const qn_inst *x = &s->k->inst[reduce];
-    int k = qn__gpu_reduced_dim(s, reduce);
+    int k = qn__gpu_reduced_dim(s, reduce), order = qn__order_rule(s->k, reduce);
     int64_t points = qn__trips(s->f, k), bytes = 0;
     uint32_t all = parallel_dims(s), size = x->region[2] - x->region[0];
     bool is_whole = false;
@@ -150,7 +145,7 @@ static void survey_reduce(const gpu_planner *s, uint32_t reduce, int lanes, surv
     v->size = size > v->size ? size : v->size;
     v->is_whole &= is_whole;
     v->is_slow |= x->type == QN_F64 && !product;
-    v->may_split &= points >= 2 * POINTS_APART && (!is_float(x) || x->imm == QN_INDEXED);
+    v->may_split &= points >= 2 * POINTS_APART && (!order || order == QN_INDEXED);
 }
 
 static survey look(const gpu_planner *s, int lanes)

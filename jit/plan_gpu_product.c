@@ -52,12 +52,11 @@ static uint32_t only_reduce(const gpu_planner *s)
     uint32_t found = 0;
     for (uint32_t i = s->k->body; i < s->k->n_insts; i++) {
         const qn_inst *x = &s->k->inst[i];
-        bool is_float = qn__dtype_class(x->type) == QN_CLASS_F;
         if (x->parent && x->region[2] != i + 1 && qn__enclosing_reduce(s->k, i))
             return 0;
         if (x->op != QN_I_REDUCE)
             continue;
-        if (found || x->parent || qn__gpu_reduced_dim(s, i) < 0 || (is_float && x->imm == QN_STRIPED) || qn_dtype_bytes(x->type) < 4)
+        if (found || x->parent || qn__gpu_reduced_dim(s, i) < 0 || qn__order_rule(s->k, i) == QN_STRIPED || qn_dtype_bytes(x->type) < 4)
             return 0;
         found = i;
     }

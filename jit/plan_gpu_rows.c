@@ -34,7 +34,7 @@ static bool is_quiet(const gpu_planner *s, uint32_t i, uint32_t parallel)
 static bool is_plain_reduce(const gpu_planner *s, uint32_t i)
 {
     const qn_inst *x = &s->k->inst[i];
-    if (x->op != QN_I_REDUCE || (qn__dtype_class(x->type) == QN_CLASS_F && x->imm == QN_STRIPED))
+    if (x->op != QN_I_REDUCE || qn__order_rule(s->k, i) == QN_STRIPED)
         return false;
     for (uint32_t j = i + 1; j < x->region[2]; j++)
         if (s->k->inst[j].region[2] != j + 1)

@@ -8,9 +8,8 @@
 
 bool qn__may_share_points(const qn_kernel *k, uint32_t i)
 {
-    const qn_inst *x = &k->inst[i];
-    bool is_float = qn__dtype_class(x->type) == QN_CLASS_F;
-    return x->op == QN_I_REDUCE && (!is_float || x->imm == QN_STRIPED);
+    int order = qn__order_rule(k, i);
+    return k->inst[i].op == QN_I_REDUCE && (!order || order == QN_STRIPED);
 }
 
 /** Points of a reduce, -1 if not known. */

@@ -57,18 +57,16 @@ static bool reduction_is_applicable(const qn_kernel *k, const qn_facts *f, int d
         const qn_inst *x = &k->inst[i];
         if (x->op != QN_I_REDUCE)
             continue;
-        const uint32_t *dims = qn__args(k, i);
         int at = -1;
         for (int n = 0; n < x->n_args; n++)
-            if ((int)k->inst[dims[n]].imm == d)
-                at = n;
+            at = qn__dim_of(k, i, n) == d ? n : at;
         if (at < 0)
             continue;
         is_used = true;
-        bool is_float = qn__dtype_class(x->type) == QN_CLASS_F;
+        int order = qn__order_rule(k, i);
         if (at != x->n_args - 1 || x->parent || x->type == QN_BOOL)
             return false;
-        if (is_float && (x->imm != QN_STRIPED || long_dims(k, f, i) != 1))
+        if (order && (order != QN_STRIPED || long_dims(k, f, i) != 1))
             return false;
     }
     for (uint32_t n = 0; n < k->n_accesses && f->isa < QN_ISA_V4; n++) { /* the last step is masked, but for integers */
@@ -89,8 +87,7 @@ int qn__plan_stripe_depth(const qn_kernel *k)
     for (uint32_t i = k->body; i < k->n_insts; i++) {
         int depth = 0;
         for (uint32_t r = i; r; r = k->inst[r].parent)
-            depth += k->inst[r].op == QN_I_REDUCE && k->inst[r].imm == QN_STRIPED &&
-                     qn__dtype_class(k->inst[r].type) == QN_CLASS_F;
+            depth += k->inst[r].op == QN_I_REDUCE && qn__order_rule(k, r) == QN_STRIPED;
         most = depth > most ? depth : most;
     }
     return most;

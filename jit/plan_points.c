@@ -77,9 +77,8 @@ void qn__plan_points(const qn_kernel *k, const qn_facts *f, qn_plan *p)
         const qn_inst *x = &k->inst[i];
         if (x->op != QN_I_REDUCE || qn__enclosing_reduce(k, i))
             continue;
-        bool is_float = qn__dtype_class(x->type) == QN_CLASS_F;
         d = n++ ? d : long_dimension(k, f, i);
-        if (d < 0 || x->parent || (is_float && x->imm == QN_ORDERED))
+        if (d < 0 || x->parent || qn__order_rule(k, i) == QN_ORDERED)
             return;
     }
     if (n == 0 || !qn__reduces_are_apart(k, n))

@@ -22,11 +22,6 @@ enum { STRIP_BYTES = 32 << 10, STRIP_BYTES_STRIPED = 4 << 10, POINTS_TOGETHER = 
 #define LEAST_BYTES 131072.0
 enum { LEAST_POINTS = 16 };
 
-static bool is_striped(const qn_kernel *k, uint32_t reduce)
-{
-    return k->inst[reduce].imm == QN_STRIPED && qn__dtype_class(k->inst[reduce].type) == QN_CLASS_F;
-}
-
 /* ---------------------------------------------------------------- memory */
 
 /** Levels of blocks of 4096 above the points. */
@@ -47,10 +42,10 @@ static int levels(const qn_kernel *k, const qn_facts *f, uint32_t reduce)
 /** Arrays of a reduce. */
 static int arrays(const qn_kernel *k, const qn_facts *f, uint32_t reduce)
 {
-    const qn_inst *x = &k->inst[reduce];
-    if (qn__dtype_class(x->type) != QN_CLASS_F || x->imm == QN_ORDERED)
+    int order = qn__order_rule(k, reduce);
+    if (!order || order == QN_ORDERED)
         return 1;
-    return (levels(k, f, reduce) + 1) * (x->imm == QN_STRIPED ? STRIPED_ARRAYS : 1);
+    return (levels(k, f, reduce) + 1) * (order == QN_STRIPED ? STRIPED_ARRAYS : 1);
 }
 
 int64_t qn__strip_offset(const qn_kernel *k, const qn_facts *f, uint32_t reduce, int64_t strip)
@@ -58,7 +53,7 @@ int64_t qn__strip_offset(const qn_kernel *k, const qn_facts *f, uint32_t reduce,
     int64_t bytes = 0;
     for (uint32_t i = k->body; i < reduce; i = k->inst[i].region[2])
         if (k->inst[i].op == QN_I_REDUCE) {
-            bytes += arrays(k, f, i) * strip * (k->inst[i].type == QN_BOOL ? 1 : qn_dtype_bytes(k->inst[i].type));
+            bytes += arrays(k, f, i) * strip * qn_dtype_bytes(k->inst[i].type);
             bytes = (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
         }
     return bytes;
@@ -79,16 +74,14 @@ static int last_dim(const qn_kernel *k, const qn_facts *f, uint32_t reduce)
 /** Whether the order rule of a reduce is one of those that llvm_strip.c follows: blocks and stripes over one dimension. */
 static bool has_order(const qn_kernel *k, const qn_facts *f, uint32_t reduce)
 {
-    const qn_inst *x = &k->inst[reduce];
-    int n_long = 0;
-    for (int m = 0; m < x->n_args; m++) {
+    int n_long = 0, order = qn__order_rule(k, reduce);
+    for (int m = 0; m < k->inst[reduce].n_args; m++) {
         int64_t t = qn__trips(f, qn__dim_of(k, reduce, m));
         if (t == 0)
             return false;
         n_long += t != 1;
     }
-    bool is_strict = qn__dtype_class(x->type) != QN_CLASS_F || x->imm == QN_ORDERED;
-    return n_long <= 1 || is_strict || (x->imm == QN_INDEXED && levels(k, f, reduce) == 0);
+    return n_long <= 1 || !order || order == QN_ORDERED || (order == QN_INDEXED && levels(k, f, reduce) == 0);
 }
 
 /** Whether the region of a reduce may be emitted for several points at once, and its failures told in order. */
@@ -188,7 +181,7 @@ static int32_t points_together(const qn_kernel *k, const qn_facts *f, int d)
 {
     int64_t n = qn__trips(f, d);
     for (uint32_t i = k->body; i < k->n_insts; i = k->inst[i].region[2])
-        if (k->inst[i].op == QN_I_REDUCE && is_striped(k, i) && n > 0 && n <= BLOCK)
+        if (k->inst[i].op == QN_I_REDUCE && qn__order_rule(k, i) == QN_STRIPED && n > 0 && n <= BLOCK)
             n = qn__trips(f, d) / PARTIALS; /* of each partial; some have one more */
     for (int32_t m = POINTS_TOGETHER; m >= LEAST_TOGETHER; m--)
         if (n > 0 && n % m == 0)
@@ -216,8 +209,8 @@ static int64_t length(const qn_kernel *k, const qn_facts *f, const qn_plan *p)
     int64_t step = (int64_t)p->width * p->unroll, lanes = qn__trips(f, p->lane_dim), most = 1 << 12;
     for (uint32_t i = k->body; i < k->n_insts; i++)
         if (k->inst[i].op == QN_I_REDUCE && !k->inst[i].parent) {
-            int64_t bytes = k->inst[i].type == QN_BOOL ? 1 : qn_dtype_bytes(k->inst[i].type);
-            int64_t fits = (is_striped(k, i) ? STRIP_BYTES_STRIPED : STRIP_BYTES) / bytes;
+            int64_t bytes = qn_dtype_bytes(k->inst[i].type);
+            int64_t fits = (qn__order_rule(k, i) == QN_STRIPED ? STRIP_BYTES_STRIPED : STRIP_BYTES) / bytes;
             most = fits < most ? fits : most;
         }
     if (f->plan.strip > 0)

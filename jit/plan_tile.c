@@ -59,7 +59,7 @@ static bool is_applicable(const tiler *s)
             return false;
         if (x->op != QN_I_REDUCE)
             continue;
-        if (x->parent || (x->imm == QN_STRIPED && qn__dtype_class(x->type) == QN_CLASS_F))
+        if (x->parent || qn__order_rule(k, i) == QN_STRIPED)
             return false;
         has_reduce = true;
     }
