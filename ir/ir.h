@@ -409,7 +409,7 @@ static inline int qn__n_indices(const qn_kernel *k, uint32_t i) { return k->para
 
 /** What the table says of an op; [0] is unused. */
 typedef struct qn_op_info {
-    const char *name, *doc;
+    const char *name;
     uint8_t rule, arity, classes; /* QN_RULE_..., n, or of QN_CLASS_... */
 } qn_op_info;
 enum { QN_RULE_SAME = 0, QN_RULE_COMPARE = 1, QN_RULE_SELECT = 2 };

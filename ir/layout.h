@@ -53,9 +53,6 @@ int qn__layout_places(const qn_layout *l, qn_place *out);
  * certain. */
 bool qn__places_sort(qn_place *place, int n);
 
-/** Table with one reference, or NULL. `draft` needs first[0..rank], digit, n and tables; takes over the references to
- * tables, on failure too. */
-qn_digits *qn__digits_new(qn_digits *draft, int rank);
 /** Makes the digits of the layout that kernels see; false without memory. */
 bool qn__digits_expand(qn_digits *t, int rank);
 void qn__digits_retain(qn_digits *t);

@@ -18,7 +18,9 @@ static void release_tables(qn_digits *t)
             qn__table_release(t->table[d]);
 }
 
-qn_digits *qn__digits_new(qn_digits *draft, int rank)
+/** Table with one reference, or NULL. `draft` needs first[0..rank], digit, n and tables; takes over the references to
+ * tables, on failure too. */
+static qn_digits *make_digits(qn_digits *draft, int rank)
 {
     qn_digits *t = qn__zalloc(1, sizeof *t);
     if (!t) {
@@ -92,7 +94,7 @@ qn_status qn__draft_finish(qn_digits *draft, const char *who, qn_layout *out, qn
     }
     for (int d = 0; d < out->rank; d++)
         out->dim[d].stride = 0;
-    out->digits = qn__digits_new(draft, out->rank);
+    out->digits = make_digits(draft, out->rank);
     if (!out->digits)
         return qn__fail(err, QN_ERR_MEMORY, "%s: rank %d: out of memory for the digit table", who,
                         out->rank);

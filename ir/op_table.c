@@ -19,7 +19,7 @@ enum {
 
 const qn_op_info qn__op_info[QN_N_TABLE_OPS] = {
 #define QN_OP(ID, name, rule, arity, classes, s, u, f, lowering, doc)                              \
-    [QN_OP_##name] = {#name, doc, QN_RULE_##rule, arity, CLASSES_##classes},
+    [QN_OP_##name] = {#name, QN_RULE_##rule, arity, CLASSES_##classes},
 #include "quern/ops.def"
 #undef QN_OP
 };

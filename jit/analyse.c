@@ -80,7 +80,8 @@ static bool affine_add(qn_affine *out, const qn_affine *x, const qn_affine *y, i
     return true;
 }
 
-static bool affine_known(const qn_affine *x, int64_t *c)
+/** Whether an i64 value is a known constant; stores it. */
+static bool is_known(const qn_affine *x, int64_t *c)
 {
     for (int d = 0; d < QN_MAX_RANK; d++)
         if (x->coef[d])
@@ -89,11 +90,6 @@ static bool affine_known(const qn_affine *x, int64_t *c)
         return false;
     *c = x->constant;
     return true;
-}
-
-bool qn__known(const qn_analysis *a, uint32_t value, int64_t *constant)
-{
-    return a->value[value].has_affine && affine_known(&a->affine[value], constant);
 }
 
 static void affine_of_fact(qn_affine *out, uint32_t i, const qn_fact *fact)
@@ -124,13 +120,13 @@ static void affine_of_pure(const pass *p, uint32_t i, qn_affine *out)
         affine_scale(out, x, -1);
         break;
     case QN_OP_mul:
-        if (affine_known(y, &c))
+        if (is_known(y, &c))
             affine_scale(out, x, c);
-        else if (affine_known(x, &c))
+        else if (is_known(x, &c))
             affine_scale(out, y, c);
         break;
     case QN_OP_shl:
-        if (affine_known(y, &c))
+        if (is_known(y, &c))
             affine_scale(out, x, (int64_t)(UINT64_C(1) << (c & 63)));
         break;
     default:
@@ -200,7 +196,8 @@ uint32_t qn__last_of_region(const qn_kernel *k, uint32_t begin, uint32_t end)
     return last;
 }
 
-bool qn__loop_is_divergent(const qn_kernel *k, const qn_analysis *a, uint32_t i)
+/** Whether the loop (for or while) at i runs a different number of trips in different lanes. */
+static bool is_divergent_loop(const qn_kernel *k, const qn_analysis *a, uint32_t i)
 {
     const qn_inst *x = &k->inst[i];
     const uint32_t *arg = qn__args(k, i);
@@ -231,7 +228,7 @@ static void visit_loop_value(pass *p, uint32_t i, uint32_t owner, uint32_t n)
     uint32_t next = qn__last_of_region(k, first, x->region[2]);
     join(p, i, arg[(x->op == QN_I_FOR ? 2 : 1) + n]);
     join(p, i, qn__args(k, next)[n]);
-    if (qn__loop_is_divergent(k, p->a, owner)) {
+    if (is_divergent_loop(k, p->a, owner)) {
         bool jam = p->jam_dim >= 0;
         raise_to(p, i, p->diverged, jam, jam ? 1u << p->jam_dim : 0);
     }
@@ -280,11 +277,8 @@ static void visit_affine(pass *p, uint32_t i)
 static void visit(pass *p, uint32_t i)
 {
     const qn_inst *x = &p->k->inst[i];
-    qn_value_info *v = &p->a->value[i];
-    if (x->type == QN_I64) {
+    if (x->type == QN_I64)
         affine_of(p, i);
-        v->has_affine = true;
-    }
     switch (x->op) {
     case QN_I_DIM:
         raise_to(p, i, (int)x->imm == p->lane_dim ? QN_LINEAR : QN_UNIFORM, (int)x->imm == p->jam_dim,
@@ -298,7 +292,7 @@ static void visit(pass *p, uint32_t i)
         raise_to(p, i, p->diverged, p->jam_dim >= 0, 0);
         break;
     case QN_I_INDEX:
-        if (qn__loop_is_divergent(p->k, p->a, x->parent))
+        if (is_divergent_loop(p->k, p->a, x->parent))
             raise_to(p, i, p->diverged, p->jam_dim >= 0, 0);
         join(p, i, qn__args(p->k, x->parent)[0]);
         break;

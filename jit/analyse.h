@@ -23,7 +23,6 @@ typedef struct qn_value_info {
     uint8_t shape;     /* QN_UNIFORM, ... */
     bool depends_jam;  /* differs between jammed iterations */
     bool leads;        /* a load that asks for memory ahead (qn__mark_leads) */
-    bool has_affine;   /* i64: affine[i] is valid (always true for i64 values) */
     uint32_t deps;     /* bit d: depends on domain dimension d */
     /* Integers, in vectors (jit/narrow.c): bits that hold the value in a lane; whether it may be negative, and is then
      * extended by its sign; of some ops the bits in which they are computed, and whether as signed numbers; else 0. The
@@ -34,7 +33,7 @@ typedef struct qn_value_info {
 
 typedef struct qn_analysis {
     qn_value_info *value; /* [k->n_insts] */
-    qn_affine *affine;    /* [k->n_insts] */
+    qn_affine *affine;    /* [k->n_insts]: of i64 values */
 } qn_analysis;
 
 /** Analyses for a lane dimension and a jammed dimension (-1: none). False if memory runs out. */
@@ -46,8 +45,6 @@ bool qn__narrow(const qn_kernel *k, const qn_facts *f, qn_analysis *a);
 /** The product of two numbers of 16 signed bits that a reduce, a sum of i32 or u32, adds; else 0. */
 uint32_t qn__paired_product(const qn_kernel *k, const qn_analysis *a, uint32_t reduce);
 
-/** Whether an i64 value is a known constant; stores it. */
-bool qn__known(const qn_analysis *a, uint32_t value, int64_t *constant);
 /** Elements the address of an access moves per step of domain dimension d; false if it is not a known constant
  *  (data-dependent, dynamic stride, several digits). Uniform dimensions give 0. */
 bool qn__access_stride(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t inst, int d,
@@ -74,10 +71,7 @@ static inline int64_t qn__wrap_sub(int64_t x, int64_t y)
     return (int64_t)((uint64_t)x - (uint64_t)y);
 }
 
-/** Whether arguments p and q may be the same elements in a launch that does not run in iteration order: then all accesses of
- *  both have one index tuple (jit/share.c). */
-bool qn__may_be_same(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint64_t p, uint64_t q);
-/** Whether view p is written, or may be the same as one that is: its elements change while the kernel runs. */
+/** Whether view p is written, or may be the same as one that is: its elements change while the kernel runs (jit/share.c). */
 bool qn__is_written_too(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint64_t p);
 /** Bit p: parameter p is such a view. */
 uint64_t qn__written_too(const qn_kernel *k, const qn_facts *f, const qn_analysis *a);
@@ -88,7 +82,5 @@ uint32_t qn__enclosing_reduce(const qn_kernel *k, uint32_t i);
 uint32_t qn__last_of_region(const qn_kernel *k, uint32_t begin, uint32_t end);
 /** Whether a region stores, loads, loops or branches: worth a real branch around it. */
 bool qn__region_has_memory(const qn_kernel *k, uint32_t begin, uint32_t end);
-/** Whether the loop (for or while) at i runs a different number of trips in different lanes. */
-bool qn__loop_is_divergent(const qn_kernel *k, const qn_analysis *a, uint32_t i);
 
 #endif
