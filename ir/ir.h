@@ -11,6 +11,7 @@
  *   ...          else ... yield region[2]         one past the last region
  *   region[2]    result 0       the results of if, for and while follow as `result` instructions
  *
+ * The last instruction of a region that is not empty is its yield.
  * An instruction without regions has region[0] = region[1] = region[2] = its number + 1. To walk a region:
  * for (i = begin; i < end; i = k->inst[i].region[2]).
  * Instruction 0 is never used (number 0 is the inert value).

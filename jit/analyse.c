@@ -188,14 +188,6 @@ static void join(pass *p, uint32_t i, uint32_t from)
     raise_to(p, i, v->shape == QN_UNIFORM ? QN_UNIFORM : QN_VARYING, v->depends_jam, v->deps);
 }
 
-uint32_t qn__last_of_region(const qn_kernel *k, uint32_t begin, uint32_t end)
-{
-    uint32_t last = begin;
-    for (uint32_t i = begin; i < end; i = k->inst[i].region[2])
-        last = i;
-    return last;
-}
-
 /** Whether the loop (for or while) at i runs a different number of trips in different lanes. */
 static bool is_divergent_loop(const qn_kernel *k, const qn_analysis *a, uint32_t i)
 {
@@ -203,7 +195,7 @@ static bool is_divergent_loop(const qn_kernel *k, const qn_analysis *a, uint32_t
     const uint32_t *arg = qn__args(k, i);
     if (x->op == QN_I_FOR)
         return qn__is_divergent(a, arg[0]) || qn__is_divergent(a, arg[1]);
-    uint32_t yield = qn__last_of_region(k, x->region[0], x->region[1]);
+    uint32_t yield = x->region[1] - 1;
     return qn__is_divergent(a, arg[0]) || qn__is_divergent(a, qn__args(k, yield)[0]);
 }
 
@@ -212,8 +204,8 @@ static void visit_if_result(pass *p, uint32_t i, uint32_t owner, uint32_t n)
     const qn_kernel *k = p->k;
     const qn_inst *x = &k->inst[owner];
     uint32_t condition = qn__args(k, owner)[0];
-    uint32_t then = qn__last_of_region(k, x->region[0], x->region[1]);
-    uint32_t other = qn__last_of_region(k, x->region[1], x->region[2]);
+    uint32_t then = x->region[1] - 1;
+    uint32_t other = x->region[2] - 1;
     join(p, i, qn__args(k, then)[n]);
     join(p, i, qn__args(k, other)[n]);
     join(p, i, condition);
@@ -224,8 +216,7 @@ static void visit_loop_value(pass *p, uint32_t i, uint32_t owner, uint32_t n)
     const qn_kernel *k = p->k;
     const qn_inst *x = &k->inst[owner];
     const uint32_t *arg = qn__args(k, owner);
-    uint32_t first = x->op == QN_I_FOR ? x->region[0] : x->region[1];
-    uint32_t next = qn__last_of_region(k, first, x->region[2]);
+    uint32_t next = x->region[2] - 1;
     join(p, i, arg[(x->op == QN_I_FOR ? 2 : 1) + n]);
     join(p, i, qn__args(k, next)[n]);
     if (is_divergent_loop(k, p->a, owner)) {
@@ -308,8 +299,7 @@ static void visit(pass *p, uint32_t i)
         break;
     }
     case QN_I_REDUCE: {
-        uint32_t yield = qn__last_of_region(p->k, x->region[0], x->region[2]);
-        const qn_value_info *y = &p->a->value[qn__args(p->k, yield)[0]];
+        const qn_value_info *y = &p->a->value[qn__args(p->k, x->region[2] - 1)[0]];
         /* Lanes of a reduction dimension end in one uniform value. */
         bool over_lanes = false, over_jam = false;
         uint32_t dims = 0;

@@ -78,8 +78,6 @@ uint64_t qn__written_too(const qn_kernel *k, const qn_facts *f, const qn_analysi
 
 /** The reduce an instruction stands in, 0 if none. */
 uint32_t qn__enclosing_reduce(const qn_kernel *k, uint32_t i);
-/** The last instruction of a region that is not empty: its yield. */
-uint32_t qn__last_of_region(const qn_kernel *k, uint32_t begin, uint32_t end);
 /** Whether a region stores, loads, loops or branches: worth a real branch around it. */
 bool qn__region_has_memory(const qn_kernel *k, uint32_t begin, uint32_t end);
 

@@ -58,7 +58,7 @@ typedef struct block {
 static uint32_t value_of_array(const qn_kernel *k, uint32_t reduce, int n)
 {
     uint32_t product = qn__contracted_product(k, reduce), end = k->inst[reduce].region[2];
-    return qn__args(k, product ? product : qn__last_of_region(k, k->inst[reduce].region[0], end))[n];
+    return qn__args(k, product ? product : end - 1)[n];
 }
 
 static void set_arrays(block *m, const lower *g, uint32_t reduce)

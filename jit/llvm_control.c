@@ -163,11 +163,6 @@ void qn__join_yields(lower *g, const yields *then, const yields *other, LLVMBasi
 
 /* ---------------------------------------------------------------- if */
 
-static uint32_t n_yielded(const qn_kernel *k, uint32_t begin, uint32_t end)
-{
-    return k->inst[qn__last_of_region(k, begin, end)].n_args;
-}
-
 static LLVMBasicBlockRef lower_branch(lower *g, LLVMBasicBlockRef from, LLVMBasicBlockRef block, LLVMBasicBlockRef join,
                                       uint32_t begin, uint32_t end, yields *y)
 {
@@ -176,7 +171,7 @@ static LLVMBasicBlockRef lower_branch(lower *g, LLVMBasicBlockRef from, LLVMBasi
     LLVMPositionBuilderAtEnd(g->b, block);
     qn__lower_region(g, begin, end);
     if (y->n)
-        qn__collect(g, y, qn__args(g->k, qn__last_of_region(g->k, begin, end)));
+        qn__collect(g, y, qn__args(g->k, end - 1));
     LLVMBasicBlockRef last = LLVMGetInsertBlock(g->b);
     LLVMBuildBr(g->b, join);
     qn__level_close(g);
@@ -213,7 +208,7 @@ static void lower_masked_branch(lower *g, uint32_t begin, uint32_t end, yields *
 {
     if (!qn__region_has_memory(g->k, begin, end)) {
         if (y->n)
-            qn__collect(g, y, qn__args(g->k, qn__last_of_region(g->k, begin, end)));
+            qn__collect(g, y, qn__args(g->k, end - 1));
         return;
     }
     LLVMValueRef any = qn__any_part(g);
@@ -266,7 +261,7 @@ static void lower_masked_if(lower *g, uint32_t i, yields *then, yields *other)
 static void lower_if(lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
-    int n = (int)n_yielded(g->k, x->region[0], x->region[1]);
+    int n = g->k->inst[x->region[1] - 1].n_args;
     yields then, other;
     if (!qn__yields_new(g, &then, n))
         return;

@@ -114,7 +114,7 @@ static void head_close(lower *g, headed *h, uint32_t i, uint32_t begin, uint32_t
     LLVMValueRef active[MOST_PARTS];
     memcpy(active, g->mask, sizeof active);
     qn__lower_region(g, begin, end);
-    qn__collect(g, &h->c.next, qn__args(g->k, qn__last_of_region(g->k, begin, end)));
+    qn__collect(g, &h->c.next, qn__args(g->k, end - 1));
     carried_close(g, &h->c, h->is_divergent ? active : NULL);
     LLVMValueRef next = LLVMBuildAdd(g->b, h->trip, qn__const_i64(g, 1), "");
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b);
@@ -215,7 +215,7 @@ static void lower_trip(lower *g, counted *t, LLVMValueRef at)
     bool outer = g->loads_are_late;
     g->loads_are_late = g->width == 1 && !g->p->is_gpu;
     qn__lower_region(g, x->region[0], x->region[2]);
-    qn__collect(g, &t->c.next, qn__args(g->k, qn__last_of_region(g->k, x->region[0], x->region[2])));
+    qn__collect(g, &t->c.next, qn__args(g->k, x->region[2] - 1));
     g->loads_are_late = outer;
     flatten(g, &t->c.next, &t->c.init, t->next);
 }
@@ -420,7 +420,7 @@ static void close_alive(lower *g, headed *h, LLVMValueRef *alive, LLVMValueRef *
 void qn__lower_while(lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
-    uint32_t test = qn__args(g->k, qn__last_of_region(g->k, x->region[0], x->region[1]))[0];
+    uint32_t test = qn__args(g->k, x->region[1] - 1)[0];
     headed h = {.is_divergent = !qn__is_uniform(g, test)};
     if (!carried_new(g, &h.c, i, x->region[0], x->n_args - 1)) {
         carried_free(&h.c);

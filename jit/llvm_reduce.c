@@ -373,7 +373,7 @@ reduction qn__describe_reduction(const lower *g, uint32_t i)
     const qn_inst *x = &g->k->inst[i];
     reduction r = {.inst = i, .type = x->type, .combine = x->sub, .n_dims = x->n_args};
     r.product = qn__contracted_product(g->k, i);
-    r.yield = qn__last_of_region(g->k, x->region[0], x->region[2]);
+    r.yield = x->region[2] - 1;
     r.identity = qn__const_bits(g, x->type, qn__reduce_identity(x->sub, x->type));
     r.n_dims = 0;
     for (int n = 0; n < x->n_args; n++) {

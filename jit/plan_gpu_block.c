@@ -136,7 +136,7 @@ static void survey_reduce(const gpu_planner *s, uint32_t reduce, int lanes, surv
     uint32_t product = qn__contracted_product(s->k, reduce);
     int64_t arrays = 0;
     for (int n = 0; n < (product ? 2 : 1); n++) {
-        uint32_t of = product ? product : qn__last_of_region(s->k, x->region[0], x->region[2]);
+        uint32_t of = product ? product : x->region[2] - 1;
         arrays += s->a.value[qn__args(s->k, of)[n]].deps & all ? qn_dtype_bytes(x->type) : 0;
     }
     v->points = points < 0 || v->points < 0 ? -1 : points > v->points ? points : v->points;

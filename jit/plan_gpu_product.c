@@ -95,7 +95,7 @@ bool qn__gpu_choose_product(const gpu_planner *s, int x)
     if (!reduce || x < 0 || is_short(s, x, SHORTEST))
         return false;
     int k = qn__gpu_reduced_dim(s, reduce);
-    uint32_t value = qn__args(s->k, qn__last_of_region(s->k, s->k->inst[reduce].region[0], s->k->inst[reduce].region[2]))[0];
+    uint32_t value = qn__args(s->k, s->k->inst[reduce].region[2] - 1)[0];
     if (is_short(s, k, QN_PRODUCT_CHUNK) || !is_product_value(s, reduce, value, MOST_INDEX_DEPTH))
         return false;
     for (int y = 0; y < s->k->n_dims && !p->staged; y++) {

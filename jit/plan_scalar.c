@@ -21,7 +21,7 @@ static bool differs(const qn_kernel *k, const qn_analysis *a, uint32_t i, int d)
     if (k->inst[i].op == QN_I_FOR)
         deps = a->value[arg[0]].deps | a->value[arg[1]].deps;
     else if (k->inst[i].op == QN_I_WHILE)
-        deps = a->value[qn__args(k, qn__last_of_region(k, k->inst[i].region[0], k->inst[i].region[1]))[0]].deps;
+        deps = a->value[qn__args(k, k->inst[i].region[1] - 1)[0]].deps;
     return deps >> d & 1;
 }
 
