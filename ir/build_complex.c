@@ -12,23 +12,6 @@ static bool is_complex(const qn_builder *b, uint32_t i)
     return qn__dtype_class(b->inst[i].type) == QN_CLASS_C;
 }
 
-static uint32_t op1(qn_builder *b, const char *who, int op, uint32_t x)
-{
-    return x ? qn__append_op(b, who, op, &x) : 0;
-}
-
-static uint32_t op2(qn_builder *b, const char *who, int op, uint32_t x, uint32_t y)
-{
-    const uint32_t args[2] = {x, y};
-    return x && y ? qn__append_op(b, who, op, args) : 0;
-}
-
-static uint32_t choose(qn_builder *b, const char *who, uint32_t condition, uint32_t x, uint32_t y)
-{
-    const uint32_t args[3] = {condition, x, y};
-    return condition && x && y ? qn__append_op(b, who, QN_OP_select, args) : 0;
-}
-
 static uint32_t append_complex(qn_builder *b, const char *who, int dtype, uint32_t re, uint32_t im)
 {
     const uint32_t parts[2] = {re, im};
@@ -38,23 +21,23 @@ static uint32_t append_complex(qn_builder *b, const char *who, int dtype, uint32
 /** (a + bi)(c + di) */
 static uint32_t append_product(qn_builder *b, const char *who, int dtype, const uint32_t *x, const uint32_t *y)
 {
-    uint32_t re = op2(b, who, QN_OP_sub, op2(b, who, QN_OP_mul, x[0], y[0]), op2(b, who, QN_OP_mul, x[1], y[1]));
-    uint32_t im = op2(b, who, QN_OP_add, op2(b, who, QN_OP_mul, x[0], y[1]), op2(b, who, QN_OP_mul, x[1], y[0]));
+    uint32_t re = qn__op2(b, who, QN_OP_sub, qn__op2(b, who, QN_OP_mul, x[0], y[0]), qn__op2(b, who, QN_OP_mul, x[1], y[1]));
+    uint32_t im = qn__op2(b, who, QN_OP_add, qn__op2(b, who, QN_OP_mul, x[0], y[1]), qn__op2(b, who, QN_OP_mul, x[1], y[0]));
     return append_complex(b, who, dtype, re, im);
 }
 
 /** The quotient by the larger part of the divisor (Smith, 1962), which neither overflows nor loses small parts early. */
 static uint32_t append_quotient(qn_builder *b, const char *who, int dtype, const uint32_t *x, const uint32_t *y)
 {
-    uint32_t swaps = op2(b, who, QN_OP_lt, op1(b, who, QN_OP_abs, y[0]), op1(b, who, QN_OP_abs, y[1]));
-    uint32_t large = choose(b, who, swaps, y[1], y[0]), small = choose(b, who, swaps, y[0], y[1]);
-    uint32_t first = choose(b, who, swaps, x[1], x[0]), second = choose(b, who, swaps, x[0], x[1]);
-    uint32_t ratio = op2(b, who, QN_OP_div, small, large);
-    uint32_t divisor = op2(b, who, QN_OP_add, large, op2(b, who, QN_OP_mul, small, ratio));
-    uint32_t re = op2(b, who, QN_OP_add, first, op2(b, who, QN_OP_mul, second, ratio));
-    uint32_t im = op2(b, who, QN_OP_sub, second, op2(b, who, QN_OP_mul, first, ratio));
-    im = choose(b, who, swaps, op1(b, who, QN_OP_neg, im), im);
-    return append_complex(b, who, dtype, op2(b, who, QN_OP_div, re, divisor), op2(b, who, QN_OP_div, im, divisor));
+    uint32_t swaps = qn__op2(b, who, QN_OP_lt, qn__op1(b, who, QN_OP_abs, y[0]), qn__op1(b, who, QN_OP_abs, y[1]));
+    uint32_t large = qn__choose(b, who, swaps, y[1], y[0]), small = qn__choose(b, who, swaps, y[0], y[1]);
+    uint32_t first = qn__choose(b, who, swaps, x[1], x[0]), second = qn__choose(b, who, swaps, x[0], x[1]);
+    uint32_t ratio = qn__op2(b, who, QN_OP_div, small, large);
+    uint32_t divisor = qn__op2(b, who, QN_OP_add, large, qn__op2(b, who, QN_OP_mul, small, ratio));
+    uint32_t re = qn__op2(b, who, QN_OP_add, first, qn__op2(b, who, QN_OP_mul, second, ratio));
+    uint32_t im = qn__op2(b, who, QN_OP_sub, second, qn__op2(b, who, QN_OP_mul, first, ratio));
+    im = qn__choose(b, who, swaps, qn__op1(b, who, QN_OP_neg, im), im);
+    return append_complex(b, who, dtype, qn__op2(b, who, QN_OP_div, re, divisor), qn__op2(b, who, QN_OP_div, im, divisor));
 }
 
 /** eq and ne of tuples: of all parts. */
@@ -62,8 +45,8 @@ static uint32_t append_comparison(qn_builder *b, const char *who, int op, int n,
 {
     uint32_t all = 0;
     for (int p = 0; p < n; p++) {
-        uint32_t part = op2(b, who, op, x[p], y[p]);
-        all = p ? op2(b, who, op == QN_OP_eq ? QN_OP_and : QN_OP_or, all, part) : part;
+        uint32_t part = qn__op2(b, who, op, x[p], y[p]);
+        all = p ? qn__op2(b, who, op == QN_OP_eq ? QN_OP_and : QN_OP_or, all, part) : part;
     }
     return all;
 }
@@ -89,7 +72,7 @@ qn_val qn__tuple_op(qn_builder *b, const char *who, int op, int n, const uint32_
         qn__copy_parts(b, a[first + 1], y);
     if (op == QN_OP_select) {
         for (int p = 0; p < n_parts; p++)
-            x[p] = choose(b, who, a[0], x[p], y[p]);
+            x[p] = qn__choose(b, who, a[0], x[p], y[p]);
         return (qn_val){qn__append_value(b, who, dtype, record, x)};
     }
     if (!is_complex(b, a[first]))
@@ -97,13 +80,13 @@ qn_val qn__tuple_op(qn_builder *b, const char *who, int op, int n, const uint32_
     switch (op) {
     case QN_OP_add:
     case QN_OP_sub:
-        return (qn_val){append_complex(b, who, dtype, op2(b, who, op, x[0], y[0]), op2(b, who, op, x[1], y[1]))};
+        return (qn_val){append_complex(b, who, dtype, qn__op2(b, who, op, x[0], y[0]), qn__op2(b, who, op, x[1], y[1]))};
     case QN_OP_mul:
         return (qn_val){append_product(b, who, dtype, x, y)};
     case QN_OP_div:
         return (qn_val){append_quotient(b, who, dtype, x, y)};
     case QN_OP_neg:
-        return (qn_val){append_complex(b, who, dtype, op1(b, who, op, x[0]), op1(b, who, op, x[1]))};
+        return (qn_val){append_complex(b, who, dtype, qn__op1(b, who, op, x[0]), qn__op1(b, who, op, x[1]))};
     case QN_OP_eq:
     case QN_OP_ne:
         return (qn_val){append_comparison(b, who, op, n_parts, x, y)};
@@ -178,18 +161,21 @@ static bool use_complex(qn_builder *b, const char *who, qn_val z, uint32_t *part
     return true;
 }
 
-qn_val qn_real(qn_builder *b, qn_val z)
+static qn_val complex_part(qn_builder *b, const char *who, qn_val z, int part)
 {
     uint32_t x[2];
     int dtype;
-    return use_complex(b, "qn_real", z, x, &dtype) ? (qn_val){x[0]} : (qn_val){0};
+    return use_complex(b, who, z, x, &dtype) ? (qn_val){x[part]} : (qn_val){0};
+}
+
+qn_val qn_real(qn_builder *b, qn_val z)
+{
+    return complex_part(b, "qn_real", z, 0);
 }
 
 qn_val qn_imag(qn_builder *b, qn_val z)
 {
-    uint32_t x[2];
-    int dtype;
-    return use_complex(b, "qn_imag", z, x, &dtype) ? (qn_val){x[1]} : (qn_val){0};
+    return complex_part(b, "qn_imag", z, 1);
 }
 
 qn_val qn_conj(qn_builder *b, qn_val z)
@@ -199,7 +185,7 @@ qn_val qn_conj(qn_builder *b, qn_val z)
     int dtype;
     if (!use_complex(b, who, z, x, &dtype))
         return (qn_val){0};
-    return (qn_val){append_complex(b, who, dtype, x[0], op1(b, who, QN_OP_neg, x[1]))};
+    return (qn_val){append_complex(b, who, dtype, x[0], qn__op1(b, who, QN_OP_neg, x[1]))};
 }
 
 /** With m the larger and n the smaller magnitude of the parts: m sqrt(1 + (n/m)^2), and m where that is 0 or infinite. */
@@ -212,13 +198,13 @@ qn_val qn_magnitude(qn_builder *b, qn_val z)
         return (qn_val){0};
     int part = qn__part_dtype(dtype, NULL, 0);
     uint32_t one = qn__append_const(b, who, part, qn__eval_cast(part, QN_U8, 1));
-    uint32_t re = op1(b, who, QN_OP_abs, x[0]), im = op1(b, who, QN_OP_abs, x[1]);
-    uint32_t is_less = op2(b, who, QN_OP_lt, re, im);
-    uint32_t large = choose(b, who, is_less, im, re), small = choose(b, who, is_less, re, im);
-    uint32_t ratio = op2(b, who, QN_OP_div, small, large);
-    uint32_t root = op1(b, who, QN_OP_sqrt, op2(b, who, QN_OP_add, one, op2(b, who, QN_OP_mul, ratio, ratio)));
+    uint32_t re = qn__op1(b, who, QN_OP_abs, x[0]), im = qn__op1(b, who, QN_OP_abs, x[1]);
+    uint32_t is_less = qn__op2(b, who, QN_OP_lt, re, im);
+    uint32_t large = qn__choose(b, who, is_less, im, re), small = qn__choose(b, who, is_less, re, im);
+    uint32_t ratio = qn__op2(b, who, QN_OP_div, small, large);
+    uint32_t root = qn__op1(b, who, QN_OP_sqrt, qn__op2(b, who, QN_OP_add, one, qn__op2(b, who, QN_OP_mul, ratio, ratio)));
     uint32_t zero = qn__append_const(b, who, part, 0);
     uint32_t infinity = qn__append_const(b, who, part, qn__float_format(part).infinity);
-    uint32_t is_plain = op2(b, who, QN_OP_or, op2(b, who, QN_OP_eq, large, zero), op2(b, who, QN_OP_eq, large, infinity));
-    return (qn_val){choose(b, who, is_plain, large, op2(b, who, QN_OP_mul, large, root))};
+    uint32_t is_plain = qn__op2(b, who, QN_OP_or, qn__op2(b, who, QN_OP_eq, large, zero), qn__op2(b, who, QN_OP_eq, large, infinity));
+    return (qn_val){qn__choose(b, who, is_plain, large, qn__op2(b, who, QN_OP_mul, large, root))};
 }

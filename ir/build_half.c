@@ -7,28 +7,6 @@
  */
 #include "ir/builder.h"
 
-static uint32_t constant(qn_builder *b, const char *who, int dtype, uint64_t bits)
-{
-    return qn__append_const(b, who, dtype, bits);
-}
-
-static uint32_t op1(qn_builder *b, const char *who, int op, uint32_t x)
-{
-    return x ? qn__append_op(b, who, op, &x) : 0;
-}
-
-static uint32_t op2(qn_builder *b, const char *who, int op, uint32_t x, uint32_t y)
-{
-    const uint32_t args[2] = {x, y};
-    return x && y ? qn__append_op(b, who, op, args) : 0;
-}
-
-static uint32_t choose(qn_builder *b, const char *who, uint32_t condition, uint32_t x, uint32_t y)
-{
-    const uint32_t args[3] = {condition, x, y};
-    return condition && x && y ? qn__append_op(b, who, QN_OP_select, args) : 0;
-}
-
 static uint32_t cast(qn_builder *b, const char *who, int dtype, uint32_t x)
 {
     return x ? qn__append_cast(b, who, dtype, x) : 0;
@@ -46,14 +24,14 @@ static uint32_t append_sign_op(qn_builder *b, const char *who, int op, int type,
                                const uint32_t *args)
 {
     uint32_t x = bitcast(b, who, QN_U16, args[0]);
-    uint32_t sign = constant(b, who, QN_U16, 0x8000), rest = constant(b, who, QN_U16, 0x7fff);
+    uint32_t sign = qn__append_const(b, who, QN_U16, 0x8000), rest = qn__append_const(b, who, QN_U16, 0x7fff);
     if (op == QN_OP_neg)
-        x = op2(b, who, QN_OP_xor, x, sign);
+        x = qn__op2(b, who, QN_OP_xor, x, sign);
     else
-        x = op2(b, who, QN_OP_and, x, rest);
+        x = qn__op2(b, who, QN_OP_and, x, rest);
     if (op == QN_OP_copysign) {
         uint32_t y = bitcast(b, who, QN_U16, args[1]);
-        x = op2(b, who, QN_OP_or, x, op2(b, who, QN_OP_and, y, sign));
+        x = qn__op2(b, who, QN_OP_or, x, qn__op2(b, who, QN_OP_and, y, sign));
     }
     return bitcast(b, who, type, x);
 }
@@ -79,32 +57,32 @@ uint32_t qn__append_half_op(qn_builder *b, const char *who, int op, int type, co
 static uint32_t append_sticky_f32(qn_builder *b, const char *who, uint32_t x)
 {
     uint32_t near = cast(b, who, QN_F32, x), back = cast(b, who, QN_F64, near);
-    uint32_t bits = bitcast(b, who, QN_U32, near), one = constant(b, who, QN_U32, 1);
+    uint32_t bits = bitcast(b, who, QN_U32, near), one = qn__append_const(b, who, QN_U32, 1);
     uint32_t is_larger =
-        op2(b, who, QN_OP_gt, op1(b, who, QN_OP_abs, back), op1(b, who, QN_OP_abs, x));
-    uint32_t below = op2(b, who, QN_OP_sub, bits, one);
-    uint32_t odd = op2(b, who, QN_OP_or, choose(b, who, is_larger, below, bits), one);
-    uint32_t is_exact = op2(b, who, QN_OP_eq, back, x);
-    uint32_t is_nan = op2(b, who, QN_OP_ne, x, x);
-    uint32_t keeps = op2(b, who, QN_OP_or, is_exact, is_nan);
-    return bitcast(b, who, QN_F32, choose(b, who, keeps, bits, odd));
+        qn__op2(b, who, QN_OP_gt, qn__op1(b, who, QN_OP_abs, back), qn__op1(b, who, QN_OP_abs, x));
+    uint32_t below = qn__op2(b, who, QN_OP_sub, bits, one);
+    uint32_t odd = qn__op2(b, who, QN_OP_or, qn__choose(b, who, is_larger, below, bits), one);
+    uint32_t is_exact = qn__op2(b, who, QN_OP_eq, back, x);
+    uint32_t is_nan = qn__op2(b, who, QN_OP_ne, x, x);
+    uint32_t keeps = qn__op2(b, who, QN_OP_or, is_exact, is_nan);
+    return bitcast(b, who, QN_F32, qn__choose(b, who, keeps, bits, odd));
 }
 
 /** A 64-bit integer as f64 likewise. */
 static uint32_t append_sticky_f64(qn_builder *b, const char *who, int from, uint32_t x)
 {
-    uint32_t zero = constant(b, who, from, 0), is_negative = op2(b, who, QN_OP_lt, x, zero);
-    uint32_t magnitude = from == QN_I64 ? op1(b, who, QN_OP_abs, x) : x; /* 2^63 as u64 */
+    uint32_t zero = qn__append_const(b, who, from, 0), is_negative = qn__op2(b, who, QN_OP_lt, x, zero);
+    uint32_t magnitude = from == QN_I64 ? qn__op1(b, who, QN_OP_abs, x) : x; /* 2^63 as u64 */
     magnitude = cast(b, who, QN_U64, magnitude);
-    uint32_t low = op2(b, who, QN_OP_and, magnitude, constant(b, who, QN_U64, 0x7ff));
-    uint32_t high = op2(b, who, QN_OP_sub, magnitude, low);
-    uint32_t none = constant(b, who, QN_U64, 0);
-    uint32_t rest = choose(b, who, op2(b, who, QN_OP_ne, low, none),
-                           constant(b, who, QN_U64, 0x800), none);
-    uint32_t is_wide = op2(b, who, QN_OP_ge, magnitude, constant(b, who, QN_U64, UINT64_C(1) << 53));
-    magnitude = choose(b, who, is_wide, op2(b, who, QN_OP_or, high, rest), magnitude);
+    uint32_t low = qn__op2(b, who, QN_OP_and, magnitude, qn__append_const(b, who, QN_U64, 0x7ff));
+    uint32_t high = qn__op2(b, who, QN_OP_sub, magnitude, low);
+    uint32_t none = qn__append_const(b, who, QN_U64, 0);
+    uint32_t rest = qn__choose(b, who, qn__op2(b, who, QN_OP_ne, low, none),
+                           qn__append_const(b, who, QN_U64, 0x800), none);
+    uint32_t is_wide = qn__op2(b, who, QN_OP_ge, magnitude, qn__append_const(b, who, QN_U64, UINT64_C(1) << 53));
+    magnitude = qn__choose(b, who, is_wide, qn__op2(b, who, QN_OP_or, high, rest), magnitude);
     uint32_t value = cast(b, who, QN_F64, magnitude);
-    return from == QN_I64 ? choose(b, who, is_negative, op1(b, who, QN_OP_neg, value), value)
+    return from == QN_I64 ? qn__choose(b, who, is_negative, qn__op1(b, who, QN_OP_neg, value), value)
                           : value;
 }
 

@@ -182,6 +182,23 @@ uint32_t qn__append_op(qn_builder *b, const char *who, int op, const uint32_t *a
     return qn__append_numbered(b, who, x, info->arity, args);
 }
 
+uint32_t qn__op1(qn_builder *b, const char *who, int op, uint32_t x)
+{
+    return x ? qn__append_op(b, who, op, &x) : 0;
+}
+
+uint32_t qn__op2(qn_builder *b, const char *who, int op, uint32_t x, uint32_t y)
+{
+    const uint32_t args[2] = {x, y};
+    return x && y ? qn__append_op(b, who, op, args) : 0;
+}
+
+uint32_t qn__choose(qn_builder *b, const char *who, uint32_t condition, uint32_t x, uint32_t y)
+{
+    const uint32_t args[3] = {condition, x, y};
+    return condition && x && y ? qn__append_op(b, who, QN_OP_select, args) : 0;
+}
+
 /** "f32 + i64", "bool, f32, i64": the operands' types for a message. */
 static void show_types(const qn_builder *b, int op, const uint32_t *a, char *out, size_t out_bytes)
 {

@@ -173,6 +173,10 @@ uint32_t qn__append_half_op(qn_builder *b, const char *who, int op, int type, co
 uint32_t qn__append_half_cast(qn_builder *b, const char *who, int dtype, uint32_t x);
 /** A table op whose operands were checked: folded, contracted, numbered (ir/build_ops.c). */
 uint32_t qn__append_op(qn_builder *b, const char *who, int op, const uint32_t *args);
+/** The same of operands that may be 0, what an earlier error left: then 0. */
+uint32_t qn__op1(qn_builder *b, const char *who, int op, uint32_t x);
+uint32_t qn__op2(qn_builder *b, const char *who, int op, uint32_t x, uint32_t y);
+uint32_t qn__choose(qn_builder *b, const char *who, uint32_t condition, uint32_t x, uint32_t y);
 /** Whether an instruction may be used here, as far as regions go. */
 bool qn__is_open(const qn_builder *b, uint32_t i);
 /** Something wrote memory: loads before it are not reused after it. */
