@@ -76,6 +76,13 @@ int qn__copy_parts(const qn_builder *b, uint32_t tuple, uint32_t *out)
     return n;
 }
 
+/** The parts of a value, or the value itself if it has none; their number. */
+static int copy_scalars(const qn_builder *b, uint32_t value, uint32_t *out)
+{
+    out[0] = value;
+    return qn__is_tuple(b, value) ? qn__copy_parts(b, value, out) : 1;
+}
+
 /* ---------------------------------------------------------------- through regions */
 
 bool qn__flatten(qn_builder *b, const char *who, const char *what, int n, const qn_val *values, qn_flat *out)
@@ -147,6 +154,26 @@ static const qn_record_entry *use_field(qn_builder *b, const char *who, qn_param
     return view && qn__use_indices(b, who, view, n, index, out) ? find_field(b, who, view->record, field) : NULL;
 }
 
+/** Whether value x is of the dtype of field number `field`. */
+static bool is_of_field(qn_builder *b, const char *who, const qn_record_entry *f, int field, uint32_t x)
+{
+    if (b->inst[x].type == f->dtype)
+        return true;
+    qn__builder_fail(b, QN_ERR_TYPE, "%s: value is %s, field %d is %s", who, qn_dtype_name(b->inst[x].type), field,
+                     qn_dtype_name(f->dtype));
+    return false;
+}
+
+/** Stores a value in the parts of an element from `first` on. */
+static void store_parts(qn_builder *b, const char *who, qn_param p, int first, const uint32_t *index, uint32_t value)
+{
+    uint32_t parts[MOST_TUPLE_PARTS];
+    int n = copy_scalars(b, value, parts);
+    for (int i = 0; i < n; i++)
+        qn__append_store(b, who, p, first + i, index, parts[i]);
+    qn__new_version(b);
+}
+
 qn_val qn_load_field(qn_builder *b, qn_param p, int field, int n, const qn_val *index)
 {
     const char *who = "qn_load_field";
@@ -162,29 +189,17 @@ qn_val qn_load_field(qn_builder *b, qn_param p, int field, int n, const qn_val *
 void qn_store_field(qn_builder *b, qn_param p, int field, int n, const qn_val *index, qn_val value)
 {
     const char *who = "qn_store_field";
-    uint32_t args[QN_MAX_RANK], x, parts[MOST_TUPLE_PARTS];
+    uint32_t args[QN_MAX_RANK], x;
     const qn_record_entry *f = use_field(b, who, p, field, n, index, args);
     if (!f || !qn__can_write(b, who, &b->param[p.id - 1]) || !qn__use(b, who, "value", value, &x))
         return;
-    if (b->inst[x].type != f->dtype) {
-        qn__builder_fail(b, QN_ERR_TYPE, "%s: value is %s, field %d is %s", who, qn_dtype_name(b->inst[x].type), field,
-                         qn_dtype_name(f->dtype));
-        return;
-    }
-    parts[0] = x;
-    int n_parts = b->inst[x].op == QN_I_TUPLE ? qn__copy_parts(b, x, parts) : 1;
-    for (int i = 0; i < n_parts; i++)
-        qn__append_store(b, who, p, f->first_part + i, args, parts[i]);
-    qn__new_version(b);
+    if (is_of_field(b, who, f, field, x))
+        store_parts(b, who, p, f->first_part, args, x);
 }
 
 void qn__store_element_of(qn_builder *b, const char *who, qn_param p, const uint32_t *index, uint32_t value)
 {
-    uint32_t parts[MOST_TUPLE_PARTS] = {value};
-    int n = b->inst[value].op == QN_I_TUPLE ? qn__copy_parts(b, value, parts) : 1;
-    for (int i = 0; i < n; i++)
-        qn__append_store(b, who, p, i, index, parts[i]);
-    qn__new_version(b);
+    store_parts(b, who, p, 0, index, value);
 }
 
 /** A part as the kernel text names it. */
@@ -257,16 +272,9 @@ qn_val qn_field_of(qn_builder *b, qn_val v, int field)
 static bool put_field(qn_builder *b, const char *who, const qn_record_entry *f, int field, qn_val x, uint32_t *parts)
 {
     uint32_t i;
-    if (!qn__use(b, who, "field", x, &i))
+    if (!qn__use(b, who, "field", x, &i) || !is_of_field(b, who, f, field, i))
         return false;
-    if (b->inst[i].type != f->dtype) {
-        qn__builder_fail(b, QN_ERR_TYPE, "%s: value is %s, field %d is %s", who, qn_dtype_name(b->inst[i].type), field,
-                         qn_dtype_name(f->dtype));
-        return false;
-    }
-    parts[f->first_part] = i;
-    if (b->inst[i].op == QN_I_TUPLE)
-        qn__copy_parts(b, i, parts + f->first_part);
+    copy_scalars(b, i, parts + f->first_part);
     return true;
 }
 
