@@ -124,25 +124,20 @@ static bool is_load_of(const qn_builder *b, uint32_t i, qn_param p, int n, const
     return true;
 }
 
+/** Whether atomics do a combination. */
+static const bool is_atomic[QN_N_COMBINES] = {
+#define QN_X(name, number, text, is_reduction, is_atomic_op) [number] = is_atomic_op,
+    QN_COMBINE_LIST(QN_X)
+#undef QN_X
+};
+
 /** The combination that an op does when it updates an element, or -1. */
 static int combine_of_op(int op)
 {
-    switch (op) {
-    case QN_OP_add:
-        return QN_COMBINE_SUM;
-    case QN_OP_min:
-        return QN_COMBINE_MIN;
-    case QN_OP_max:
-        return QN_COMBINE_MAX;
-    case QN_OP_and:
-        return QN_COMBINE_AND;
-    case QN_OP_or:
-        return QN_COMBINE_OR;
-    case QN_OP_xor:
-        return QN_COMBINE_XOR;
-    default:
-        return -1;
-    }
+    for (int c = 0; c < QN_N_COMBINES; c++)
+        if (op && op == qn__combine_op(c))
+            return is_atomic[c] ? c : -1;
+    return -1;
 }
 
 /** fma(x, y, load of the element) of a contracting kernel: x * y, which is added. 0: not such a value. */
@@ -252,20 +247,11 @@ void qn_store(qn_builder *b, qn_param p, int n, const qn_val *index, qn_val valu
 static bool check_combine(qn_builder *b, const char *who, int combine,
                           const qn_kernel_parameter *view)
 {
-    static const bool is_atomic[QN_N_COMBINES] = {
-#define QN_X(name, number, text, is_reduction, is_atomic_op) [number] = is_atomic_op,
-        QN_COMBINE_LIST(QN_X)
-#undef QN_X
-    };
     if (combine < 0 || combine >= QN_N_COMBINES || !is_atomic[combine]) {
         qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: %d is no atomic combination", who, combine);
         return false;
     }
-    int cls = qn__dtype_class(view->dtype);
-    bool is_bitwise =
-        combine == QN_COMBINE_AND || combine == QN_COMBINE_OR || combine == QN_COMBINE_XOR;
-    if (cls == QN_CLASS_B ? is_bitwise || combine == QN_COMBINE_EXCHANGE
-                          : !qn__has_parts(view->dtype) && !(is_bitwise && cls == QN_CLASS_F))
+    if (!qn__has_parts(view->dtype) && qn__atomic_takes(combine, qn__dtype_class(view->dtype)))
         return true;
     qn__builder_fail(b, QN_ERR_TYPE, "%s: view \"%.100s\": this combination does not take %s", who,
                      view->name, qn_dtype_name(view->dtype));

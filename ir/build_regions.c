@@ -490,11 +490,8 @@ qn_val qn_end_reduce(qn_builder *b, qn_val value)
         return (qn_val){0};
     if (qn__is_tuple(b, number))
         return end_complex_reduce(b, who, f, number);
-    qn_inst *x = &b->inst[f->inst];
-    int type = b->inst[number].type, cls = qn__dtype_class(type);
-    bool is_bitwise =
-        x->sub == QN_COMBINE_AND || x->sub == QN_COMBINE_OR || x->sub == QN_COMBINE_XOR;
-    if (cls == (is_bitwise ? QN_CLASS_F : QN_CLASS_B))
+    int type = b->inst[number].type;
+    if (!qn__reduce_takes(b->inst[f->inst].sub, qn__dtype_class(type)))
         return qn__builder_fail(b, QN_ERR_TYPE, "%s: this reduction does not take %s", who,
                                 qn_dtype_name(type));
     return qn__value(b, end_scalar_reduce(b, who, f, number), qn__kind(value));

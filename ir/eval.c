@@ -298,18 +298,24 @@ uint64_t qn__eval_bitcast(int to, int from, uint64_t bits)
 
 /* ---------------------------------------------------------------- reductions */
 
-uint64_t qn__eval_combine(int combine, int type, uint64_t accumulated, uint64_t next)
+int qn__combine_op(int combine)
 {
     static const uint8_t op[QN_N_COMBINES] = {
         [QN_COMBINE_SUM] = QN_OP_add, [QN_COMBINE_PROD] = QN_OP_mul, [QN_COMBINE_MIN] = QN_OP_min,
         [QN_COMBINE_MAX] = QN_OP_max, [QN_COMBINE_AND] = QN_OP_and,  [QN_COMBINE_OR] = QN_OP_or,
-        [QN_COMBINE_XOR] = QN_OP_xor, /* exchanges: 0, the new value */
+        [QN_COMBINE_XOR] = QN_OP_xor,
     };
-    if (op[combine] && qn__is_half(type)) { /* in f32, rounded once, as the builder does it */
+    return op[combine];
+}
+
+uint64_t qn__eval_combine(int combine, int type, uint64_t accumulated, uint64_t next)
+{
+    int op = qn__combine_op(combine);
+    if (op && qn__is_half(type)) { /* in f32, rounded once, as the builder does it */
         uint64_t x = qn__eval_cast(QN_F32, type, accumulated), y = qn__eval_cast(QN_F32, type, next);
-        return qn__eval_cast(type, QN_F32, qn__eval_op(op[combine], QN_F32, x, y, 0));
+        return qn__eval_cast(type, QN_F32, qn__eval_op(op, QN_F32, x, y, 0));
     }
-    return op[combine] ? qn__eval_op(op[combine], type, accumulated, next, 0) : next;
+    return op ? qn__eval_op(op, type, accumulated, next, 0) : next;
 }
 
 /** Largest and smallest value of a type; of floats the infinities or, if `finite`, the largest finite magnitude. */

@@ -450,6 +450,22 @@ uint64_t qn__eval_op(int op, int type, uint64_t a, uint64_t b, uint64_t c);
 /** Value of cast and bitcast. */
 uint64_t qn__eval_cast(int to, int from, uint64_t bits);
 uint64_t qn__eval_bitcast(int to, int from, uint64_t bits);
+/** The op with which a combination combines; 0 for exchanges, which take the new value. */
+int qn__combine_op(int combine);
+static inline bool qn__is_bitwise(int combine)
+{
+    return combine == QN_COMBINE_AND || combine == QN_COMBINE_OR || combine == QN_COMBINE_XOR;
+}
+/** Whether a reduction, or an atomic on elements without parts, takes values of a class. */
+static inline bool qn__reduce_takes(int combine, int cls)
+{
+    return cls != (qn__is_bitwise(combine) ? QN_CLASS_F : QN_CLASS_B);
+}
+static inline bool qn__atomic_takes(int combine, int cls)
+{
+    return cls == QN_CLASS_B ? qn__is_bitwise(combine) || combine == QN_COMBINE_EXCHANGE
+                             : cls != QN_CLASS_F || !qn__is_bitwise(combine);
+}
 /** One step of a reduction: accumulated op next. */
 uint64_t qn__eval_combine(int combine, int type, uint64_t accumulated, uint64_t next);
 /** What masked lanes and empty partials hold: -0.0 for sums, 1, +-inf, the type's extremes. */

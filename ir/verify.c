@@ -238,20 +238,12 @@ static const struct {
 #undef QN_X
 };
 
-static bool is_bitwise(int combine)
-{
-    return combine == QN_COMBINE_AND || combine == QN_COMBINE_OR || combine == QN_COMBINE_XOR;
-}
-
 static bool check_atomic(verifier *v, uint32_t i)
 {
     const qn_inst *x = &v->k->inst[i];
     if (x->sub >= QN_N_COMBINES || !combines[x->sub].is_atomic)
         return wrong(v, i, "no atomic combination");
-    int cls = qn__dtype_class(x->type);
-    bool is_taken = cls == QN_CLASS_B ? is_bitwise(x->sub) || x->sub == QN_COMBINE_EXCHANGE
-                                      : !(cls == QN_CLASS_F && is_bitwise(x->sub));
-    return require(v, i, is_taken, "type not taken");
+    return require(v, i, qn__atomic_takes(x->sub, qn__dtype_class(x->type)), "type not taken");
 }
 
 /** load, store and atomic. */
@@ -326,7 +318,7 @@ static bool check_reduce(verifier *v, uint32_t i, open_region *r)
         r->dims |= 1u << d->imm;
     }
     int cls = qn__dtype_class(x->type);
-    if (!cls || qn__is_half(x->type) || cls == (is_bitwise(x->sub) ? QN_CLASS_F : QN_CLASS_B))
+    if (!cls || qn__is_half(x->type) || !qn__reduce_takes(x->sub, cls))
         return wrong(v, i, "type not taken");
     return require(v, i, !(v->reduced & r->dims), "a dimension is reduced twice");
 }

@@ -278,12 +278,7 @@ LLVMValueRef qn__lower_op(lower *g, int op, int type, LLVMValueRef a, LLVMValueR
 
 LLVMValueRef qn__lower_combine(lower *g, int combine, int type, LLVMValueRef accumulated, LLVMValueRef next)
 {
-    static const int op[QN_N_COMBINES] = {
-        [QN_COMBINE_SUM] = QN_OP_add, [QN_COMBINE_PROD] = QN_OP_mul, [QN_COMBINE_MIN] = QN_OP_min,
-        [QN_COMBINE_MAX] = QN_OP_max, [QN_COMBINE_AND] = QN_OP_and,  [QN_COMBINE_OR] = QN_OP_or,
-        [QN_COMBINE_XOR] = QN_OP_xor,
-    };
-    return qn__lower_op(g, op[combine], type, accumulated, next, NULL);
+    return qn__lower_op(g, qn__combine_op(combine), type, accumulated, next, NULL);
 }
 
 /* ---------------------------------------------------------------- conversions */
