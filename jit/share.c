@@ -59,14 +59,21 @@ static bool is_long(const qn_fact *extent)
     return extent->kind == QN_FACT_EXACT && extent->value > 1;
 }
 
-/** Whether the strides of two views are known to differ where they matter: views of one index are the same elements
- *  whatever their strides. */
-static bool has_other_strides(const qn_facts *f, const qn_param_fact *x, const qn_param_fact *y, int rank)
+static bool is_other(const qn_fact *x, const qn_fact *y)
+{
+    return x->kind == QN_FACT_EXACT && y->kind == QN_FACT_EXACT && x->value != y->value;
+}
+
+/** Whether two views are known to have other extents, or other strides where they matter: views of one index are the same
+ *  elements whatever their strides. */
+static bool has_other_layout(const qn_facts *f, const qn_param_fact *x, const qn_param_fact *y, int rank)
 {
     for (int d = 0; d < rank; d++) {
-        const qn_fact *one = &f->digit[x->dim[d].first_digit].stride, *other = &f->digit[y->dim[d].first_digit].stride;
-        if (x->dim[d].n_digits == 1 && y->dim[d].n_digits == 1 && is_long(&x->dim[d].extent) && one->kind == QN_FACT_EXACT &&
-            other->kind == QN_FACT_EXACT && one->value != other->value)
+        const qn_dim_fact *one = &x->dim[d], *other = &y->dim[d];
+        if (is_other(&one->extent, &other->extent))
+            return true;
+        if (one->n_digits == 1 && other->n_digits == 1 && is_long(&one->extent) &&
+            is_other(&f->digit[one->first_digit].stride, &f->digit[other->first_digit].stride))
             return true;
     }
     return false;
@@ -81,7 +88,7 @@ static bool may_be_same(const qn_kernel *k, const qn_facts *f, const qn_analysis
     if (p == q)
         return true;
     if (rank != k->param[q].rank || k->param[p].dtype != k->param[q].dtype ||
-        has_other_strides(f, &f->param[p], &f->param[q], rank))
+        has_other_layout(f, &f->param[p], &f->param[q], rank))
         return false;
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         uint32_t i = k->access[n].inst;

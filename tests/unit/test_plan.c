@@ -130,7 +130,8 @@ static void test_sharing(void)
     static const char own[] = "%x: f32 = load o[%i]; store o[%i], %x; %y: f32 = load o[%i]; store b[%i], %y;";
     static const char before[] = "%x: f32 = load a[%i]; %q: i64 = add %m, %one; %y: f32 = load a[%q];\n"
                                  "%s: f32 = add %x, %y; store o[%i], %s;";
-    int64_t n[1] = {100}, far[1] = {2};
+    static const char around[] = "%x: f32 = load b[%i]; store o[%i], %x; %y: f32 = load b[%i]; store a[%i], %y;";
+    int64_t n[1] = {100}, far[1] = {2}, longer[1] = {101};
     qn_view same = view(QN_F32, 1, n, false), strided = same;
     strided.layout.dim[0].stride = far[0];
     tap_is_int(accesses_of(before, same, false), 2, "loads of one element are one");
@@ -138,6 +139,9 @@ static void test_sharing(void)
     tap_is_int(accesses_of(twice, same, false), 4, "not across a store to what may be the same view");
     tap_is_int(accesses_of(apart, same, false), 4, "but where another index shows that it is another view");
     tap_is_int(accesses_of(own, strided, false), 4, "not across a store to the view itself");
+    tap_is_int(accesses_of(around, same, false), 4, "nor to one with the same layout");
+    tap_is_int(accesses_of(around, strided, false), 3, "but to one with other strides");
+    tap_is_int(accesses_of(around, view(QN_F32, 1, longer, false), false), 3, "or other extents: a launch of such views that overlap runs in order");
 }
 
 static void test_layouts(void)
