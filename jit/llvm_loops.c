@@ -193,14 +193,16 @@ static void set_index(lower *g, uint32_t index, LLVMValueRef *v, bool is_vector)
     }
 }
 
+/** The only version of a loop; that of rows in range, which do not end before they begin; that of rows which fail. */
+enum { ONLY, WITHIN, BEYOND };
+
 /** A loop with the same trips for the whole block. */
 typedef struct counted {
     uint32_t inst;
     LLVMValueRef begin;
     carried c;
     LLVMValueRef *flat, *phi, *next; /* carried values: before, in a trip, after it */
-    int n_flat;
-    bool is_cold; /* the version for rows that fail */
+    int n_flat, version;
 } counted;
 
 /** One trip, number or index `at`: takes c->phi, gives c->next. */
@@ -264,13 +266,15 @@ static void lower_counted(lower *g, counted *t)
     int64_t step = (int64_t)x->imm, from, to;
     LLVMValueRef begin = qn__scalar(g, qn__args(g->k, t->inst)[0], 0), end = qn__scalar(g, qn__args(g->k, t->inst)[1], 0);
     LLVMValueRef low = begin, high, pair[2] = {begin, end};
-    int together = t->is_cold ? 1 : trips_together(g, t->inst);
+    int together = t->version == BEYOND ? 1 : trips_together(g, t->inst);
     yields results = {.n = t->c.init.n};
     qn__find_results(g->k, t->inst, &results);
     t->begin = begin;
     if (step != 1) {
         low = qn__const_i64(g, 0);
         high = trips_of(g, begin, end, step, false);
+    } else if (t->version == WITHIN) {
+        high = end;
     } else if (qn__is_const(begin, &from) && qn__is_const(end, &to)) {
         high = to > from ? end : begin;
     } else {
@@ -314,7 +318,7 @@ static void lower_divergent(lower *g, uint32_t i, headed *h)
     head_close(g, h, i, x->region[0], x->region[2]);
 }
 
-static void lower_for(lower *g, uint32_t i, bool is_cold)
+static void lower_for(lower *g, uint32_t i, int version)
 {
     const qn_inst *x = &g->k->inst[i];
     const uint32_t *arg = qn__args(g->k, i);
@@ -326,7 +330,7 @@ static void lower_for(lower *g, uint32_t i, bool is_cold)
         carried_free(&h.c);
         return;
     }
-    counted t = {.inst = i, .is_cold = is_cold, .flat = qn__zalloc((size_t)(n + 1) * 5 * MOST_PARTS, sizeof *t.flat)};
+    counted t = {.inst = i, .version = version, .flat = qn__zalloc((size_t)(n + 1) * 5 * MOST_PARTS, sizeof *t.flat)};
     if (!t.flat)
         g->failed = true;
     if (t.flat && carried_new(g, &t.c, i, x->region[0] + 1, n)) {
@@ -340,12 +344,12 @@ static void lower_for(lower *g, uint32_t i, bool is_cold)
 
 /** One of two versions of the loop, in a branch of its own; returns the block with which it ends. */
 static LLVMBasicBlockRef lower_version(lower *g, uint32_t i, LLVMBasicBlockRef from, LLVMBasicBlockRef block,
-                                       LLVMBasicBlockRef join, bool is_cold, yields *out)
+                                       LLVMBasicBlockRef join, int version, yields *out)
 {
     LLVMPositionBuilderAtEnd(g->b, from);
     qn__level_open(g, true, false, false);
     LLVMPositionBuilderAtEnd(g->b, block);
-    lower_for(g, i, is_cold);
+    lower_for(g, i, version);
     for (int n = 0; n < out->n; n++)
         FOR_PARTS(g, p)
             if (out->receiver[n] && qn__canonical_part(g, out->receiver[n], p) == p)
@@ -363,7 +367,7 @@ void qn__lower_for(lower *g, uint32_t i)
     LLVMValueRef condition = qn__cover(g, i);
     if (!condition || !qn__yields_new(g, &within, n)) {
         qn__uncover(g, i);
-        lower_for(g, i, false);
+        lower_for(g, i, ONLY);
         return;
     }
     if (qn__yields_new(g, &beyond, n)) {
@@ -372,9 +376,9 @@ void qn__lower_for(lower *g, uint32_t i)
         qn__mark_likely(g, LLVMBuildCondBr(g->b, condition, yes, no));
         qn__find_results(g->k, i, &within);
         qn__find_results(g->k, i, &beyond);
-        blocks[0] = lower_version(g, i, from, yes, join, false, &within);
+        blocks[0] = lower_version(g, i, from, yes, join, WITHIN, &within);
         qn__uncover(g, i);
-        blocks[1] = lower_version(g, i, from, no, join, true, &beyond);
+        blocks[1] = lower_version(g, i, from, no, join, BEYOND, &beyond);
         LLVMPositionBuilderAtEnd(g->b, join);
         qn__join_yields(g, &within, &beyond, blocks);
     }

@@ -7,7 +7,7 @@
 #include "jit/llvm_yields.h"
 
 /* Larger loops take longer than their checks, and code is emitted twice. */
-enum { LARGEST_BODY = 64 };
+enum { LARGEST_BODY = 64, MOST_TESTED = 16 };
 
 /** Whether value is the index of loop i plus a constant. */
 static bool is_index_of(const lower *g, uint32_t i, uint32_t value, int64_t *ahead)
@@ -39,27 +39,70 @@ static bool may_cover(const lower *g, uint32_t i, uint32_t n)
     return true;
 }
 
-static LLVMValueRef both(lower *g, LLVMValueRef a, LLVMValueRef b)
+/** The test before loop i while it is made. */
+typedef struct cover {
+    uint32_t loop;
+    LLVMValueRef all; /* NULL: nothing yet */
+    bool is_forward;  /* the loop does not end before it begins */
+    struct tested {
+        uint32_t arg; /* the index; 0: the loop's, so much ahead */
+        int64_t ahead;
+        const qn_dim_fact *dim;
+    } tested[MOST_TESTED];
+    int n_tested;
+} cover;
+
+static void require(lower *g, cover *c, LLVMIntPredicate is, LLVMValueRef a, LLVMValueRef b)
 {
-    return a ? LLVMBuildAnd(g->b, a, b, "") : b;
+    c->all = qn__mask_and(g, c->all, LLVMBuildICmp(g->b, is, a, b, ""));
 }
 
-/** `all` and: the positions of index arg in dimension r, from the loop's first to the one past its last, are in order and
- *  at most the extent. Then, whatever wrapped on the way, each between them is in range. */
-static LLVMValueRef cover_dimension(lower *g, uint32_t i, uint32_t arg, const qn_dim_fact *dim, LLVMValueRef all)
+static bool is_same_fact(const qn_fact *a, const qn_fact *b)
 {
-    int64_t ahead;
-    LLVMValueRef extent = qn__fact(g, &dim->extent), low = qn__fact(g, &dim->lower), position[2];
-    if (dim->n_digits == 0)
-        return all;
-    if (!is_index_of(g, i, arg, &ahead))
-        return both(g, all, LLVMBuildICmp(g->b, LLVMIntULT, LLVMBuildSub(g->b, qn__scalar(g, arg, 0), low, ""), extent, ""));
-    for (int n = 0; n < 2; n++) {
-        LLVMValueRef end = qn__scalar(g, qn__args(g->k, i)[n], 0);
-        position[n] = LLVMBuildSub(g->b, LLVMBuildAdd(g->b, end, qn__const_i64(g, ahead), ""), low, "");
+    return a->kind == b->kind && (a->kind == QN_FACT_EXACT ? a->value == b->value : a->slot == b->slot);
+}
+
+/** Whether another index of the same value was tested, in a dimension that begins where this one does; with `extent`, and ends
+ *  where it does. */
+static bool was_tested(const cover *c, const struct tested *t, bool extent)
+{
+    for (int n = 0; n < c->n_tested; n++) {
+        const struct tested *other = &c->tested[n];
+        if (other->arg == t->arg && other->ahead == t->ahead && is_same_fact(&other->dim->lower, &t->dim->lower) &&
+            (!extent || is_same_fact(&other->dim->extent, &t->dim->extent)))
+            return true;
     }
-    all = both(g, all, LLVMBuildICmp(g->b, LLVMIntULE, position[0], position[1], ""));
-    return both(g, all, LLVMBuildICmp(g->b, LLVMIntULE, position[1], extent, ""));
+    return false;
+}
+
+/** That the loop's index, so much ahead, is in range in all trips: the positions of its first and of the one past its last
+ *  are in order and at most the extent. Then, whatever wrapped on the way, each between them is in range. */
+static void require_all_trips(lower *g, cover *c, const struct tested *t)
+{
+    LLVMValueRef low = qn__fact(g, &t->dim->lower), position[2];
+    for (int n = 0; n < 2; n++) {
+        LLVMValueRef border = qn__scalar(g, qn__args(g->k, c->loop)[n], 0);
+        position[n] = LLVMBuildSub(g->b, LLVMBuildAdd(g->b, border, qn__const_i64(g, t->ahead), ""), low, "");
+    }
+    if (!was_tested(c, t, false))
+        require(g, c, LLVMIntULE, position[0], position[1]);
+    require(g, c, LLVMIntULE, position[1], qn__fact(g, &t->dim->extent));
+    c->is_forward |= t->ahead == 0 && t->dim->lower.kind == QN_FACT_EXACT && t->dim->lower.value == 0;
+}
+
+static void cover_index(lower *g, cover *c, uint32_t arg, const qn_dim_fact *dim)
+{
+    struct tested t = {.arg = arg, .dim = dim};
+    bool is_loops = is_index_of(g, c->loop, arg, &t.ahead);
+    t.arg = is_loops ? 0 : arg;
+    if (dim->n_digits == 0 || was_tested(c, &t, true))
+        return;
+    if (is_loops)
+        require_all_trips(g, c, &t);
+    else
+        require(g, c, LLVMIntULT, qn__relative_index(g, arg, 0, &dim->lower, false), qn__fact(g, &dim->extent));
+    if (c->n_tested < MOST_TESTED)
+        c->tested[c->n_tested++] = t;
 }
 
 /** A small loop of scalar code, or the same for all lanes, without another one inside. */
@@ -77,17 +120,19 @@ static bool is_worth(const lower *g, uint32_t i)
 
 LLVMValueRef qn__cover(lower *g, uint32_t i)
 {
-    LLVMValueRef all = NULL;
+    cover c = {.loop = i};
     for (uint32_t n = 0; n < g->k->n_accesses && is_worth(g, i); n++) {
         uint32_t access = g->k->access[n].inst;
         if (access < g->k->inst[i].region[0] || access >= g->k->inst[i].region[2] || !may_cover(g, i, n))
             continue;
         const qn_param_fact *param = &g->f->param[g->k->inst[access].imm];
         for (int r = 0; r < qn__n_indices(g->k, access); r++)
-            all = cover_dimension(g, i, qn__args(g->k, access)[r], &param->dim[r], all);
-        g->covered[n] = all != NULL;
+            cover_index(g, &c, qn__args(g->k, access)[r], &param->dim[r]);
+        g->covered[n] = c.all != NULL;
     }
-    return all;
+    if (c.all && !c.is_forward)
+        require(g, &c, LLVMIntSLE, qn__scalar(g, qn__args(g->k, i)[0], 0), qn__scalar(g, qn__args(g->k, i)[1], 0));
+    return c.all;
 }
 
 void qn__uncover(lower *g, uint32_t i)

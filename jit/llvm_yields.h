@@ -38,8 +38,8 @@ void qn__lower_for(lower *g, uint32_t i);
 void qn__lower_while(lower *g, uint32_t i);
 
 /* ---- llvm_version.c */
-/** Whether all accesses of a `for` that are made at its index are in range, as i1; they are entered in g->covered. NULL:
- *  there are none, or two versions of the loop are not worth it. */
+/** Whether all accesses of a `for` that are made at its index are in range, and it does not end before it begins, as i1; they
+ *  are entered in g->covered. NULL: there are none, or two versions of the loop are not worth it. */
 LLVMValueRef qn__cover(lower *g, uint32_t i);
 void qn__uncover(lower *g, uint32_t i);
 
