@@ -10,6 +10,11 @@
 /** The plan for NVPTX: order, axis, threads and tile of *out, which holds scalar code without loops. */
 void qn__plan_gpu(const qn_kernel *k, const qn_facts *f, qn_plan *out);
 
+/** Points of a reduce, -1 if they are not known (jit/plan_points.c). */
+int64_t qn__points(const qn_kernel *k, const qn_facts *f, uint32_t reduce);
+/** The last dimension of a reduce that may have more than one index, else its last; *n: how many have. */
+int qn__long_dim(const qn_kernel *k, const qn_facts *f, uint32_t reduce, int *n);
+
 /** Whether lanes may run along d (jit/plan_lanes.c). */
 bool qn__plan_may_be_lanes(const qn_kernel *k, const qn_facts *f, int d);
 /** The dimension along which they cost least; -1: none. */

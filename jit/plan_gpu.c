@@ -21,17 +21,8 @@ double qn__gpu_access_cost(const gpu_planner *s, uint32_t i, int d)
 
 int qn__gpu_reduced_dim(const gpu_planner *s, uint32_t reduce)
 {
-    int found = -1;
-    for (int n = 0; n < s->k->inst[reduce].n_args; n++) {
-        int d = qn__dim_of(s->k, reduce, n);
-        bool is_last = n + 1 == s->k->inst[reduce].n_args;
-        if (qn__trips(s->f, d) == 1 && (!is_last || found >= 0))
-            continue;
-        if (found >= 0)
-            return -1;
-        found = d;
-    }
-    return found;
+    int n, d = qn__long_dim(s->k, s->f, reduce, &n);
+    return n <= 1 ? d : -1;
 }
 
 /** Cost of neighbouring threads along d. Stores count twice, accesses inside reduces 16 times. */

@@ -12,18 +12,6 @@ bool qn__may_share_points(const qn_kernel *k, uint32_t i)
     return k->inst[i].op == QN_I_REDUCE && (!order || order == QN_STRIPED);
 }
 
-/** Points of a reduce, -1 if not known. */
-static int64_t points_of(const gpu_planner *s, uint32_t i)
-{
-    int64_t n = 1;
-    for (int m = 0; m < s->k->inst[i].n_args; m++) {
-        int64_t t = qn__trips(s->f, qn__dim_of(s->k, i, m));
-        if (t < 0 || __builtin_mul_overflow(n, t, &n))
-            return -1;
-    }
-    return n;
-}
-
 /** Whether all reduces that stand in no other may be shared; n of them, `points` those of the longest. */
 static bool are_shared(const gpu_planner *s, int *n, int64_t *points)
 {
@@ -34,7 +22,7 @@ static bool are_shared(const gpu_planner *s, int *n, int64_t *points)
             continue;
         if (!qn__may_share_points(s->k, i))
             return false;
-        int64_t here = points_of(s, i);
+        int64_t here = qn__points(s->k, s->f, i);
         *points = here < 0 ? INT64_MAX : here > *points ? here : *points;
         ++*n;
     }
@@ -59,8 +47,7 @@ static void compare_costs(const gpu_planner *s, int lanes, double *points, doubl
         uint32_t i = s->k->access[n].inst, r = outermost_reduce(s->k, i);
         if (!r)
             continue;
-        uint32_t last = qn__args(s->k, r)[s->k->inst[r].n_args - 1];
-        *points += qn__gpu_access_cost(s, i, (int)s->k->inst[last].imm);
+        *points += qn__gpu_access_cost(s, i, qn__dim_of(s->k, r, s->k->inst[r].n_args - 1));
         *iterations += lanes < 0 ? GPU_COST_APART : qn__gpu_access_cost(s, i, lanes);
     }
 }

@@ -39,15 +39,6 @@ static bool needs_narrow_masks(const qn_kernel *k, const qn_facts *f)
     return false;
 }
 
-/** Dimensions of reduce i with more than one index. */
-static int long_dims(const qn_kernel *k, const qn_facts *f, uint32_t i)
-{
-    int count = 0;
-    for (int n = 0; n < k->inst[i].n_args; n++)
-        count += qn__trips(f, qn__dim_of(k, i, n)) != 1;
-    return count;
-}
-
 /** A reduction dimension may be the lanes if every reduce over it has an order that 64 partials or any order satisfy,
  *  names it last, and stands outside loops and branches (so that faults keep their order). */
 static bool reduction_is_applicable(const qn_kernel *k, const qn_facts *f, int d)
@@ -57,16 +48,17 @@ static bool reduction_is_applicable(const qn_kernel *k, const qn_facts *f, int d
         const qn_inst *x = &k->inst[i];
         if (x->op != QN_I_REDUCE)
             continue;
-        int at = -1;
+        int at = -1, n_long;
         for (int n = 0; n < x->n_args; n++)
             at = qn__dim_of(k, i, n) == d ? n : at;
         if (at < 0)
             continue;
         is_used = true;
         int order = qn__order_rule(k, i);
+        (void)qn__long_dim(k, f, i, &n_long);
         if (at != x->n_args - 1 || x->parent || x->type == QN_BOOL)
             return false;
-        if (order && (order != QN_STRIPED || long_dims(k, f, i) != 1))
+        if (order && (order != QN_STRIPED || n_long != 1))
             return false;
     }
     for (uint32_t n = 0; n < k->n_accesses && f->isa < QN_ISA_V4; n++) { /* the last step is masked, but for integers */

@@ -52,20 +52,34 @@ bool qn__reduces_are_apart(const qn_kernel *k, int n_reduces)
 /** Fewer points are not worth a second pass over results. */
 enum { FEW_POINTS = 1 << 15 };
 
+int64_t qn__points(const qn_kernel *k, const qn_facts *f, uint32_t reduce)
+{
+    int64_t n = 1;
+    for (int m = 0; m < k->inst[reduce].n_args; m++) {
+        int64_t t = qn__trips(f, qn__dim_of(k, reduce, m));
+        if (t < 0 || __builtin_mul_overflow(n, t, &n))
+            return -1;
+    }
+    return n;
+}
+
+int qn__long_dim(const qn_kernel *k, const qn_facts *f, uint32_t reduce, int *n)
+{
+    int found = qn__dim_of(k, reduce, k->inst[reduce].n_args - 1);
+    *n = 0;
+    for (int m = 0; m < k->inst[reduce].n_args; m++)
+        if (qn__trips(f, qn__dim_of(k, reduce, m)) != 1) {
+            found = qn__dim_of(k, reduce, m);
+            ++*n;
+        }
+    return found;
+}
+
 /** The only dimension of reduce i with more than one index, or -1; -1 also if it has too few. */
 static int long_dimension(const qn_kernel *k, const qn_facts *f, uint32_t i)
 {
-    int found = -1;
-    for (int n = 0; n < k->inst[i].n_args; n++) {
-        int d = qn__dim_of(k, i, n);
-        int64_t trips = qn__trips_or(f, d, INT64_MAX);
-        if (trips == 1)
-            continue;
-        if (found >= 0 || trips < FEW_POINTS)
-            return -1;
-        found = d;
-    }
-    return found;
+    int n, d = qn__long_dim(k, f, i, &n);
+    return n == 1 && qn__trips_or(f, d, INT64_MAX) >= FEW_POINTS ? d : -1;
 }
 
 void qn__plan_points(const qn_kernel *k, const qn_facts *f, qn_plan *p)

@@ -66,7 +66,7 @@ static bool runs_along_points(const qn_kernel *k, const qn_facts *f, const qn_an
 {
     uint32_t reduce = qn__enclosing_reduce(k, i);
     int64_t stride;
-    int last = reduce ? (int)k->inst[qn__args(k, reduce)[k->inst[reduce].n_args - 1]].imm : -1;
+    int last = reduce ? qn__dim_of(k, reduce, k->inst[reduce].n_args - 1) : -1;
     return last >= 0 && qn__access_cost(k, f, a, i, d) >= COST_GATHER && qn__access_stride(k, f, a, i, last, &stride) && stride == 1;
 }
 

@@ -7,8 +7,7 @@
  */
 #include "jit/plan.h"
 
-enum { LINE_BYTES = 64, LEAST_VECTOR_BYTES = 16 };
-#define LONG_REDUCE 64.0 /* points */
+enum { LINE_BYTES = 64, LEAST_VECTOR_BYTES = 16, LONG_REDUCE = 64 };
 
 /** Rows that are written in one step of the lanes, or in the loops inside theirs, must begin at the same place of a cache
  *  line. */
@@ -99,9 +98,7 @@ double qn__touched_in_all(const qn_kernel *k, const qn_facts *f, const qn_analys
 static bool has_long_reduce(const qn_kernel *k, const qn_facts *f)
 {
     for (uint32_t i = k->body; i < k->n_insts; i++) {
-        double points = 1;
-        for (int n = 0; k->inst[i].op == QN_I_REDUCE && n < k->inst[i].n_args; n++)
-            points *= (double)qn__trips(f, qn__dim_of(k, i, n));
+        int64_t points = k->inst[i].op == QN_I_REDUCE ? qn__points(k, f, i) : 0;
         if (points < 0 || points >= LONG_REDUCE)
             return true;
     }

@@ -27,13 +27,8 @@ enum { LEAST_POINTS = 16 };
 /** Levels of blocks of 4096 above the points. */
 static int levels(const qn_kernel *k, const qn_facts *f, uint32_t reduce)
 {
-    int64_t n = 1;
+    int64_t n = qn__points(k, f, reduce);
     int v = 0;
-    for (int m = 0; m < k->inst[reduce].n_args; m++) {
-        int64_t t = qn__trips(f, qn__dim_of(k, reduce, m));
-        if (n >= 0 && (t < 0 || __builtin_mul_overflow(n, t, &n)))
-            n = -1;
-    }
     for (; (n < 0 || n > BLOCK) && v < MOST_LEVELS; v++)
         n = n < 0 ? n : (n + BLOCK - 1) / BLOCK;
     return v;
@@ -61,26 +56,13 @@ int64_t qn__strip_offset(const qn_kernel *k, const qn_facts *f, uint32_t reduce,
 
 /* ---------------------------------------------------------------- where */
 
-/** The last dimension of a reduce with more than one index. */
-static int last_dim(const qn_kernel *k, const qn_facts *f, uint32_t reduce)
+/** Whether a reduce has points, and an order rule that llvm_strip.c follows: blocks and stripes over one dimension. */
+static bool has_order(const qn_kernel *k, const qn_facts *f, uint32_t reduce, int n_long)
 {
-    int n = k->inst[reduce].n_args;
-    for (int m = n - 1; m >= 0; m--)
-        if (qn__trips(f, qn__dim_of(k, reduce, m)) != 1)
-            return qn__dim_of(k, reduce, m);
-    return qn__dim_of(k, reduce, n - 1);
-}
-
-/** Whether the order rule of a reduce is one of those that llvm_strip.c follows: blocks and stripes over one dimension. */
-static bool has_order(const qn_kernel *k, const qn_facts *f, uint32_t reduce)
-{
-    int n_long = 0, order = qn__order_rule(k, reduce);
-    for (int m = 0; m < k->inst[reduce].n_args; m++) {
-        int64_t t = qn__trips(f, qn__dim_of(k, reduce, m));
-        if (t == 0)
+    int order = qn__order_rule(k, reduce);
+    for (int m = 0; m < k->inst[reduce].n_args; m++)
+        if (qn__trips(f, qn__dim_of(k, reduce, m)) == 0)
             return false;
-        n_long += t != 1;
-    }
     return n_long <= 1 || !order || order == QN_ORDERED || (order == QN_INDEXED && levels(k, f, reduce) == 0);
 }
 
@@ -110,9 +92,9 @@ static int applicable_dim(const qn_kernel *k, const qn_facts *f, const qn_analys
                     return -1;
             continue;
         }
-        int last = last_dim(k, f, i);
+        int n_long, last = qn__long_dim(k, f, i, &n_long);
         bool is_same = d < 0 || d == last, depends = a->value[i].deps >> p->lane_dim & 1;
-        if (has_effect || !is_same || !depends || !has_order(k, f, i) || !has_plain_region(k, i) || ++n > MOST_STRIPPED)
+        if (has_effect || !is_same || !depends || !has_order(k, f, i, n_long) || !has_plain_region(k, i) || ++n > MOST_STRIPPED)
             return -1;
         d = last;
     }

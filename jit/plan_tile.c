@@ -166,12 +166,8 @@ static double points(const tiler *s)
 {
     double most = 1;
     for (uint32_t i = s->k->body; i < s->k->n_insts; i++) {
-        double n = 1;
-        for (int m = 0; s->k->inst[i].op == QN_I_REDUCE && m < s->k->inst[i].n_args; m++) {
-            int64_t t = qn__trips(s->f, qn__dim_of(s->k, i, m));
-            n *= t < 0 ? WINDOW : (double)t;
-        }
-        most = n > most ? n : most;
+        int64_t n = s->k->inst[i].op == QN_I_REDUCE ? qn__points(s->k, s->f, i) : 0;
+        most = n < 0 && most < WINDOW ? WINDOW : (double)n > most ? (double)n : most;
     }
     return most;
 }

@@ -35,6 +35,10 @@ static const char five[] = "kernel \"five\" { view x: f64[2]; view y: f64[2]; %o
                            "%i: i64 = parallel %o, %m1; %j: i64 = parallel %o, %n1; %i0: i64 = sub %i, %o; %i2: i64 = add %i, %o;\n"
                            "%a: f64 = load x[%i, %j]; %b: f64 = load x[%i0, %j]; %c: f64 = load x[%i2, %j];\n"
                            "%s: f64 = add %a, %b; %t: f64 = add %s, %c; store y[%i, %j], %t; }";
+static const char planes[] = "kernel \"planes\" { view x: f32[3]; view y: f32[1]; %z: i64 = const 0; %n: i64 = extent y, 0;\n"
+                             "%h: i64 = extent x, 0; %w: i64 = extent x, 1; %i: i64 = parallel %z, %n;\n"
+                             "%k: i64 = reduction %z, %h; %l: i64 = reduction %z, %w;\n"
+                             "%r: f32 = reduce sum over %k, %l { %v: f32 = load x[%k, %l, %i]; yield %v; }; store y[%i], %r; }";
 static const char number2[] = "kernel \"number\" { view y: f32[2]; %z: i64 = const 0;\n"
                               "%n0: i64 = extent y, 0; %n1: i64 = extent y, 1;\n"
                               "%i: i64 = parallel %z, %n0; %j: i64 = parallel %z, %n1;\n"
@@ -352,6 +356,27 @@ static void test_streams(void)
     tap_is_int(p.lead_bytes, 0, "not in a cache");
 }
 
+/** Stores of few sums are streams, of many are not; where their number is not known it may be large. */
+static void test_streams_of_sums(void)
+{
+    const int64_t n[3] = {2, 2, 5000000};
+    for (int unknown = 0; unknown < 3; unknown++) {
+        qn_view v[2] = {view(QN_F32, 3, n, false), view(QN_F32, 1, n + 2, false)};
+        qn_kernel *k = NULL;
+        qn_facts f;
+        qn_plan p;
+        if (!facts_of(planes, v, 2, NULL, QN_ISA_V4, false, &k, &f))
+            return;
+        f.is_large = unknown > 0;
+        for (int d = 3 - unknown; d < 3; d++)
+            f.end[d].kind = QN_FACT_DYNAMIC;
+        qn__plan_make(k, &f, &p);
+        tap_ok(p.streams == (unknown == 0), "%d dimensions of a sum are not known", unknown);
+        qn__facts_release(&f);
+        qn_kernel_release(k);
+    }
+}
+
 static void test_transpose(void)
 {
     int64_t e[2] = {128, 1000}, large[2] = {6000, 6000};
@@ -378,6 +403,7 @@ int main(void)
     test_transpose();
     test_collapse();
     test_streams();
+    test_streams_of_sums();
     test_layouts();
     test_sharing();
     test_straight();
