@@ -198,7 +198,7 @@ static uint64_t run_atomic(interp *s, uint32_t i)
  * goes to the next level, which so reduces the block results by the same rule. Combining with the identity keeps every
  * value, so partials that took nothing are left out.
  */
-enum { BLOCK = 4096, PARTIALS = 64, LEVELS = 6 }; /* 4096^6 > 2^63 */
+enum { LEVELS = 6 }; /* 4096^6 > 2^63 */
 
 typedef struct reduction {
     uint64_t identity;
@@ -206,7 +206,7 @@ typedef struct reduction {
     int64_t n_partials; /* 1 or 64 */
     int combine, type, top;
     int64_t count[LEVELS];
-    uint64_t partial[LEVELS][PARTIALS];
+    uint64_t partial[LEVELS][QN_PARTIALS];
 } reduction;
 
 static void reduction_start(reduction *r, int combine, int type, int order)
@@ -214,8 +214,8 @@ static void reduction_start(reduction *r, int combine, int type, int order)
     r->combine = combine;
     r->type = type;
     r->identity = qn__reduce_identity(combine, type);
-    r->block = order == QN_ORDERED ? INT64_MAX : BLOCK;
-    r->n_partials = order == QN_STRIPED ? PARTIALS : 1;
+    r->block = order == QN_ORDERED ? INT64_MAX : QN_BLOCK_POINTS;
+    r->n_partials = order == QN_STRIPED ? QN_PARTIALS : 1;
     r->top = 0;
     memset(r->count, 0, sizeof r->count);
 }

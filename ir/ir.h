@@ -364,6 +364,8 @@ struct qn_kernel {
 };
 
 static inline const uint32_t *qn__args(const qn_kernel *k, uint32_t i) { return k->operand + k->inst[i].args; }
+/** Whether an instruction is a load, store or atomic. */
+static inline bool qn__is_access(const qn_inst *x) { return x->op >= QN_I_LOAD && x->op <= QN_I_ATOMIC; }
 /** What domain dimension d is; -1 is none, neither parallel nor a reduction. */
 static inline qn_dim_kind qn__dim_kind(const qn_kernel *k, int d) { return (qn_dim_kind)k->inst[k->dim[d]].sub; }
 static inline bool qn__is_parallel(const qn_kernel *k, int d) { return d >= 0 && qn__dim_kind(k, d) == QN_DIM_PARALLEL; }
@@ -376,6 +378,8 @@ static inline int qn__pure(const qn_inst *x) { return x->op >= QN_I_PURE ? x->op
 static inline bool qn__is_pure(const qn_inst *x) {
     return x->op >= QN_I_PURE || (x->op >= QN_I_CONST && x->op <= QN_I_LOWER) || x->op == QN_I_CAST || x->op == QN_I_BITCAST;
 }
+/** Points of the blocks of the order rules, and partials of a striped one. */
+enum { QN_BLOCK_POINTS = 4096, QN_PARTIALS = 64 };
 /** The order rule that the result of a reduce depends on; 0 if it depends on none: only that of floats does. */
 static inline int qn__order_rule(const qn_kernel *k, uint32_t reduce)
 {

@@ -22,11 +22,6 @@ static void mark_indices(const qn_kernel *k, uint32_t *mask)
     }
 }
 
-static bool is_access(const qn_inst *x)
-{
-    return x->op == QN_I_LOAD || x->op == QN_I_STORE || x->op == QN_I_ATOMIC;
-}
-
 /** Dimensions whose index is used for something else than the indices of accesses. */
 static uint32_t used_as_values(const qn_kernel *k, const uint32_t *mask)
 {
@@ -35,7 +30,7 @@ static uint32_t used_as_values(const qn_kernel *k, const uint32_t *mask)
         const qn_inst *x = &k->inst[i];
         if (qn__is_pure(x) || x->op == QN_I_REDUCE)
             continue;
-        for (int n = is_access(x) ? qn__n_indices(k, i) : 0; n < x->n_args; n++)
+        for (int n = qn__is_access(x) ? qn__n_indices(k, i) : 0; n < x->n_args; n++)
             used |= mask[qn__args(k, i)[n]];
     }
     return used;

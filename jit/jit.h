@@ -236,7 +236,7 @@ void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out);
  * for each of them and each block of 4096 points, aligned to 8 bytes and common to all chunks; QN_PHASES_WORD says what is done:
  * the results of the blocks of a chunk, or, once, when all chunks are done, the rest.
  */
-enum { QN_PHASE_POINTS = 1, QN_PHASE_REST = 2, QN_PHASES_WORD = 3, QN_POINTS_BLOCK = 4096 };
+enum { QN_PHASE_POINTS = 1, QN_PHASE_REST = 2, QN_PHASES_WORD = 3 };
 typedef void (*qn_entry)(const int64_t *slots, const int64_t *range, qn_fault *fault);
 
 /*

@@ -393,7 +393,7 @@ void qn__lower_points(lower *g);
 
 /* ---- llvm_reduce.c, llvm_reduce_lanes.c, llvm_stripes.c */
 /* The order rules: blocks of points, partials of a block; MOST_DEPTH levels of blocks cover 2.8e14 points. */
-enum { BLOCK = 4096, PARTIALS = 64, MOST_DEPTH = 4 };
+enum { BLOCK = QN_BLOCK_POINTS, PARTIALS = QN_PARTIALS, MOST_DEPTH = 4 };
 /* Reduces in one loop. */
 enum { MOST_JOINED = 8 };
 

@@ -137,12 +137,11 @@ static int wanted_bits(const qn_kernel *k, const qn_value_info *v, uint32_t i, i
 {
     const qn_inst *x = &k->inst[i];
     uint32_t arg = qn__args(k, i)[n];
-    bool is_access = x->op == QN_I_LOAD || x->op == QN_I_STORE || x->op == QN_I_ATOMIC;
     if (x->op == QN_I_CAST && is_integer(x->type))
         return v[i].held;
     if (x->op == QN_I_CAST)
         return qn__dtype_class(x->type) == QN_CLASS_F && v[arg].held < 32 ? 32 : v[arg].held;
-    if (is_access && n < qn__n_indices(k, i)) /* the processor extends 32 bits in a gather */
+    if (qn__is_access(x) && n < qn__n_indices(k, i)) /* the processor extends 32 bits in a gather */
         return v[arg].held;
     if (v[i].at)
         return v[i].at;

@@ -16,8 +16,6 @@ enum { ENOUGH_UNITS = 512, BYTES_OF_MANY = 1 << 19 };
 enum { SMALLEST_TILE = 8, SMALLEST_COLUMNS = 16, USUAL_TILE = 32, LARGEST_TILE = 256, LONGEST_CHUNK = 1024 };
 /** Warps, one for each iteration, that leave a large GPU idle: blocks of points are then better apart. */
 enum { FEW_WARPS = 2048 };
-/** Points that a unit of the first step takes where the blocks of points are apart: those of the order rule. */
-enum { POINTS_APART = 4096 };
 
 /* ---------------------------------------------------------------- may it? */
 
@@ -33,9 +31,7 @@ static bool is_free(const gpu_planner *s, uint32_t i, int depth)
     if (depth == 0 || x->parent || (!is_load && !qn__is_pure(x)))
         return false;
     if (is_load) {
-        uint32_t site = 0;
-        while (site < k->n_accesses && k->access[site].inst != i)
-            site++;
+        uint32_t site = qn__site_of(k, i);
         if (site >= 64 || qn__is_checked(s->f, k, site) || !s->f->param[x->imm].is_constant_memory ||
             (k->param[x->imm].traits & QN_ATOMIC))
             return false;
@@ -145,7 +141,7 @@ static void survey_reduce(const gpu_planner *s, uint32_t reduce, int lanes, surv
     v->size = size > v->size ? size : v->size;
     v->is_whole &= is_whole;
     v->is_slow |= x->type == QN_F64 && !product;
-    v->may_split &= points >= 2 * POINTS_APART && (!order || order == QN_INDEXED);
+    v->may_split &= points >= 2 * QN_BLOCK_POINTS && (!order || order == QN_INDEXED);
 }
 
 static survey look(const gpu_planner *s, int lanes)

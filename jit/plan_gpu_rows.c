@@ -21,7 +21,7 @@ static bool is_quiet(const gpu_planner *s, uint32_t i, uint32_t parallel)
         return false;
     for (uint32_t j = i + 1; j < x->region[2]; j++) {
         int op = s->k->inst[j].op;
-        if (op == QN_I_LOAD || op == QN_I_STORE || op == QN_I_ATOMIC || op == QN_I_WHILE || op == QN_I_REDUCE)
+        if (qn__is_access(&s->k->inst[j]) || op == QN_I_WHILE || op == QN_I_REDUCE)
             return false;
     }
     for (int n = 0; is_loop && n < 2; n++) /* where it begins and ends */

@@ -99,5 +99,5 @@ void qn__plan_points(const qn_kernel *k, const qn_facts *f, qn_plan *p)
         return;
     p->n_shared_reduces = n;
     p->split_dim = d;
-    p->granule = QN_POINTS_BLOCK;
+    p->granule = QN_BLOCK_POINTS;
 }

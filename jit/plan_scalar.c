@@ -51,7 +51,7 @@ bool qn__plan_is_scalar(const qn_kernel *k, const qn_facts *f, const qn_analysis
         uint32_t loop = x->parent;
         while (loop && !differs(k, a, loop, d))
             loop = k->inst[loop].parent;
-        bool is_access = x->op == QN_I_LOAD || x->op == QN_I_STORE || x->op == QN_I_ATOMIC;
+        bool is_access = qn__is_access(x);
         if (!loop || !(is_access || qn__is_pure(x)) || x->op == QN_I_CONST)
             continue;
         double cost = is_access ? qn__access_cost(k, f, a, i, d) : 1;

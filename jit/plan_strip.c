@@ -9,7 +9,7 @@
  */
 #include "jit/plan.h"
 
-enum { BLOCK = 4096, MOST_LEVELS = 3, STRIPED_ARRAYS = 7, PARTIALS = 64, CACHE_LINE = 64 };
+enum { MOST_LEVELS = 3, STRIPED_ARRAYS = 7, CACHE_LINE = 64 };
 
 /* A row of a strip, and what it has of sums in the first-level cache; points at once: what is loaded and stored for each
  * vector of sums, each time, serves so many. */
@@ -29,8 +29,8 @@ static int levels(const qn_kernel *k, const qn_facts *f, uint32_t reduce)
 {
     int64_t n = qn__points(k, f, reduce);
     int v = 0;
-    for (; (n < 0 || n > BLOCK) && v < MOST_LEVELS; v++)
-        n = n < 0 ? n : (n + BLOCK - 1) / BLOCK;
+    for (; (n < 0 || n > QN_BLOCK_POINTS) && v < MOST_LEVELS; v++)
+        n = n < 0 ? n : (n + QN_BLOCK_POINTS - 1) / QN_BLOCK_POINTS;
     return v;
 }
 
@@ -163,8 +163,8 @@ static int32_t points_together(const qn_kernel *k, const qn_facts *f, int d)
 {
     int64_t n = qn__trips(f, d);
     for (uint32_t i = k->body; i < k->n_insts; i = k->inst[i].region[2])
-        if (k->inst[i].op == QN_I_REDUCE && qn__order_rule(k, i) == QN_STRIPED && n > 0 && n <= BLOCK)
-            n = qn__trips(f, d) / PARTIALS; /* of each partial; some have one more */
+        if (k->inst[i].op == QN_I_REDUCE && qn__order_rule(k, i) == QN_STRIPED && n > 0 && n <= QN_BLOCK_POINTS)
+            n = qn__trips(f, d) / QN_PARTIALS; /* of each partial; some have one more */
     for (int32_t m = POINTS_TOGETHER; m >= LEAST_TOGETHER; m--)
         if (n > 0 && n % m == 0)
             return m;

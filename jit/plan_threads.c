@@ -62,11 +62,6 @@ int32_t qn__plan_chunks_per_thread(const qn_plan *p)
 
 /* ---------------------------------------------------------------- how much is worth it */
 
-static bool is_access(const qn_inst *x)
-{
-    return x->op == QN_I_LOAD || x->op == QN_I_STORE || x->op == QN_I_ATOMIC;
-}
-
 /** Times an instruction runs for each iteration, about. */
 static int64_t times(const qn_kernel *k, uint32_t i)
 {
@@ -84,7 +79,7 @@ int64_t qn__plan_chunk(const qn_kernel *k, const qn_facts *f, const qn_plan *p)
         return f->plan.chunk;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
         const qn_inst *x = &k->inst[i];
-        if (is_access(x))
+        if (qn__is_access(x))
             work += times(k, i) * qn_dtype_bytes(k->param[x->imm].dtype);
         else if (x->op >= QN_I_PURE && x->type != QN_I64)
             work += times(k, i) * OPERATION_BYTES;

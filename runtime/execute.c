@@ -73,7 +73,7 @@ static void *scratch_new(int64_t bytes, int64_t n)
 /** Bytes for a launch whose threads divide the points of reduces: 8 for each result of a block. */
 static int64_t results_bytes(const qn_blob_info *info, const int64_t *range)
 {
-    int64_t blocks = (range[1] - range[0] + QN_POINTS_BLOCK - 1) / QN_POINTS_BLOCK;
+    int64_t blocks = (range[1] - range[0] + QN_BLOCK_POINTS - 1) / QN_BLOCK_POINTS;
     return info->n_shared_reduces * blocks * (int64_t)sizeof(int64_t);
 }
 
