@@ -374,6 +374,36 @@ bool qn__access_stride(const qn_kernel *k, const qn_facts *f, const qn_analysis 
     return true;
 }
 
+/** Whether two values differ by a constant. */
+static bool is_same_but_constant(const qn_affine *x, const qn_affine *y)
+{
+    for (int d = 0; d < QN_MAX_RANK; d++)
+        if (x->coef[d] != y->coef[d])
+            return false;
+    return x->sym[0] == y->sym[0] && x->sym[1] == y->sym[1] && x->sym_coef[0] == y->sym_coef[0] &&
+           x->sym_coef[1] == y->sym_coef[1];
+}
+
+bool qn__elements_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, uint32_t m, int64_t *apart)
+{
+    *apart = 0;
+    for (int r = 0; r < qn__n_indices(k, i); r++) {
+        const qn_dim_fact *dim = &f->param[k->inst[i].imm].dim[r];
+        const qn_affine *x = &a->affine[qn__args(k, i)[r]], *y = &a->affine[qn__args(k, m)[r]];
+        if (dim->n_digits == 0)
+            continue;
+        if (!is_same_but_constant(x, y))
+            return false;
+        if (x->constant == y->constant)
+            continue;
+        const qn_fact *stride = &f->digit[dim->first_digit].stride;
+        if (dim->n_digits != 1 || stride->kind != QN_FACT_EXACT)
+            return false;
+        *apart = qn__wrap_add(*apart, qn__wrap_mul(stride->value, qn__wrap_sub(x->constant, y->constant)));
+    }
+    return true;
+}
+
 static bool is_made_of_indices(const qn_kernel *k, uint32_t i, int depth)
 {
     const qn_inst *x = &k->inst[i];

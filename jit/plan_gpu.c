@@ -19,6 +19,16 @@ double qn__gpu_access_cost(const gpu_planner *s, uint32_t i, int d)
     return apart < GPU_COST_APART ? apart : GPU_COST_APART;
 }
 
+int64_t qn__gpu_iterations(const gpu_planner *s)
+{
+    int64_t n = 1;
+    for (int d = 0; d < s->k->n_dims; d++)
+        if (qn__is_parallel(s->k, d) &&
+            (!qn__is_exact(s->f, d) || __builtin_mul_overflow(n, qn__trips(s->f, d), &n)))
+            return -1;
+    return n;
+}
+
 int qn__gpu_reduced_dim(const gpu_planner *s, uint32_t reduce)
 {
     int n, d = qn__long_dim(s->k, s->f, reduce, &n);

@@ -28,6 +28,8 @@ typedef struct gpu_planner {
     qn_plan *p;
 } gpu_planner;
 
+/** Iterations of all parallel dimensions, -1 if they are not known. */
+int64_t qn__gpu_iterations(const gpu_planner *s);
 double qn__gpu_access_cost(const gpu_planner *s, uint32_t i, int d);
 /** The dimension of a reduce over one, or over one that has more than one index; -1: over several. */
 int qn__gpu_reduced_dim(const gpu_planner *s, uint32_t reduce);

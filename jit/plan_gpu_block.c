@@ -162,22 +162,11 @@ static survey look(const gpu_planner *s, int lanes)
     return v;
 }
 
-/** Iterations of all parallel dimensions, -1 if not known. */
-static int64_t iterations_of(const gpu_planner *s)
-{
-    int64_t n = 1;
-    for (int d = 0; d < s->k->n_dims; d++)
-        if (qn__is_parallel(s->k, d) &&
-            (qn__trips(s->f, d) < 0 || __builtin_mul_overflow(n, qn__trips(s->f, d), &n)))
-            return -1;
-    return n;
-}
-
 /** Iterations that share nothing of what they read: else threads of neighbouring iterations read it from the cache. Rows
  *  are read along the points; columns only if they are too few to have much under way otherwise. */
 static bool is_worth(const gpu_planner *s, const survey *v)
 {
-    int64_t n = iterations_of(s);
+    int64_t n = qn__gpu_iterations(s);
     if (!v->is_whole || v->bytes == 0)
         return false;
     if (v->by_points < v->by_iterations)
@@ -214,7 +203,7 @@ static int dimension_of(const gpu_planner *s, int lanes, bool is_along_points)
 static void choose_shape(const gpu_planner *s, const survey *v, int x, int64_t total)
 {
     qn_plan *p = s->p;
-    int64_t trips = qn__trips(s->f, x), all = iterations_of(s), least = p->is_along_points ? 32 : 1;
+    int64_t trips = qn__trips(s->f, x), all = qn__gpu_iterations(s), least = p->is_along_points ? 32 : 1;
     int64_t tile = p->is_along_points || trips < 0 ? USUAL_TILE : LARGEST_TILE;
     int64_t smallest = p->is_along_points ? SMALLEST_TILE : SMALLEST_COLUMNS;
     p->is_split = v->may_split && all >= 0 && all / USUAL_TILE < ENOUGH_UNITS;
@@ -238,7 +227,7 @@ bool qn__gpu_choose_block(const gpu_planner *s, int lanes)
     if (lanes < 0 || p->team == QN_TEAM_GRID || (wanted && wanted != 1 + QN_TEAM_BLOCK) || !is_applicable(s))
         return false;
     survey v = look(s, lanes);
-    bool are_few = v.may_split && iterations_of(s) >= 0 && iterations_of(s) < FEW_WARPS;
+    bool are_few = v.may_split && qn__gpu_iterations(s) >= 0 && qn__gpu_iterations(s) < FEW_WARPS;
     if (!wanted && (!is_worth(s, &v) || (p->team == QN_TEAM_WARP && !are_few)))
         return false;
     p->is_along_points = v.by_points < v.by_iterations;

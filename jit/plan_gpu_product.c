@@ -69,8 +69,7 @@ enum { SHORTEST = 48, ENOUGH_TILES = 200 };
 /** Dimensions of unknown length are taken for long ones. */
 static bool is_short(const gpu_planner *s, int d, int64_t least)
 {
-    int64_t n = qn__trips(s->f, d);
-    return n >= 0 && n < least;
+    return qn__trips_or(s->f, d, INT64_MAX) < least;
 }
 
 /** Tiles of the dimensions x and y in the whole domain; many if that is not known. */

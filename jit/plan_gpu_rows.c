@@ -96,21 +96,18 @@ bool qn__gpu_choose_rows(const gpu_planner *s, int x)
     enum { MOST_SUMS = 16, ENOUGH_THREADS = 1 << 17 };
     qn_plan *p = s->p;
     int best = -1, most = 0, n_reduces = 0, wanted = s->f->plan.jam_dim - 1;
-    int64_t iterations = 1;
+    int64_t iterations = qn__gpu_iterations(s);
     for (int n = 0; n < p->n_loops; n++) {
         int d = p->order[n];
         if (!qn__is_parallel(s->k, d))
             continue;
-        int64_t trips = qn__trips(s->f, d);
-        if (trips < 1 || __builtin_mul_overflow(iterations, trips, &iterations))
-            return false;
-        int same = d == x || trips == 1 ? 0 : d == wanted ? INT32_MAX : count_same(s, d);
+        int same = d == x || qn__trips(s->f, d) == 1 ? 0 : d == wanted ? INT32_MAX : count_same(s, d);
         best = same > most ? d : best;
         most = same > most ? same : most;
     }
     for (uint32_t i = s->k->body; i < s->k->n_insts; i++)
         n_reduces += s->k->inst[i].op == QN_I_REDUCE;
-    if (best < 0 || s->f->plan.jam == 1)
+    if (best < 0 || iterations < 1 || s->f->plan.jam == 1)
         return false;
     int limit = s->f->plan.jam > 1 ? s->f->plan.jam : MOST_SUMS / n_reduces;
     while (limit > 1 && (limit > MOST_JAM || limit * (int)(s->k->n_insts - s->k->body) > MOST_EMITTED ||

@@ -71,10 +71,10 @@ static int count_bits(uint64_t bits)
 void qn__gpu_choose_staging(const gpu_planner *s, int x)
 {
     qn_plan *p = s->p;
-    if (p->team != QN_TEAM_THREAD || x < 0 || (qn__trips(s->f, x) >= 0 && qn__trips(s->f, x) < LONG_ENOUGH))
+    if (p->team != QN_TEAM_THREAD || x < 0 || qn__trips_or(s->f, x, INT64_MAX) < LONG_ENOUGH)
         return;
     for (int y = 0; y < s->k->n_dims; y++) {
-        if (!qn__is_parallel(s->k, y) || y == x || (qn__trips(s->f, y) >= 0 && qn__trips(s->f, y) < LONG_ENOUGH))
+        if (!qn__is_parallel(s->k, y) || y == x || qn__trips_or(s->f, y, INT64_MAX) < LONG_ENOUGH)
             continue;
         uint64_t found = staged_loads(s, x, y);
         if (count_bits(found) > count_bits(p->staged)) {

@@ -57,19 +57,17 @@ enum { FEW_ITERATIONS = 1 << 14, FEW_POINTS = 64 };
 int qn__gpu_choose_team(const gpu_planner *s, int lanes)
 {
     int n_reduces;
-    int64_t points, iterations = 1;
+    int64_t points, iterations = qn__gpu_iterations(s);
     double by_points, by_iterations;
     int wanted = s->f->plan.team - 1;
     bool is_wanted = wanted == QN_TEAM_WARP || wanted == QN_TEAM_GRID;
     if (!are_shared(s, &n_reduces, &points) || (points < FEW_POINTS && !is_wanted) || (wanted >= 0 && !is_wanted))
         return QN_TEAM_THREAD;
-    for (int d = 0; d < s->k->n_dims; d++)
-        if (qn__is_parallel(s->k, d) && iterations < FEW_ITERATIONS)
-            iterations = qn__trips(s->f, d) < 0 ? FEW_ITERATIONS : iterations * qn__trips(s->f, d);
     if (lanes < 0)
         return qn__reduces_are_apart(s->k, n_reduces) ? QN_TEAM_GRID : QN_TEAM_WARP;
     if (wanted == QN_TEAM_WARP)
         return wanted;
     compare_costs(s, lanes, &by_points, &by_iterations);
-    return by_points < by_iterations * (iterations < FEW_ITERATIONS ? 4 : 1) ? QN_TEAM_WARP : QN_TEAM_THREAD;
+    bool are_few = iterations >= 0 && iterations < FEW_ITERATIONS;
+    return by_points < by_iterations * (are_few ? 4 : 1) ? QN_TEAM_WARP : QN_TEAM_THREAD;
 }

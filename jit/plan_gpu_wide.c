@@ -175,37 +175,16 @@ static int best_lead(const gpu_planner *s, int x, int width, int64_t *bytes)
 
 /* ---------------------------------------------------------------- along another dimension */
 
-static bool same_but_constant(const qn_affine *a, const qn_affine *b)
-{
-    for (int d = 0; d < QN_MAX_RANK; d++)
-        if (a->coef[d] != b->coef[d])
-            return false;
-    return a->sym[0] == b->sym[0] && a->sym[1] == b->sym[1] && a->sym_coef[0] == b->sym_coef[0] &&
-           a->sym_coef[1] == b->sym_coef[1];
-}
-
 /** Whether loads a and b read the same element a few iterations of d apart. */
 static bool meets(const gpu_planner *s, uint32_t a, uint32_t b, int d)
 {
     const qn_kernel *k = s->k;
     const qn_param_fact *param = &s->f->param[k->inst[a].imm];
-    int64_t apart = 0, step;
+    int64_t apart, step;
     if (k->inst[a].op != QN_I_LOAD || k->inst[b].op != QN_I_LOAD || k->inst[a].imm != k->inst[b].imm ||
         k->inst[a].sub != k->inst[b].sub || !param->is_constant_memory ||
-        !qn__access_stride(k, s->f, &s->a, a, d, &step) || step == 0)
+        !qn__access_stride(k, s->f, &s->a, a, d, &step) || step == 0 || !qn__elements_apart(k, s->f, &s->a, b, a, &apart))
         return false;
-    for (int r = 0; r < qn__n_indices(k, a); r++) {
-        const qn_affine *x = &s->a.affine[qn__args(k, a)[r]], *y = &s->a.affine[qn__args(k, b)[r]];
-        const qn_dim_fact *dim = &param->dim[r];
-        if (!same_but_constant(x, y))
-            return false;
-        if (dim->n_digits == 0 || x->constant == y->constant)
-            continue;
-        const qn_fact *stride = &s->f->digit[dim->first_digit].stride;
-        if (dim->n_digits > 1 || stride->kind != QN_FACT_EXACT)
-            return false;
-        apart = qn__wrap_add(apart, qn__wrap_mul(stride->value, qn__wrap_sub(y->constant, x->constant)));
-    }
     bool is_met = false; /* not by division, which the least number and -1 have none of */
     for (int n = -USUAL_JAM; n <= USUAL_JAM; n++)
         is_met = is_met || (n != 0 && apart == qn__wrap_mul(step, n));

@@ -80,28 +80,6 @@ void qn__plan_prefetch(const qn_kernel *k, const qn_facts *f, const qn_analysis 
 
 /* ---------------------------------------------------------------- rows of a view */
 
-/** Elements from where load m reads to where load i of the same view does, in any iteration; false if that differs. */
-static bool elements_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, uint32_t m, int64_t *apart)
-{
-    const qn_param_fact *param = &f->param[k->inst[i].imm];
-    *apart = 0;
-    for (int r = 0; r < qn__n_indices(k, i); r++) {
-        const qn_dim_fact *dim = &param->dim[r];
-        const qn_affine *x = &a->affine[qn__args(k, i)[r]], *y = &a->affine[qn__args(k, m)[r]];
-        if (dim->n_digits == 0)
-            continue;
-        const qn_digit_fact *digit = &f->digit[dim->first_digit];
-        if (dim->n_digits != 1 || digit->stride.kind != QN_FACT_EXACT || x->sym[0] || y->sym[0])
-            return false;
-        for (int d = 0; d < k->n_dims; d++)
-            if (x->coef[d] != y->coef[d])
-                return false;
-        int64_t ahead = qn__wrap_sub(x->constant, y->constant);
-        *apart = qn__wrap_add(*apart, qn__wrap_mul(ahead, digit->stride.value));
-    }
-    return true;
-}
-
 /** Whether access `site` may ask for memory ahead: a load of consecutive elements in the innermost loop, outside of reduces
  *  and branches. */
 static bool may_lead(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t site)
@@ -137,7 +115,7 @@ static bool mark_lead(const qn_kernel *k, const qn_facts *f, const qn_plan *p, u
     int n_rows = 0, sign = direction(k, f, a, p, i);
     for (uint32_t n = first; n < k->n_accesses; n++) {
         uint32_t m = k->access[n].inst;
-        if (state[n] != MAY_LEAD || k->inst[m].imm != k->inst[i].imm || !elements_apart(k, f, a, m, i, &apart))
+        if (state[n] != MAY_LEAD || k->inst[m].imm != k->inst[i].imm || !qn__elements_apart(k, f, a, m, i, &apart))
             continue;
         state[n] = DONE;
         if (sign > 0 ? apart > most : apart < most) {
