@@ -25,6 +25,8 @@ int qn__plan_stripe_depth(const qn_kernel *k);
 double qn__access_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, int d);
 #define COST_GATHER 6.0
 
+/** Elements an access moves along d, about: of dynamic strides only the order is known (jit/plan_order.c). */
+double qn__distance(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, int d);
 /** Sets p->order and n_loops, once lanes and jam are chosen; has_tile: these make a register tile, and the jammed dimension
  *  is innermost. Without an analysis (NULL) dimensions stay as declared (jit/plan_order.c). */
 void qn__plan_order(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, bool has_tile, qn_plan *p);

@@ -47,22 +47,12 @@ static double lane_cost(const gpu_planner *s, int d)
     return sum;
 }
 
-/** How far accesses move along d, the larger, the further out. Of dynamic strides only the order is known. */
+/** How far accesses move along d, the larger, the further out. */
 static double distance(const gpu_planner *s, int d)
 {
     double sum = 0;
-    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
-        uint32_t i = s->k->access[n].inst;
-        const qn_param_fact *param = &s->f->param[s->k->inst[i].imm];
-        int64_t stride;
-        if (qn__access_stride(s->k, s->f, &s->a, i, d, &stride)) {
-            sum += stride < 0 ? -(double)stride : (double)stride;
-            continue;
-        }
-        for (int r = 0; r < qn__n_indices(s->k, i); r++)
-            if (s->a.value[qn__args(s->k, i)[r]].deps >> d & 1)
-                sum += (double)(UINT64_C(1) << (3 * param->dim[r].reach));
-    }
+    for (uint32_t n = 0; n < s->k->n_accesses; n++)
+        sum += qn__distance(s->k, s->f, &s->a, s->k->access[n].inst, d);
     return sum;
 }
 

@@ -14,16 +14,15 @@ typedef struct nest {
     qn_plan *p;
 } nest;
 
-/** Elements an access moves along d, about: of dynamic strides only the order is known. */
-static double distance(const nest *s, uint32_t i, int d)
+double qn__distance(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, int d)
 {
     int64_t stride;
     double far = 0;
-    if (qn__access_stride(s->k, s->f, s->a, i, d, &stride))
+    if (qn__access_stride(k, f, a, i, d, &stride))
         return stride < 0 ? -(double)stride : (double)stride;
-    for (int r = 0; r < qn__n_indices(s->k, i); r++) {
-        int32_t reach = s->f->param[s->k->inst[i].imm].dim[r].reach;
-        if ((s->a->value[qn__args(s->k, i)[r]].deps >> d & 1) && reach)
+    for (int r = 0; r < qn__n_indices(k, i); r++) {
+        int32_t reach = f->param[k->inst[i].imm].dim[r].reach;
+        if ((a->value[qn__args(k, i)[r]].deps >> d & 1) && reach)
             far += (double)(UINT64_C(1) << (3 * reach));
     }
     return far;
@@ -35,7 +34,7 @@ static double reach(const nest *s, int d)
     double sum = 0;
     for (uint32_t n = 0; n < s->k->n_accesses; n++) {
         uint32_t i = s->k->access[n].inst;
-        sum += (s->k->inst[i].op == QN_I_LOAD ? 1 : 2) * distance(s, i, d);
+        sum += (s->k->inst[i].op == QN_I_LOAD ? 1 : 2) * qn__distance(s->k, s->f, s->a, i, d);
     }
     return sum;
 }
