@@ -6,7 +6,7 @@
 #include "jit/llvm_lower.h"
 #include "jit/plan.h"
 
-enum { LINE_BYTES = 64, TO_SECOND_LEVEL = 2, DATA = 1 };
+enum { TO_SECOND_LEVEL = 2, DATA = 1 };
 
 static void prefetch(lower *g, uint32_t i, int p, int64_t ahead_bytes)
 {

@@ -10,8 +10,6 @@
 
 #include <string.h>
 
-enum { LINE_BYTES = 64 };
-
 static bool is_stream(const lower *g, uint32_t site)
 {
     return g->p->streams && qn__is_stream(g->k, g->f, &g->a, g->p, site);

@@ -18,7 +18,7 @@
 
 #include "jit/plan.h"
 
-enum { PIECE_BYTES = 16, LINE_BYTES = 64, MOST_LANES = 64 };
+enum { PIECE_BYTES = 16, MOST_LANES = 64 };
 
 /** One transposed access: piece of q elements for each of `lanes` lanes of part p. */
 typedef struct pieces {

@@ -10,7 +10,7 @@
 #include <limits.h>
 #include <string.h>
 
-enum { WIDEST_V3 = 256, WIDEST_V4 = 512, MOST_PARTS = 32 };
+enum { WIDEST_V3 = 256, WIDEST_V4 = 512 };
 
 typedef struct planner {
     const qn_kernel *k;
@@ -235,7 +235,7 @@ static void apply_overrides(const planner *s)
         p->jam_dim = j;
         p->jam = o->jam > 16 ? 16 : o->jam;
     }
-    while (p->jam * p->unroll > MOST_PARTS)
+    while (p->jam * p->unroll > MOST_PLANNED)
         p->jam /= 2;
     apply_cross(s);
     if (p->lane_dim >= 0 && !is_reduction && qn__plan_stripe_depth(s->k) > 0) { /* one set of partials */

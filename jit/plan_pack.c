@@ -6,7 +6,7 @@
  */
 #include "jit/plan.h"
 
-enum { LINE_BYTES = 64, MOST_COPY_BYTES = 1 << 20 };
+enum { MOST_COPY_BYTES = 1 << 20 };
 /* Cache lines that one step of the lanes meets before a copy pays; more where each row has many of them side by side. */
 enum { NARROW_BYTES = 32 << 10, WIDE_BYTES = 192 << 10 };
 /* Tiles that use a copy before it pays: of vectors that are loaded as they are; of those that are gathered. */

@@ -7,7 +7,7 @@
  */
 #include "jit/plan.h"
 
-enum { LINE_BYTES = 64, LEAST_VECTOR_BYTES = 16, LONG_REDUCE = 64 };
+enum { LEAST_VECTOR_BYTES = 16, LONG_REDUCE = 64 };
 
 /** Rows that are written in one step of the lanes, or in the loops inside theirs, must begin at the same place of a cache
  *  line. */

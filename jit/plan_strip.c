@@ -9,11 +9,11 @@
  */
 #include "jit/plan.h"
 
-enum { MOST_LEVELS = 3, STRIPED_ARRAYS = 7, CACHE_LINE = 64 };
+enum { MOST_LEVELS = 3, STRIPED_ARRAYS = 7 };
 
 /* A row of a strip, and what it has of sums in the first-level cache; points at once: what is loaded and stored for each
  * vector of sums, each time, serves so many. */
-enum { STRIP_BYTES = 32 << 10, STRIP_BYTES_STRIPED = 4 << 10, POINTS_TOGETHER = 8, LEAST_TOGETHER = 5, VECTORS = 2, MOST_PARTS = 32 };
+enum { STRIP_BYTES = 32 << 10, STRIP_BYTES_STRIPED = 4 << 10, POINTS_TOGETHER = 8, LEAST_TOGETHER = 5, VECTORS = 2 };
 
 /* Rows further apart than the first are streams of their own; shorter ones than the second are none. With fewer points, or
  * less data than so much, registers are better. */
@@ -49,7 +49,7 @@ int64_t qn__strip_offset(const qn_kernel *k, const qn_facts *f, uint32_t reduce,
     for (uint32_t i = k->body; i < reduce; i = k->inst[i].region[2])
         if (k->inst[i].op == QN_I_REDUCE) {
             bytes += arrays(k, f, i) * strip * qn_dtype_bytes(k->inst[i].type);
-            bytes = (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+            bytes = (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
         }
     return bytes;
 }
@@ -206,7 +206,7 @@ static int64_t length(const qn_kernel *k, const qn_facts *f, const qn_plan *p)
 
 void qn__plan_strip_end(const qn_kernel *k, const qn_facts *f, qn_plan *p)
 {
-    while (p->jam * p->unroll > MOST_PARTS)
+    while (p->jam * p->unroll > MOST_PLANNED)
         p->jam /= 2;
     p->strip = (int32_t)length(k, f, p);
     p->scratch_bytes = qn__strip_offset(k, f, k->n_insts, p->strip);

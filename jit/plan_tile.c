@@ -8,7 +8,7 @@
  */
 #include "jit/plan.h"
 
-enum { MOST_PARTS = 32, MOST_UNROLL = 8, MOST_JAM = 14, REGISTERS_V3 = 16, REGISTERS_V4 = 32, SPARE_REGISTERS = 2, SPARE_CROSSED = 1 };
+enum { MOST_UNROLL = 8, MOST_JAM = 14, REGISTERS_V3 = 16, REGISTERS_V4 = 32, SPARE_REGISTERS = 2, SPARE_CROSSED = 1 };
 
 /* In operations of one vector. A step takes at least the latency of one addition to each accumulator (4 cycles of two
  * operations); the loop itself about one; loads and operations go side by side, nearly. */
@@ -104,7 +104,7 @@ bool qn__may_cross(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, 
 {
     int j = p->jam_dim;
     if (c < 0 || j < 0 || p->lane_dim < 0 || c == j || c == p->lane_dim || p->jam <= 1 || cross <= 1 || !qn__is_parallel(k, c) ||
-        !qn__is_parallel(k, p->lane_dim) || p->unroll * p->jam * cross > MOST_PARTS || !qn__is_batch(k, a, p->lane_dim))
+        !qn__is_parallel(k, p->lane_dim) || p->unroll * p->jam * cross > MOST_PLANNED || !qn__is_batch(k, a, p->lane_dim))
         return false;
     int64_t across = qn__trips(f, j), further = qn__trips(f, c);
     bool are_whole = across > 0 && further > 0 && across % p->jam == 0 && further % cross == 0;
@@ -268,7 +268,7 @@ static void try_dimension(const tiler *s, int j, qn_plan *p, double *least)
 {
     int most_jam = most_together(s, j), most = most_unroll(s, j);
     for (int jam = j < 0 ? 1 : 2; jam <= most_jam; jam++)
-        for (int unroll = 1; unroll <= most && unroll * jam <= MOST_PARTS; unroll++)
+        for (int unroll = 1; unroll <= most && unroll * jam <= MOST_PLANNED; unroll++)
             try_shape(s, &(shape){unroll, j, jam, -1, 1}, p, least);
 }
 

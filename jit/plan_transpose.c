@@ -8,7 +8,7 @@
  */
 #include "jit/plan.h"
 
-enum { PIECE_BYTES = 16, LINE_BYTES = 64, MOST_SMALL_STRIDE = 4, LIVE_VECTORS = 24, SMALL_BODY = 24, LARGE_BODY = 160,
+enum { PIECE_BYTES = 16, MOST_SMALL_STRIDE = 4, LIVE_VECTORS = 24, SMALL_BODY = 24, LARGE_BODY = 160,
        MOST_STAGED = 4, STREAM_RATIO = 4, MOST_STREAMS = 8,
        TILE = 512 /* a multiple of every block */ };
 
