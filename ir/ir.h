@@ -403,6 +403,7 @@ static inline int qn__access_dtype(const qn_kernel *k, uint32_t i)
     const qn_inst *x = &k->inst[i];
     return x->op == QN_I_STORE ? k->inst[qn__args(k, i)[x->n_args - 1]].type : x->type;
 }
+static inline int64_t qn__access_bytes(const qn_kernel *k, uint32_t i) { return qn_dtype_bytes(qn__access_dtype(k, i)); }
 /** Bytes from the start of the element to what it moves. */
 static inline int64_t qn__access_offset(const qn_kernel *k, uint32_t i)
 {

@@ -283,7 +283,7 @@ void qn__make_address(lower *g, uint32_t i, int p, const LLVMValueRef *clamped, 
         else
             add_dimension(g, x, arg[r], p, dim, unit);
     }
-    finish_address(g, x, param, qn_dtype_bytes(qn__access_dtype(g->k, i)));
+    finish_address(g, x, param, qn__access_bytes(g->k, i));
 }
 
 /** Pointers of all lanes. */

@@ -51,7 +51,7 @@ static unsigned align_of(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
     const qn_kernel_parameter *param = &g->k->param[x->imm];
-    int64_t most = qn_dtype_bytes(qn__access_dtype(g->k, i)), align = qn__dtype_align(param->dtype, param->record);
+    int64_t most = qn__access_bytes(g->k, i), align = qn__dtype_align(param->dtype, param->record);
     int64_t bits = g->f->param[x->imm].unit | qn__access_offset(g->k, i) | align | most;
     return (unsigned)(bits & -bits);
 }

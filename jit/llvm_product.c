@@ -76,7 +76,7 @@ int32_t qn__product_bytes(const qn_kernel *k, const qn_plan *p)
 {
     int64_t sum = 0;
     for (uint32_t s = 0; s < k->n_accesses && s < 64; s++) {
-        int64_t bytes = qn_dtype_bytes(qn__access_dtype(k, k->access[s].inst));
+        int64_t bytes = qn__access_bytes(k, k->access[s].inst);
         if (p->staged >> s & 1)
             sum += array_bytes(p->tile[p->axis[0]], bytes);
     }
@@ -98,7 +98,7 @@ static void find_operands(lower *g, product *m)
         o->inst = g->k->access[s].inst;
         o->d = g->a.value[o->inst].deps >> m->x & 1 ? m->x : m->y;
         o->is_along_k = qn__access_stride(g->k, g->f, &g->a, o->inst, m->k, &stride) && stride == 1;
-        o->bytes = qn_dtype_bytes(qn__access_dtype(g->k, o->inst));
+        o->bytes = qn__access_bytes(g->k, o->inst);
         o->first = first;
         first += array_bytes(m->side, o->bytes);
         widest = o->bytes > widest ? o->bytes : widest;

@@ -131,7 +131,7 @@ static bool has_scalar_rest(const lower *g, const reduction *r)
     const qn_inst *x = &g->k->inst[r->inst];
     for (uint32_t n = 0; n < g->k->n_accesses && g->f->isa < QN_ISA_V4; n++) {
         uint32_t i = g->k->access[n].inst;
-        if (i >= x->region[0] && i < x->region[2] && qn_dtype_bytes(qn__access_dtype(g->k, i)) <= 2)
+        if (i >= x->region[0] && i < x->region[2] && qn__access_bytes(g->k, i) <= 2)
             return true;
     }
     return false;

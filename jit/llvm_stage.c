@@ -44,11 +44,6 @@ bool qn__is_shared(const lower *g, uint32_t i)
     return g->stage_at && g->site[i] < 64 && (g->p->staged >> g->site[i] & 1);
 }
 
-static int64_t element_bytes(const lower *g, uint32_t i)
-{
-    return qn_dtype_bytes(qn__access_dtype(g->k, i));
-}
-
 /** Elements from row to row of a tile. */
 static int64_t row_elements(int64_t bytes)
 {
@@ -59,7 +54,7 @@ int32_t qn__stage_bytes(const qn_kernel *k, const qn_plan *p)
 {
     int64_t sum = 0;
     for (uint32_t n = 0; n < k->n_accesses && n < 64; n++) {
-        int64_t bytes = qn_dtype_bytes(qn__access_dtype(k, k->access[n].inst));
+        int64_t bytes = qn__access_bytes(k, k->access[n].inst);
         if (p->staged >> n & 1)
             sum += (SIDE * row_elements(bytes) * bytes + 15) / 16 * 16;
     }
@@ -69,10 +64,10 @@ int32_t qn__stage_bytes(const qn_kernel *k, const qn_plan *p)
 /** Where the element of a staged load stands in shared memory. */
 static LLVMValueRef address_of(lower *g, uint32_t i, const stage_place *p)
 {
-    int64_t first = 0, bytes = element_bytes(g, i), row_bytes = row_elements(bytes) * bytes;
+    int64_t first = 0, bytes = qn__access_bytes(g->k, i), row_bytes = row_elements(bytes) * bytes;
     for (uint32_t n = 0; n < g->site[i]; n++)
         if (g->p->staged >> n & 1) {
-            int64_t b = element_bytes(g, g->k->access[n].inst);
+            int64_t b = qn__access_bytes(g->k, g->k->access[n].inst);
             first += (SIDE * row_elements(b) * b + 15) / 16 * 16;
         }
     LLVMValueRef at = LLVMBuildMul(g->b, p->x, qn__const_i64(g, row_bytes), "");
@@ -86,7 +81,7 @@ LLVMValueRef qn__staged_value(lower *g, uint32_t i)
 {
     int dtype = g->k->inst[i].type;
     LLVMValueRef v = LLVMBuildLoad2(g->b, qn__memory_type(g, dtype), address_of(g, i, g->stage_at), "");
-    LLVMSetAlignment(v, (unsigned)element_bytes(g, i));
+    LLVMSetAlignment(v, (unsigned)qn__access_bytes(g->k, i));
     return qn__to_register(g, dtype, v);
 }
 
@@ -136,7 +131,7 @@ static void write_row(lower *g, const tile *t, const row *r, const LLVMValueRef 
         if (!(t->by_element >> s & 1))
             continue;
         LLVMValueRef v = qn__to_memory(g, g->k->inst[i].type, *value++);
-        LLVMSetAlignment(LLVMBuildStore(g->b, v, address_of(g, i, &at)), (unsigned)element_bytes(g, i));
+        LLVMSetAlignment(LLVMBuildStore(g->b, v, address_of(g, i, &at)), (unsigned)qn__access_bytes(g->k, i));
     }
 }
 
@@ -145,7 +140,7 @@ static void write_row(lower *g, const tile *t, const row *r, const LLVMValueRef 
 /** This thread's place among the words of a tile, and rows from one of its words to the next. */
 static stage_place word_place(lower *g, uint32_t i, int64_t *rows)
 {
-    int64_t each = 4 / element_bytes(g, i), words = SIDE / each;
+    int64_t each = 4 / qn__access_bytes(g->k, i), words = SIDE / each;
     LLVMValueRef thread = qn__nvptx_register(g, "tid.x", g->i64), n = qn__const_i64(g, words);
     LLVMValueRef y = LLVMBuildMul(g->b, LLVMBuildURem(g->b, thread, n, ""), qn__const_i64(g, each), "");
     *rows = QN_STAGE_THREADS / words;

@@ -17,7 +17,7 @@ static bool is_stream(const lower *g, uint32_t site)
 
 static int64_t element_bytes(const lower *g, uint32_t site)
 {
-    return qn_dtype_bytes(qn__access_dtype(g->k, g->k->access[site].inst));
+    return qn__access_bytes(g->k, g->k->access[site].inst);
 }
 
 /** The first stream, or -1. */
@@ -78,7 +78,7 @@ void qn__mark_stream(lower *g, uint32_t i, LLVMValueRef store)
     if (g->streaming == STREAM_NONE || anchor < 0 || !goes_with(g, g->site[i], anchor) ||
         (g->streaming == STREAM_ANCHOR && site != anchor))
         return;
-    int64_t bytes = qn_dtype_bytes(qn__access_dtype(g->k, i)) * g->width;
+    int64_t bytes = qn__access_bytes(g->k, i) * g->width;
     LLVMValueRef one = LLVMConstInt(g->i32, 1, false);
     LLVMMetadataRef operand = LLVMValueAsMetadata(one);
     unsigned kind = LLVMGetMDKindIDInContext(g->context, "nontemporal", (unsigned)strlen("nontemporal"));

@@ -152,7 +152,7 @@ static bool has_rest_tile(const planner *s)
         qn__trips(s->f, p->lane_dim) < 0)
         return false;
     for (uint32_t n = 0; n < s->k->n_accesses && s->f->isa < QN_ISA_V4; n++)
-        if (qn_dtype_bytes(qn__access_dtype(s->k, s->k->access[n].inst)) <= 2)
+        if (qn__access_bytes(s->k, s->k->access[n].inst) <= 2)
             return false;
     return true;
 }

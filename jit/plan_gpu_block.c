@@ -127,7 +127,7 @@ static void survey_reduce(const gpu_planner *s, uint32_t reduce, int lanes, surv
         if (!is_early(s, reduce, site))
             continue;
         v->loads |= UINT64_C(1) << site;
-        bytes += s->a.value[i].deps & all ? qn_dtype_bytes(qn__access_dtype(s->k, i)) : 0;
+        bytes += s->a.value[i].deps & all ? qn__access_bytes(s->k, i) : 0;
     }
     uint32_t product = qn__contracted_product(s->k, reduce);
     int64_t arrays = 0;

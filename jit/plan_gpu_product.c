@@ -29,7 +29,7 @@ static uint64_t product_loads(const gpu_planner *s, uint32_t reduce, int x, int 
     for (uint32_t site = 0; site < s->k->n_accesses; site++) {
         uint32_t i = s->k->access[site].inst, deps = s->a.value[i].deps;
         int param = (int)s->k->inst[i].imm;
-        int64_t size = qn_dtype_bytes(qn__access_dtype(s->k, i));
+        int64_t size = qn__access_bytes(s->k, i);
         bool has_x = deps >> x & 1, has_y = deps >> y & 1;
         if (s->k->inst[i].parent != reduce)
             continue;

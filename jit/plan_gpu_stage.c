@@ -28,7 +28,7 @@ static uint64_t staged_loads(const gpu_planner *s, int x, int y)
     int64_t stride, bytes = 0;
     for (uint32_t site = 0; site < s->k->n_accesses; site++) {
         uint32_t i = s->k->access[site].inst;
-        int64_t size = qn_dtype_bytes(qn__access_dtype(s->k, i));
+        int64_t size = qn__access_bytes(s->k, i);
         bool is_along = qn__is_plain_access(s->k, s->f, i) &&
                         qn__access_stride(s->k, s->f, &s->a, i, y, &stride) && stride == 1;
         if (!is_along || qn__gpu_access_cost(s, i, x) < GPU_COST_APART / 2 || !may_be_staged(s, site))
@@ -44,7 +44,7 @@ static uint64_t staged_loads(const gpu_planner *s, int x, int y)
 static bool is_in_words(const gpu_planner *s, uint32_t i, int y)
 {
     const qn_param_fact *param = &s->f->param[s->k->inst[i].imm];
-    int64_t size = qn_dtype_bytes(qn__access_dtype(s->k, i)), of_word = 4 / size;
+    int64_t size = qn__access_bytes(s->k, i), of_word = 4 / size;
     if (size >= 4 || param->align < 2 || s->f->begin[y].kind != QN_FACT_EXACT || s->f->begin[y].value % of_word)
         return false;
     for (int r = 0; r < qn__n_indices(s->k, i); r++) {

@@ -119,7 +119,7 @@ static bool stores_all_parts(const gpu_planner *s, uint32_t i)
         if (x->op != QN_I_STORE || x->imm != s->k->inst[i].imm || x->sub >= 32 || (seen >> x->sub & 1))
             continue;
         seen |= 1u << x->sub;
-        sum += qn_dtype_bytes(qn__access_dtype(s->k, j));
+        sum += qn__access_bytes(s->k, j);
     }
     return sum == element_bytes(s, i);
 }

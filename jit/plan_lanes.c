@@ -32,7 +32,7 @@ static bool needs_narrow_masks(const qn_kernel *k, const qn_facts *f)
 {
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         uint32_t i = k->access[n].inst;
-        if (qn_dtype_bytes(qn__access_dtype(k, i)) <= 2 &&
+        if (qn__access_bytes(k, i) <= 2 &&
             (!f->proved[n] || is_in_branch_or_loop(k, i)))
             return true;
     }
@@ -64,7 +64,7 @@ static bool reduction_is_applicable(const qn_kernel *k, const qn_facts *f, int d
     for (uint32_t n = 0; n < k->n_accesses && f->isa < QN_ISA_V4; n++) { /* the last step is masked, but for integers */
         uint32_t reduce = qn__enclosing_reduce(k, k->access[n].inst);
         if (reduce && qn__dtype_class(k->inst[reduce].type) == QN_CLASS_F &&
-            qn_dtype_bytes(qn__access_dtype(k, k->access[n].inst)) <= 2)
+            qn__access_bytes(k, k->access[n].inst) <= 2)
             return false;
     }
     for (uint32_t i = k->body; i < k->n_insts; i++) /* no nested reduces, loops or branches inside: keep it simple */

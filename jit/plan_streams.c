@@ -56,7 +56,7 @@ bool qn__is_stream(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, 
     uint32_t i = k->access[site].inst;
     const qn_inst *x = &k->inst[i];
     const qn_kernel_parameter *param = &k->param[x->imm];
-    int64_t bytes = qn_dtype_bytes(qn__access_dtype(k, i)), stride;
+    int64_t bytes = qn__access_bytes(k, i), stride;
     if (!qn__is_plain_access(k, f, i) || x->op != QN_I_STORE || x->parent || param->is_read || param->has_atomics || (param->traits & QN_ATOMIC) ||
         LINE_BYTES % bytes || p->lane_dim < 0 || !qn__is_parallel(k, p->lane_dim) || p->width * bytes < LEAST_VECTOR_BYTES)
         return false;
@@ -69,7 +69,7 @@ bool qn__is_stream(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, 
 /** Bytes that access i touches in all; 0 if not known. */
 static double touched_bytes(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i)
 {
-    double bytes = (double)qn_dtype_bytes(qn__access_dtype(k, i));
+    double bytes = (double)qn__access_bytes(k, i);
     uint32_t deps = 0;
     for (int r = 0; r < qn__n_indices(k, i); r++)
         deps |= a->value[qn__args(k, i)[r]].deps;
@@ -118,7 +118,7 @@ void qn__plan_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *
             continue;
         may_stream = true;
         bytes += touched_bytes(k, f, a, i);
-        row = qn__trips(f, p->lane_dim) * qn_dtype_bytes(qn__access_dtype(k, i));
+        row = qn__trips(f, p->lane_dim) * qn__access_bytes(k, i);
         p->streams = f->plan.streams > 0;
     }
     bool is_short = row >= 0 && row < QN_STREAM_ROW_BYTES; /* an unknown one is long if the launch is large */

@@ -10,7 +10,7 @@ enum { MOST_REGISTERS_4 = 16, MOST_REGISTERS_8 = 4, MOST_REGISTERS_V3 = 4 };
 
 int qn__table_lanes(const qn_kernel *k, const qn_facts *f, uint32_t i)
 {
-    return (f->isa >= QN_ISA_V4 ? 64 : 32) / (int)qn_dtype_bytes(qn__access_dtype(k, i));
+    return (f->isa >= QN_ISA_V4 ? 64 : 32) / (int)qn__access_bytes(k, i);
 }
 
 int qn__table_registers(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i)
@@ -21,7 +21,7 @@ int qn__table_registers(const qn_kernel *k, const qn_facts *f, const qn_analysis
     if (x->op != QN_I_LOAD || qn__target_of(f->isa) != QN_TARGET_X86 || qn__n_indices(k, i) != 1 || !qn__is_plain_access(k, f, i) ||
         view->has_atomics || (view->traits & QN_ATOMIC) || f->is_ordered)
         return 0;
-    int64_t bytes = qn_dtype_bytes(qn__access_dtype(k, i));
+    int64_t bytes = qn__access_bytes(k, i);
     bool is_v4 = f->isa >= QN_ISA_V4;
     if (dim->n_digits != 1 || dim->lower.kind != QN_FACT_EXACT || dim->extent.kind != QN_FACT_EXACT || dim->extent.value < 1)
         return 0;

@@ -12,18 +12,13 @@ enum { PIECE_BYTES = 16, MOST_SMALL_STRIDE = 4, LIVE_VECTORS = 24, SMALL_BODY = 
        MOST_STAGED = 4, STREAM_RATIO = 4, MOST_STREAMS = 8,
        TILE = 512 /* a multiple of every block */ };
 
-static int64_t bytes_of(const qn_kernel *k, uint32_t i)
-{
-    return qn_dtype_bytes(qn__access_dtype(k, i));
-}
-
 bool qn__is_transposed(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lanes, int across, uint32_t site)
 {
     uint32_t i = k->access[site].inst;
     const qn_inst *x = &k->inst[i];
     int64_t far, near;
-    if (!qn__is_plain_access(k, f, i) || x->op == QN_I_ATOMIC || x->parent || (k->param[x->imm].traits & QN_ATOMIC) || PIECE_BYTES % bytes_of(k, i) ||
-        qn__is_checked(f, k, site))
+    if (!qn__is_plain_access(k, f, i) || x->op == QN_I_ATOMIC || x->parent || (k->param[x->imm].traits & QN_ATOMIC) ||
+        PIECE_BYTES % qn__access_bytes(k, i) || qn__is_checked(f, k, site))
         return false;
     return qn__access_stride(k, f, a, i, lanes, &far) && qn__access_stride(k, f, a, i, across, &near) && near == 1 &&
            (far > MOST_SMALL_STRIDE || far < -MOST_SMALL_STRIDE);
@@ -57,7 +52,7 @@ static int count_transposed(const qn_kernel *k, const qn_facts *f, const qn_anal
     *widest = 1;
     for (uint32_t n = 0; n < k->n_accesses; n++)
         if (qn__is_transposed(k, f, a, lanes, across, n)) {
-            int64_t bytes = bytes_of(k, k->access[n].inst);
+            int64_t bytes = qn__access_bytes(k, k->access[n].inst);
             *widest = bytes > *widest ? bytes : *widest;
             count++;
         }
@@ -67,7 +62,7 @@ static int count_transposed(const qn_kernel *k, const qn_facts *f, const qn_anal
 bool qn__is_staged(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t site)
 {
     if (p->transpose <= p->jam || !qn__is_transposed(k, f, a, p->lane_dim, p->jam_dim, site) ||
-        bytes_of(k, k->access[site].inst) * p->transpose > LINE_BYTES || !qn__is_known_ahead(k, k->access[site].inst))
+        qn__access_bytes(k, k->access[site].inst) * p->transpose > LINE_BYTES || !qn__is_known_ahead(k, k->access[site].inst))
         return false;
     for (uint32_t n = 0; n <= site; n++) /* the copy is made before the body: no store may come first */
         if (k->inst[k->access[n].inst].op != QN_I_LOAD)
