@@ -56,7 +56,8 @@ static uint32_t only_reduce(const gpu_planner *s)
             return 0;
         if (x->op != QN_I_REDUCE)
             continue;
-        if (found || x->parent || qn__gpu_reduced_dim(s, i) < 0 || qn__order_rule(s->k, i) == QN_STRIPED || qn_dtype_bytes(x->type) < 4)
+        if (found || x->parent || qn__gpu_reduced_dim(s, i) < 0 || qn__order_rule(s->k, i) == QN_STRIPED ||
+            qn_dtype_bytes(x->type) < 4)
             return 0;
         found = i;
     }

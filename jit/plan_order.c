@@ -63,12 +63,14 @@ static int order_by_reach(const nest *s, int first, bool batches)
 
 /** Batches outermost, so that what one of them shares is used up before the next; if the lanes are one, then what is jammed,
  *  because what a tile loads for its jammed iterations is most, and stays for all others, of which a third dimension of the
- *  tile is last. Of the others the lanes are last, and in a register tile what is jammed: then what the lanes load serves one tile after another from the nearest cache. */
+ *  tile is last. Of the others the lanes are last, and in a register tile what is jammed: then what the lanes load serves one
+ *  tile after another from the nearest cache. */
 static void choose_order(const nest *s)
 {
     qn_plan *p = s->p;
     bool has_lanes = qn__is_parallel(s->k, p->lane_dim);
-    bool has_jam = s->has_tile && p->jam_dim >= 0, are_lanes_batch = s->has_tile && has_lanes && qn__is_batch(s->k, s->a, p->lane_dim);
+    bool has_jam = s->has_tile && p->jam_dim >= 0;
+    bool are_lanes_batch = s->has_tile && has_lanes && qn__is_batch(s->k, s->a, p->lane_dim);
     int n = 0;
     for (int d = 0; d < s->k->n_dims; d++)
         if (qn__dim_kind(s->k, d) == QN_DIM_SEQUENTIAL)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plan_streams.c: non-temporal stores. They pay where all that a kernel touches is larger than the last-level cache, so that
- * what it writes would not stay there, and where it reads none of that and fills whole cache lines: then no line is read before it is written. docs/plan.md has the measurements.
+ * what it writes would not stay there, and where it reads none of that and fills whole cache lines: then no line is read
+ * before it is written. docs/plan.md has the measurements.
  *
  * "May this store be one?" (qn__is_stream) is asked by the lowering too; "is it worth it?" (qn__plan_streams) is not.
  */
@@ -57,10 +58,10 @@ bool qn__is_stream(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, 
     const qn_inst *x = &k->inst[i];
     const qn_kernel_parameter *param = &k->param[x->imm];
     int64_t bytes = qn__access_bytes(k, i), stride;
-    if (!qn__is_plain_access(k, f, i) || x->op != QN_I_STORE || x->parent || param->is_read || param->has_atomics || (param->traits & QN_ATOMIC) ||
-        LINE_BYTES % bytes || p->lane_dim < 0 || !qn__is_parallel(k, p->lane_dim) || p->width * bytes < LEAST_VECTOR_BYTES)
+    if (!qn__is_plain_access(k, f, i) || x->op != QN_I_STORE || x->parent || qn__is_checked(f, k, site))
         return false;
-    if (qn__is_checked(f, k, site))
+    if (param->is_read || param->has_atomics || (param->traits & QN_ATOMIC) || LINE_BYTES % bytes ||
+        !qn__is_parallel(k, p->lane_dim) || p->width * bytes < LEAST_VECTOR_BYTES)
         return false;
     return has_early_address(k, f, i) && qn__access_stride(k, f, a, i, p->lane_dim, &stride) && stride == 1 &&
            rows_are_congruent(k, f, a, p, i, bytes);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plan_table.c: small tables. A load at an index that differs from lane to lane is a gather; from a view of a few elements
- * that nothing writes, also not through another view, it is a permutation of registers, which hold the whole view (jit/llvm_table.c).
+ * that nothing writes, also not through another view, it is a permutation of registers, which hold the whole view
+ * (jit/llvm_table.c).
  */
 #include "jit/plan.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan_threads.c: which dimension threads divide, and how many iterations are worth a chunk of their own. Waking a helper and waiting for it takes
- * microseconds, so a chunk should hold some times that: counted in work, bytes through accesses and operations, not in
- * iterations, which differ by a factor of 100 between a copy of bytes and a long body.
+ * plan_threads.c: which dimension threads divide, and how many iterations are worth a chunk of their own. Waking a helper
+ * and waiting for it takes microseconds, so a chunk should hold some times that: counted in work, bytes through accesses and
+ * operations, not in iterations, which differ by a factor of 100 between a copy of bytes and a long body.
  */
 #include "jit/plan.h"
 
