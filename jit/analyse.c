@@ -404,24 +404,30 @@ bool qn__elements_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis
     return true;
 }
 
-static bool is_made_of_indices(const qn_kernel *k, uint32_t i, int depth)
+/** *left: operations that may still be looked at, so that an expression that uses its parts often takes no time. */
+static bool is_made_of_indices(const qn_kernel *k, uint32_t i, int *left)
 {
     const qn_inst *x = &k->inst[i];
-    if (x->op == QN_I_DIM)
+    if (i < k->body)
         return true;
-    if (depth == 0 || !qn__is_pure(x))
+    if (!qn__is_pure(x) || --*left < 0)
         return false;
     for (int n = 0; n < x->n_args; n++)
-        if (!is_made_of_indices(k, qn__args(k, i)[n], depth - 1))
+        if (!is_made_of_indices(k, qn__args(k, i)[n], left))
             return false;
     return true;
 }
 
+bool qn__is_made_of_indices(const qn_kernel *k, uint32_t value)
+{
+    int left = 64;
+    return is_made_of_indices(k, value, &left);
+}
+
 bool qn__is_known_ahead(const qn_kernel *k, uint32_t inst)
 {
-    enum { MOST_DEPTH = 8 };
     for (int r = 0; r < qn__n_indices(k, inst); r++)
-        if (!is_made_of_indices(k, qn__args(k, inst)[r], MOST_DEPTH))
+        if (!qn__is_made_of_indices(k, qn__args(k, inst)[r]))
             return false;
     return true;
 }

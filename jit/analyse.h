@@ -52,8 +52,11 @@ bool qn__access_stride(const qn_kernel *k, const qn_facts *f, const qn_analysis 
 /** Elements from where access m stands to where access i of the same view does, in any iteration; false if that is not known
  *  to be a constant. */
 bool qn__elements_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, uint32_t m, int64_t *apart);
-/** Whether the indices of access `inst` are made of those of the domain, of scalars and arithmetic, of which little: then the
- *  address is known before the body begins, also where an index that is loaded cannot leave its view. */
+/** Whether a value is made of indices of the domain, of scalars and arithmetic, of which little: then it is known before the
+ *  body begins. */
+bool qn__is_made_of_indices(const qn_kernel *k, uint32_t value);
+/** Whether the indices of access `inst` are: then the address is known, also where an index that is loaded cannot leave its
+ *  view. */
 bool qn__is_known_ahead(const qn_kernel *k, uint32_t inst);
 /** Whether control flow on this value differs between lanes or jammed iterations. */
 static inline bool qn__is_divergent(const qn_analysis *a, uint32_t value)

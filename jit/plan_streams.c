@@ -27,27 +27,12 @@ static bool rows_are_congruent(const qn_kernel *k, const qn_facts *f, const qn_a
     return true;
 }
 
-/** Whether a value is known before the loop of the lanes, given its index: it takes no memory of this iteration. */
-static bool is_early(const qn_kernel *k, uint32_t value, int depth)
-{
-    const qn_inst *x = &k->inst[value];
-    if (value < k->body)
-        return true;
-    if (!qn__is_pure(x) || depth == 0)
-        return false;
-    for (int n = 0; n < x->n_args; n++)
-        if (!is_early(k, qn__args(k, value)[n], depth - 1))
-            return false;
-    return true;
-}
-
 /** Whether the place in a cache line where a row begins can be computed before the row. */
 static bool has_early_address(const qn_kernel *k, const qn_facts *f, uint32_t i)
 {
-    enum { MOST_DEPTH = 16 };
     const qn_param_fact *param = &f->param[k->inst[i].imm];
     for (int r = 0; r < qn__n_indices(k, i); r++)
-        if (param->dim[r].n_digits > 0 && !is_early(k, qn__args(k, i)[r], MOST_DEPTH))
+        if (param->dim[r].n_digits > 0 && !qn__is_made_of_indices(k, qn__args(k, i)[r]))
             return false;
     return true;
 }
