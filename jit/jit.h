@@ -128,7 +128,7 @@ void qn__facts_release(qn_facts *f);
 void qn__facts_measure(const qn_kernel *k, const qn_arg *args, const qn_domain *domain, int cache_class, qn_facts *f);
 /* Non-temporal stores pay where all that is touched is more than the cache, of which larger ones than 2^26 bytes are those of
  * many processors together, what is written more than a part of it, and rows are long. */
-enum { QN_STREAM_ROW_BYTES = 8192, QN_STREAM_CACHE_CLASS = 26, QN_STREAM_PARTS = 8 };
+enum { QN_STREAM_ROW_BYTES = 1024, QN_STREAM_CACHE_CLASS = 26, QN_STREAM_PARTS = 8 };
 static inline bool qn__is_worth_streaming(double touched_bytes, double written_bytes, int cache_class)
 {
     int bits = cache_class < QN_STREAM_CACHE_CLASS ? cache_class : QN_STREAM_CACHE_CLASS;

@@ -219,6 +219,7 @@ static bool loop_streams(lower *g, const span *spans, int at)
     if (!begin)
         return false;
     LLVMValueRef agree = qn__streams_agree(g), middle = qn__whole_steps(g, (span){begin, s.high}, step);
+    qn__stream_edges(g, s.high);
     lanes_apart(g, spans, at, (span){s.low, begin}, 64);
     lanes_streamed(g, spans, at, (span){begin, middle}, agree);
     lanes_apart(g, spans, at, (span){middle, s.high}, step);

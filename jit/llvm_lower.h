@@ -324,6 +324,8 @@ void qn__stage_end(lower *g);
 enum { STREAM_NONE, STREAM_ANCHOR, STREAM_ALL };
 /** The first index in [low, high] whose element of the first stream is at a cache line; NULL without streams. */
 LLVMValueRef qn__stream_begin(lower *g, LLVMValueRef low, LLVMValueRef high);
+/** Asks for the lines where the row ends and the next one probably begins: others write them too, so they are stored as usual. */
+void qn__stream_edges(lower *g, LLVMValueRef high);
 /** Whether all streams are at cache lines together, as i1; NULL if there is only one. */
 LLVMValueRef qn__streams_agree(lower *g);
 /** Makes a store of a whole vector non-temporal if it is a stream and g->streaming says so. */
@@ -432,6 +434,8 @@ void qn__evaluate_point(lower *g, const reduction *r, addend *a);
 /** Blocks in index order: state[level * r->n + n] holds accumulators of points, of blocks of 4096, ... With `count` points
  *  in them a level that is full goes into the one above. */
 void qn__fold_up(lower *g, const reduction *r, LLVMValueRef *state, LLVMValueRef count);
+/** Whether a dimension is known to have one index. */
+bool qn__has_single_index(const lower *g, int d);
 reduction qn__describe_reduction(const lower *g, uint32_t i);
 /** Range of dimension d in a reduction, and whether that may be empty. */
 LLVMValueRef qn__low_of(const lower *g, const reduction *r, int d);

@@ -347,6 +347,27 @@ static void fold_striped(lower *g, const reduction *r, LLVMValueRef *acc)
 
 /* ---------------------------------------------------------------- the reduce instruction */
 
+bool qn__has_single_index(const lower *g, int d)
+{
+    int64_t b, e;
+    return qn__is_const(g->begin[d], &b) && qn__is_const(g->end[d], &e) && e - b == 1;
+}
+
+/** Points of the whole reduction, -1 if not known or too many. */
+static int64_t count_points(const lower *g, const reduction *r)
+{
+    int64_t n = 1, b, e;
+    for (int m = 0; m < r->n_dims; m++) /* one known to be empty is enough */
+        if (qn__is_const(g->begin[r->dim[m]], &b) && qn__is_const(g->end[r->dim[m]], &e) && b == e)
+            return 0;
+    for (int m = 0; m < r->n_dims; m++) {
+        int d = r->dim[m];
+        if (!qn__is_const(g->begin[d], &b) || !qn__is_const(g->end[d], &e) || __builtin_mul_overflow(n, e - b, &n))
+            return -1;
+    }
+    return n;
+}
+
 reduction qn__describe_reduction(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
@@ -359,10 +380,10 @@ reduction qn__describe_reduction(const lower *g, uint32_t i)
         int d = qn__dim_of(g->k, i, n);
         if (n + 1 == x->n_args && r.n_dims == 0)
             r.dim[r.n_dims++] = d;
-        else if (qn__trips(g->f, d) != 1)
+        else if (!qn__has_single_index(g, d))
             r.dim[r.n_dims++] = d;
     }
-    r.points = qn__points(g->k, g->f, i);
+    r.points = count_points(g, &r);
     /* Vectors of one jammed iteration after another: in a register tile those of the lanes are fewer, and stay. */
     for (int j = 0; j < g->jam; j++)
         for (int u = 0; u < g->unroll; u++)
@@ -406,6 +427,16 @@ int qn__reduce_in_order(lower *g, const reduction *r, int n, LLVMValueRef (*acc)
     return together;
 }
 
+/** Whether the region of reduce i uses what is marked. */
+static bool uses_marked(const qn_kernel *k, uint32_t i, const uint8_t *marked)
+{
+    for (uint32_t m = k->inst[i].region[0]; m < k->inst[i].region[2]; m++)
+        for (int n = 0; n < k->inst[m].n_args; n++)
+            if (marked[qn__args(k, m)[n]])
+                return true;
+    return false;
+}
+
 /** The reduce at i and those after it in its region, over the same dimensions, with nothing but arithmetic between, that
  *  need nothing of one another; their number. */
 static int reduces_beside(const lower *g, uint32_t i, reduction *out)
@@ -420,7 +451,7 @@ static int reduces_beside(const lower *g, uint32_t i, reduction *out)
             marked[i] |= marked[qn__args(k, i)[m]];
         if (qn__is_pure(x))
             continue;
-        if (x->op != QN_I_REDUCE || x->n_args != k->inst[first].n_args || qn__region_uses(k, i, marked) ||
+        if (x->op != QN_I_REDUCE || x->n_args != k->inst[first].n_args || uses_marked(k, i, marked) ||
             memcmp(qn__args(k, i), qn__args(k, first), x->n_args * sizeof(uint32_t)) != 0)
             break;
         marked[i] = 1;

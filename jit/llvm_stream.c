@@ -4,7 +4,7 @@
  * the first iterations of a row run apart until the first such store stands at a cache line (the anchor). Other streams
  * of elements of that size are tested against it once a row; where they stand elsewhere, they are stored as usual.
  */
-#include "jit/llvm_lower.h"
+#include "jit/llvm_nest.h"
 
 #include "jit/plan.h"
 
@@ -54,6 +54,27 @@ LLVMValueRef qn__stream_begin(lower *g, LLVMValueRef low, LLVMValueRef high)
     LLVMValueRef gap = LLVMBuildAnd(g->b, back, qn__const_i64(g, LINE_BYTES - 1), "");
     LLVMValueRef n = LLVMBuildUDiv(g->b, gap, qn__const_i64(g, bytes), "");
     return LLVMBuildAdd(g->b, low, qn__umin(g, n, LLVMBuildSub(g->b, high, low, "")), "");
+}
+
+void qn__stream_edges(lower *g, LLVMValueRef high)
+{
+    enum { FOR_WRITING = 1, IN_FIRST_LEVEL = 3, DATA = 1, LINES = 2 };
+    LLVMValueRef low = g->iv[g->p->lane_dim];
+    int at_level = g->iv_level[g->p->lane_dim], anchor = anchor_of(g);
+    qn__set_index(g, g->p->lane_dim, LLVMBuildSub(g->b, high, qn__const_i64(g, 1), ""));
+    for (uint32_t n = 0; n < g->k->n_accesses * LINES; n++) {
+        address x;
+        if (!goes_with(g, n / LINES, anchor))
+            continue;
+        qn__make_address(g, g->k->access[n / LINES].inst, 0, NULL, &x);
+        x.constant += n % LINES * LINE_BYTES;
+        qn__displace(g, &x);
+        LLVMValueRef args[4] = {x.pointer, LLVMConstInt(g->i32, FOR_WRITING, false),
+                                LLVMConstInt(g->i32, IN_FIRST_LEVEL, false), LLVMConstInt(g->i32, DATA, false)};
+        qn__call(g, "llvm.prefetch", &g->ptr, 1, args, 4);
+    }
+    g->iv[g->p->lane_dim] = low;
+    g->iv_level[g->p->lane_dim] = at_level;
 }
 
 LLVMValueRef qn__streams_agree(lower *g)

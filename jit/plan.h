@@ -13,7 +13,7 @@ void qn__plan_gpu(const qn_kernel *k, const qn_facts *f, qn_plan *out);
 enum { LINE_BYTES = 64 };   /* of a cache */
 enum { MOST_PLANNED = 32 }; /* parts of a value in a step: vectors x jammed iterations */
 
-/** Points of a reduce, -1 if they are not known or too many (jit/plan_points.c). */
+/** Points of a reduce, -1 if they are not known (jit/plan_points.c). */
 int64_t qn__points(const qn_kernel *k, const qn_facts *f, uint32_t reduce);
 /** The last dimension of a reduce that may have more than one index, else its last; *n: how many have. */
 int qn__long_dim(const qn_kernel *k, const qn_facts *f, uint32_t reduce, int *n);
@@ -115,8 +115,6 @@ int qn__transposed_across(const qn_kernel *k, const qn_facts *f, const qn_analys
 /** Whether a transposed load goes through a buffer of p->transpose elements for each lane. */
 bool qn__is_staged(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t site);
 
-/** Whether the region of a reduce uses a value that is marked. */
-bool qn__region_uses(const qn_kernel *k, uint32_t reduce, const uint8_t *marked);
 /** Whether the first n reduces at the top may have their points divided: they are over the same dimensions, need nothing of
  *  one another, and nothing is written before the last of them (jit/plan_points.c). */
 bool qn__reduces_are_apart(const qn_kernel *k, int n);

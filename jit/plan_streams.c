@@ -94,22 +94,23 @@ static bool has_long_reduce(const qn_kernel *k, const qn_facts *f)
 void qn__plan_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
 {
     double bytes = 0;
-    int64_t row = 0;
-    bool may_stream = false;
+    int64_t row = 0, element = 0;
     if (f->plan.streams < 0)
         return;
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         uint32_t i = k->access[n].inst;
         if (!qn__is_stream(k, f, a, p, n))
             continue;
-        may_stream = true;
+        element = qn__access_bytes(k, i);
         bytes += touched_bytes(k, f, a, i);
-        row = qn__trips(f, p->lane_dim) * qn__access_bytes(k, i);
+        row = qn__trips(f, p->lane_dim) * element;
         p->streams = f->plan.streams > 0;
     }
     bool is_short = row >= 0 && row < QN_STREAM_ROW_BYTES; /* an unknown one is long if the launch is large */
-    if (!may_stream || is_short || f->cache_class >= 62 || has_long_reduce(k, f))
-        return;
-    if (f->is_large || qn__is_worth_streaming(qn__touched_in_all(k, f, a), bytes, f->cache_class))
+    if (element && !is_short && f->cache_class < 62 && !has_long_reduce(k, f) &&
+        (f->is_large || qn__is_worth_streaming(qn__touched_in_all(k, f, a), bytes, f->cache_class)))
         p->streams = 1;
+    /* Steps of one cache line: what is left of a row is stored as usual, and should be short. */
+    while (p->streams && f->plan.unroll == 0 && p->jam == 1 && p->unroll > 1 && p->unroll * p->width * element > LINE_BYTES)
+        p->unroll /= 2;
 }

@@ -236,8 +236,51 @@ static void stream_case(bench *b, const char *name, int dtype)
     qn_kernel_release(k);
 }
 
+static void run_plain(const void *call)
+{
+    qn_run((qn_call *)(uintptr_t)call, NULL);
+}
+
+/** stream_rows/BYTES: what non-temporal stores bring where rows have so many bytes, against plain stores of the same kernel. */
+static void stream_rows(bench *b, const char *name, int64_t bytes)
+{
+    enum { PLANES = 256, ELEMENTS = 1 << 23 };
+    const int64_t row = bytes / 8 + 2, extents[3] = {PLANES, ELEMENTS / PLANES / row, row};
+    qn_error error = {0};
+    qn_layout l;
+    qn_view v[2] = {{0}};
+    qn_call *call[2] = {NULL, NULL};
+    qn_kernel *k = bench_kernel(KERNEL_SEVEN, QN_F64, &error);
+    qn_status status = k ? qn_layout_right(3, extents, &l, &error) : (qn_status)error.status;
+    for (int i = 0; i < 2 && !status; i++)
+        status = qn_view_alloc(b->context, "x", QN_F64, &l, 0, &v[i], &error);
+    qn_arg args[2] = {qn_arg_view(&v[0]), qn_arg_view(&v[1])};
+    for (int i = 0; i < 2 && !status; i++) {
+        qn_options o = bench_options(b);
+        o.plan.streams = i ? -1 : 1;
+        memset(v[i].data, 0, (size_t)(extents[0] * extents[1] * row) * sizeof(double));
+        status = qn_prepare(b->context, k, 2, args, &o, &call[i], &error);
+    }
+    bench_line line = {.name = name, .group = GROUP_COST, .goal = 1, .short_below = bytes < 2048 ? 0 : 1};
+    if (status)
+        bench_wrong(b, name, "%s", error.message);
+    else
+        bench_in_turns(b, &line, call[0], run_plain, call[1]);
+    for (int i = 0; i < 2; i++) {
+        qn_call_release(call[i]);
+        qn_view_release(&v[i]);
+    }
+    qn_kernel_release(k);
+}
+
 void bench_copy_cases(bench *b)
 {
+    for (int64_t bytes = 512; bytes <= 16384 && !b->assembly_of; bytes *= 2) {
+        char name[32];
+        snprintf(name, sizeof name, "stream_rows/%lld", (long long)bytes);
+        if (bench_wants(b, name))
+            stream_rows(b, name, bytes);
+    }
     copy_cases(b);
     if (!b->assembly_of && bench_wants(b, "stream_triad/f32"))
         stream_case(b, "stream_triad/f32", QN_F32);
