@@ -121,7 +121,7 @@ static void add_bounds(qn_text *t, const qn_kernel *k, const qn_fault *f, const 
     if (a.list)
         qn__text_add(t, ", dimension %d: list \"%.80s\" holds %" PRId64 " at position %" PRId64
                      ", not in [%" PRId64 ",%" PRId64 ")",
-                     d, a.list->label ? a.list->label : "(no label)", a.value, a.index[d],
+                     d, qn__label(a.list->label), a.value, a.index[d],
                      a.value_lower, (int64_t)((uint64_t)a.value_lower + (uint64_t)a.value_extent));
     else if (d >= 0)
         qn__text_add(t, ", dimension %d: index %" PRId64 " not in [%" PRId64 ",%" PRId64 ")", d,

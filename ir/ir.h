@@ -58,6 +58,8 @@ void qn__text_release(qn_text *t);
 /** Copies like snprintf and returns t->n. */
 size_t qn__text_out(const qn_text *t, char *buffer, size_t buffer_bytes);
 
+/** What messages call a view, list or buffer without a label. */
+static inline const char *qn__label(const char *label) { return label ? label : "(no label)"; }
 /** 64-bit hash of bytes (FNV-1a folded by a final mix); finds, never proves. */
 uint64_t qn__hash(const void *p, size_t n, uint64_t seed);
 

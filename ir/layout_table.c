@@ -56,7 +56,7 @@ qn_status qn__table_check_readable(const qn_table *t, int d, const char *who, qn
     if (qn__table_is_readable(t))
         return QN_OK;
     return qn__fail(err, QN_ERR_SPACE, "%s: dimension %d: list \"%.80s\" is in space %s, which the host does not reach",
-                    who, d, t->label ? t->label : "(no label)", qn_space_name(t->space));
+                    who, d, qn__label(t->label), qn_space_name(t->space));
 }
 
 /* ---------------------------------------------------------------- layouts with tables */
@@ -118,7 +118,7 @@ qn_status qn__fail_value(const qn_table *t, int d, int64_t at, int64_t value, co
 {
     return qn__fail(err, QN_ERR_BOUNDS,
                     "%s: dimension %d: list \"%.80s\" holds %lld at position %lld, not in [%lld,%lld)",
-                    who, d, t->label ? t->label : "(no label)", (long long)value, (long long)at,
+                    who, d, qn__label(t->label), (long long)value, (long long)at,
                     (long long)t->lower, (long long)(t->lower + t->extent));
 }
 
@@ -179,7 +179,7 @@ qn_status qn__layout_check_lists(const qn_layout *l, const char *who, qn_error *
                 status = qn__fail(err, QN_ERR_NOT_INJECTIVE,
                                   "%s: dimension %d: list \"%.80s\" holds %lld twice, the second "
                                   "time at position %lld",
-                                  who, d, t->label ? t->label : "(no label)", (long long)value,
+                                  who, d, qn__label(t->label), (long long)value,
                                   (long long)(p + l->dim[d].lower));
             else
                 seen[bit / 8] |= (uint8_t)(1u << bit % 8);

@@ -7,11 +7,6 @@
 
 #include <stdio.h>
 
-static const char *label_of(const qn_view *v)
-{
-    return v->label ? v->label : "(no label)";
-}
-
 /* ---------------------------------------------------------------- check */
 
 /** Byte addresses [*begin, *end) of the elements at offsets low .. high; false if they leave the
@@ -34,17 +29,17 @@ static qn_status check_data(const qn_view *v, int64_t low, int64_t high, const c
     uintptr_t align = (uintptr_t)qn__view_align(v); /* a power of two */
     if (!v->data)
         return qn__fail(err, QN_ERR_NULL_DATA, "%s: view \"%s\": data is NULL for %lld elements",
-                        who, label_of(v), (long long)qn_layout_size(&v->layout));
+                        who, qn__label(v->label), (long long)qn_layout_size(&v->layout));
     if ((uintptr_t)v->data & (align - 1))
         return qn__fail(err, QN_ERR_ALIGNMENT,
                         "%s: view \"%s\": data %p is not aligned to the %lld bytes of %s", who,
-                        label_of(v), v->data, (long long)align, qn_dtype_name(v->dtype));
+                        qn__label(v->label), v->data, (long long)align, qn_dtype_name(v->dtype));
     uintptr_t begin, end;
     if (!find_bytes(v, low, high, &begin, &end))
         return qn__fail(
             err, QN_ERR_OVERFLOW,
             "%s: view \"%s\": offsets [%lld,%lld] of %lld bytes leave the address space", who,
-            label_of(v), (long long)low, (long long)high, (long long)qn__unit_bytes(v));
+            qn__label(v->label), (long long)low, (long long)high, (long long)qn__unit_bytes(v));
     return QN_OK;
 }
 
@@ -53,7 +48,7 @@ static qn_status fail_layout(const qn_view *v, const char *who, qn_error *err)
 {
     qn_error inner;
     qn_status status = qn__layout_check(&v->layout, "layout", &inner);
-    return qn__fail(err, status, "%s: view \"%s\": %s", who, label_of(v), inner.message);
+    return qn__fail(err, status, "%s: view \"%s\": %s", who, qn__label(v->label), inner.message);
 }
 
 qn_status qn__view_check(const qn_view *v, const char *who, qn_error *err)
@@ -62,27 +57,27 @@ qn_status qn__view_check(const qn_view *v, const char *who, qn_error *err)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: view is NULL", who);
     if (qn__element_bytes(v) == 0)
         return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": dtype %d is no element type%s", who,
-                        label_of(v), (int)v->dtype,
+                        qn__label(v->label), (int)v->dtype,
                         v->dtype == QN_RECORD ? ": the record is NULL" : "");
     if (v->dtype != QN_RECORD && v->record)
-        return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": dtype %s, and a record", who, label_of(v),
+        return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": dtype %s, and a record", who, qn__label(v->label),
                         qn_dtype_name(v->dtype));
     if (!qn_space_is_available(v->space))
         return qn__fail(err, QN_ERR_SPACE,
                         "%s: view \"%s\": space %d (%s) is not available in this build", who,
-                        label_of(v), (int)v->space, qn_space_name(v->space));
+                        qn__label(v->label), (int)v->space, qn_space_name(v->space));
     if (v->unit > INT32_MAX)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": unit of %u bytes", who, label_of(v),
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": unit of %u bytes", who, qn__label(v->label),
                         (unsigned)v->unit);
     if (v->traits & ~QN_ALL_TRAITS)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": unknown traits 0x%x", who,
-                        label_of(v), (unsigned)v->traits);
+                        qn__label(v->label), (unsigned)v->traits);
     int64_t low, high;
     if (qn__layout_measure(&v->layout, "layout", &low, &high, NULL))
         return fail_layout(v, who, err);
     if (v->layout.origin)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": origin %lld of the layout is not 0",
-                        who, label_of(v), (long long)v->layout.origin);
+                        who, qn__label(v->label), (long long)v->layout.origin);
     return low > high ? QN_OK : check_data(v, low, high, who, err);
 }
 
@@ -153,7 +148,7 @@ static qn_status fail_bounds(const qn_view *v, int d, const int64_t *index, qn_e
     return qn__fail(err, QN_ERR_BOUNDS,
                     "qn_view_at: view \"%.80s\": dimension %d: index %lld not in [%lld,%lld); "
                     "indices %s, extents %s",
-                    label_of(v), d, (long long)index[d], (long long)dim->lower,
+                    qn__label(v->label), d, (long long)index[d], (long long)dim->lower,
                     (long long)(dim->lower + dim->extent), indices, extents);
 }
 
@@ -170,15 +165,15 @@ qn_status qn_view_at(const qn_view *v, int n, const int64_t *index, void **out, 
     const qn_layout *l = &v->layout;
     if (!qn_exec_can_access(QN_EXEC_SERIAL, v->space))
         return qn__fail(err, QN_ERR_SPACE,
-                        "qn_view_at: view \"%s\": the host does not reach space %s", label_of(v),
+                        "qn_view_at: view \"%s\": the host does not reach space %s", qn__label(v->label),
                         qn_space_name(v->space));
     if (v->traits & QN_ATOMIC)
         return qn__fail(err, QN_ERR_UNSUPPORTED,
                         "qn_view_at: view \"%s\" is atomic: its elements have no addresses",
-                        label_of(v));
+                        qn__label(v->label));
     if (n != l->rank)
         return qn__fail(err, QN_ERR_RANK, "qn_view_at: view \"%s\": %d indices for rank %d",
-                        label_of(v), n, l->rank);
+                        qn__label(v->label), n, l->rank);
     for (int d = 0; d < n; d++)
         if (!qn__is_projected(l, d) &&
             (index[d] < l->dim[d].lower || index[d] >= l->dim[d].lower + l->dim[d].extent))
@@ -186,7 +181,7 @@ qn_status qn_view_at(const qn_view *v, int n, const int64_t *index, void **out, 
     int64_t value[QN_MAX_RANK];
     if (qn__layout_tables(l)) {
         char who[120];
-        snprintf(who, sizeof who, "qn_view_at: view \"%.80s\"", label_of(v));
+        snprintf(who, sizeof who, "qn_view_at: view \"%.80s\"", qn__label(v->label));
         status = qn__layout_look_up(l, index, value, who, err);
         index = value;
     }

@@ -5,11 +5,6 @@
  */
 #include "ir/layout.h"
 
-static const char *label_of(const qn_view *v)
-{
-    return v->label ? v->label : "(no label)";
-}
-
 bool qn_view_is_allocated(const qn_view *v)
 {
     return v && v->data;
@@ -35,7 +30,7 @@ qn_status qn_view_required_bytes(const qn_view *v, int64_t *out, qn_error *err)
                                   __builtin_add_overflow(bytes, qn__element_bytes(v), &bytes))))
         return qn__fail(err, QN_ERR_OVERFLOW,
                         "%s: view \"%s\": bytes of %lld elements of %s do not fit in 64 bits", who,
-                        label_of(v), (long long)qn_layout_size(&v->layout),
+                        qn__label(v->label), (long long)qn_layout_size(&v->layout),
                         qn_dtype_name(v->dtype));
     *out = bytes;
     return QN_OK;
@@ -51,9 +46,9 @@ static qn_status check_view(const char *who, const qn_view *v, bool needs_out, c
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: view is NULL", who);
     if (!qn__layout_has_rank(&v->layout))
         return qn__fail(err, QN_ERR_RANK, "%s: view \"%s\": rank %d not in [0,%d]", who,
-                        label_of(v), v->layout.rank, QN_MAX_RANK);
+                        qn__label(v->label), v->layout.rank, QN_MAX_RANK);
     if (needs_out && !out)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": out is NULL", who, label_of(v));
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": out is NULL", who, qn__label(v->label));
     return QN_OK;
 }
 
@@ -62,7 +57,7 @@ static qn_status check_one(const char *who, const qn_view *v, int d, const void 
     qn_status status = check_view(who, v, true, out, err);
     if (status == QN_OK && (d < 0 || d >= v->layout.rank))
         return qn__fail(err, QN_ERR_RANK, "%s: view \"%s\": dimension %d of rank %d", who,
-                        label_of(v), d, v->layout.rank);
+                        qn__label(v->label), d, v->layout.rank);
     return status;
 }
 
@@ -89,11 +84,11 @@ static qn_status find_stride(const char *who, const qn_view *v, int d, int64_t *
     const qn_digit *digit = qn__layout_dim_digits(&v->layout, d, &one, &n);
     if (qn__layout_table(&v->layout, d))
         return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: view \"%s\": dimension %d has a list, not one stride",
-                        who, label_of(v), d);
+                        who, qn__label(v->label), d);
     if (n != 1)
         return qn__fail(err, QN_ERR_UNSUPPORTED,
                         "%s: view \"%s\": dimension %d has %d digits, not one stride", who,
-                        label_of(v), d, n);
+                        qn__label(v->label), d, n);
     *out = digit->stride;
     return QN_OK;
 }
@@ -133,12 +128,12 @@ qn_status qn_view_access(const qn_view *v, int n, const int64_t *index, void **o
                                : "index");
     if (n < v->layout.rank)
         return qn__fail(err, QN_ERR_RANK, "%s: view \"%s\": %d indices for rank %d", who,
-                        label_of(v), n, v->layout.rank);
+                        qn__label(v->label), n, v->layout.rank);
     for (int d = v->layout.rank < 0 ? 0 : v->layout.rank; d < n; d++)
         if (index[d] != 0)
             return qn__fail(err, QN_ERR_BOUNDS,
                             "%s: view \"%s\": index %lld of dimension %d beyond rank %d is not 0",
-                            who, label_of(v), (long long)index[d], d, v->layout.rank);
+                            who, qn__label(v->label), (long long)index[d], d, v->layout.rank);
     return qn_view_at(v, v->layout.rank, index, out, err);
 }
 

@@ -6,11 +6,6 @@
  */
 #include "ir/layout.h"
 
-static const char *label_of(const qn_view *v)
-{
-    return v->label ? v->label : "(no label)";
-}
-
 /* ---------------------------------------------------------------- types */
 
 static qn_status check_fields(const char *who, const qn_view_type *type, qn_error *err)
@@ -173,7 +168,7 @@ static qn_status fail_stride(const char *who, const qn_view *v, const char *fami
     return qn__fail(err, QN_ERR_ARGUMENT,
                     "%s: view \"%s\": layout is not %s: dimension %d: expected stride %s%lld, "
                     "found %lld",
-                    who, label_of(v), family, d, is_least ? ">= " : "",
+                    who, qn__label(v->label), family, d, is_least ? ">= " : "",
                     (long long)(expected > INT64_MAX ? INT64_MAX : expected),
                     (long long)v->layout.dim[d].stride);
 }
@@ -218,7 +213,7 @@ static qn_status check_strided(const char *who, const qn_view *v, const char *fa
             return qn__fail(err, QN_ERR_ARGUMENT,
                             "%s: view \"%s\": layout is not %s: dimension %d: expected one stride, "
                             "found %s",
-                            who, label_of(v), family, d,
+                            who, qn__label(v->label), family, d,
                             has_table ? "an index list"
                             : n != 1  ? "several digits"
                                       : "a projection");
@@ -247,7 +242,7 @@ static qn_status check_family(const char *who, int family, const qn_view *v, qn_
     if (!status && family != QN_FAMILY_STRIDED && v->unit && qn_layout_size(&v->layout) > 1)
         return qn__fail(err, QN_ERR_ARGUMENT,
                         "%s: view \"%s\": layout is not %s: strides count units of %u bytes", who,
-                        label_of(v), names[family], (unsigned)v->unit);
+                        qn__label(v->label), names[family], (unsigned)v->unit);
     if (status || family == QN_FAMILY_STRIDED)
         return status;
     qn_view flat = flatten(v);
@@ -265,7 +260,7 @@ static qn_status check_extents(const char *who, const qn_view_type *type, const 
         if (type->extent[d] >= 0 && type->extent[d] != v->layout.dim[d].extent)
             return qn__fail(err, QN_ERR_EXTENT,
                             "%s: view \"%s\": dimension %d: expected extent %lld, found %lld", who,
-                            label_of(v), d, (long long)type->extent[d],
+                            qn__label(v->label), d, (long long)type->extent[d],
                             (long long)v->layout.dim[d].extent);
     return QN_OK;
 }
@@ -275,20 +270,20 @@ static qn_status check_kind(const char *who, const qn_view_type *type, const qn_
 {
     if (type->rank >= 0 && type->rank != v->layout.rank)
         return qn__fail(err, QN_ERR_RANK, "%s: view \"%s\": expected rank %d, found %d", who,
-                        label_of(v), type->rank, v->layout.rank);
+                        qn__label(v->label), type->rank, v->layout.rank);
     if (type->dtype != v->dtype)
         return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": expected dtype %s, found %s", who,
-                        label_of(v), qn_dtype_name(type->dtype), qn_dtype_name(v->dtype));
+                        qn__label(v->label), qn_dtype_name(type->dtype), qn_dtype_name(v->dtype));
     if (!qn_record_equal(type->record, v->record))
-        return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": another record type", who, label_of(v));
+        return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": another record type", who, qn__label(v->label));
     if (v->traits & QN_READ_ONLY && !(qn__type_traits(type) & QN_READ_ONLY))
         return qn__fail(err, QN_ERR_READ_ONLY,
                         "%s: view \"%s\": expected a writable view, found a read-only one", who,
-                        label_of(v));
+                        qn__label(v->label));
     if (!qn_space_is_assignable(type->space, v->space))
         return qn__fail(err, QN_ERR_SPACE,
                         "%s: view \"%s\": expected space %s or one assignable to it, found %s", who,
-                        label_of(v), qn_space_name(type->space), qn_space_name(v->space));
+                        qn__label(v->label), qn_space_name(type->space), qn_space_name(v->space));
     return QN_OK;
 }
 
@@ -300,7 +295,7 @@ static qn_status check_source(const char *who, const qn_view *v, qn_error *err)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: view is NULL", who);
     if (v->space < 0 || v->space >= QN_N_SPACES)
         return qn__fail(err, QN_ERR_SPACE, "%s: view \"%s\": there is no space %d", who,
-                        label_of(v), (int)v->space);
+                        qn__label(v->label), (int)v->space);
     qn_view seen = *v;
     qn_error inner = {0};
     seen.space = QN_SPACE_HOST;
@@ -337,7 +332,7 @@ qn_status qn__check_aligned(const char *who, const qn_view *v, qn_error *err)
     if (p == n)
         return QN_OK;
     return qn__fail(err, QN_ERR_ALIGNMENT, "%s: view \"%s\": expected alignment to %d, found %p",
-                    who, label_of(v), (int)CACHE_LINE, v->data);
+                    who, qn__label(v->label), (int)CACHE_LINE, v->data);
 }
 
 bool qn_is_assignable(const qn_view_type *type, const qn_view *v, qn_error *err)

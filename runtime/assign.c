@@ -8,11 +8,6 @@
 #include <stddef.h>
 #include <string.h>
 
-static const char *label_of(const qn_view *v)
-{
-    return v->label ? v->label : "(no label)";
-}
-
 qn_status qn_view_assign(qn_view *dst, const qn_view_type *type, const qn_view *src, qn_error *err)
 {
     const char *who = "qn_view_assign";
@@ -41,7 +36,7 @@ qn_status qn_view_with_traits(const qn_view *v, uint32_t traits, qn_view *out, q
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: %s is NULL", who, v ? "out" : "view");
     if (traits & ~QN_ALL_TRAITS)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": unknown traits 0x%x", who,
-                        label_of(v), (unsigned)traits);
+                        qn__label(v->label), (unsigned)traits);
     qn_status status = qn__view_check(v, who, err);
     if (status == QN_OK && traits & QN_ALIGNED)
         status = qn__check_aligned(who, v, err);
@@ -78,11 +73,11 @@ qn_status qn_view_assign_data(qn_view *v, void *data, qn_error *err)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: view is NULL", who);
     if (qn__layout_members(&v->layout) >= 0)
         return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: view \"%s\": is a MultiView: make another", who,
-                        label_of(v));
+                        qn__label(v->label));
     if (v->owner && v->owner->record)
         return qn__fail(err, QN_ERR_UNSUPPORTED,
                         "%s: view \"%s\": its storage holds the record type: wrap the data", who,
-                        label_of(v));
+                        qn__label(v->label));
     qn_view made = *v;
     made.data = data;
     qn_status status = qn__view_check(&made, who, err);

@@ -136,17 +136,12 @@ static void set_head(qn_view *out, void *data, qn_buffer *owner, const char *lab
     out->record = record;
 }
 
-static const char *name_of(const char *label)
-{
-    return label ? label : "(no label)";
-}
-
 /** Fails with the message of an inner call, behind the name of the view. */
 static qn_status fail_inner(const char *who, const char *label, qn_status status,
                             const qn_error *inner, qn_error *err)
 {
     const char *message = strstr(inner->message, ": ");
-    return qn__fail(err, status, "%s: view \"%s\"%s", who, name_of(label), message ? message : "");
+    return qn__fail(err, status, "%s: view \"%s\"%s", who, qn__label(label), message ? message : "");
 }
 
 /**
@@ -196,17 +191,17 @@ qn_status qn__view_storage(const char *who, const char *label, int dtype, const 
     int64_t low, high, elements;
     if (element == 0)
         return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": dtype %d is no element type", who,
-                        name_of(label), dtype);
+                        qn__label(label), dtype);
     if (qn__layout_members(l) >= 0)
         return qn__fail(err, QN_ERR_UNSUPPORTED,
                         "%s: view \"%s\": the layout selects members of a MultiView", who,
-                        name_of(label));
+                        qn__label(label));
     if (storage_range(l, &low, &high, NULL) || __builtin_sub_overflow(high, low, &elements) ||
         __builtin_add_overflow(elements, 1, &elements) ||
         __builtin_mul_overflow(elements, element, bytes))
         return qn__fail(err, QN_ERR_OVERFLOW,
                         "%s: view \"%s\": bytes of %lld elements of %s do not fit in 64 bits", who,
-                        name_of(label), (long long)qn_layout_size(l), qn_dtype_name(dtype));
+                        qn__label(label), (long long)qn_layout_size(l), qn_dtype_name(dtype));
     *first_byte = *bytes ? (l->origin - low) * element : 0;
     return QN_OK;
 }
@@ -230,7 +225,7 @@ qn_status qn__view_alloc(const char *who, const char *label, int dtype, const qn
     int64_t bytes, first_byte;
     if (flags & ~(uint32_t)QN_UNINITIALISED)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": unknown flags 0x%x", who,
-                        name_of(label), (unsigned)flags);
+                        qn__label(label), (unsigned)flags);
     qn_status status = qn__view_storage(who, label, dtype, record, l, &bytes, &first_byte, err);
     if (status)
         return status;
@@ -239,7 +234,7 @@ qn_status qn__view_alloc(const char *who, const char *label, int dtype, const qn
     if (!owner)
         return qn__fail(err, QN_ERR_MEMORY,
                         "%s: view \"%s\": no memory for %lld bytes in space host", who,
-                        name_of(label), (long long)bytes);
+                        qn__label(label), (long long)bytes);
     qn__view_on(owner, first_byte, label != NULL, dtype, record, QN_SPACE_HOST, l, out);
     return QN_OK;
 }
@@ -249,7 +244,7 @@ static qn_status alloc_checked(const char *who, const char *label, int dtype,
                                qn_view *out, qn_error *err)
 {
     if (!l || !out)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": %s is NULL", who, name_of(label),
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": %s is NULL", who, qn__label(label),
                         l ? "out" : "layout");
     qn_error inner;
     qn_status status = qn__layout_check(l, "layout", err ? &inner : NULL);
@@ -278,7 +273,7 @@ qn_status qn_view_new(qn_context *c, const char *label, int dtype, int rank, con
     (void)c;
     if (!out)
         return qn__fail(err, QN_ERR_ARGUMENT, "qn_view_new: view \"%s\": out is NULL",
-                        name_of(label));
+                        qn__label(label));
     qn_layout l;
     qn_error inner;
     qn_status status = qn_layout_right(rank, extents, &l, err ? &inner : NULL);
@@ -301,7 +296,7 @@ static qn_status settle(const char *who, qn_view *v, qn_error *err)
     if (__builtin_mul_overflow(v->layout.origin, qn__unit_bytes(v), &move))
         return qn__fail(err, QN_ERR_OVERFLOW,
                         "%s: view \"%s\": origin %lld in bytes does not fit in 64 bits", who,
-                        name_of(v->label), (long long)v->layout.origin);
+                        qn__label(v->label), (long long)v->layout.origin);
     if (v->data && !is_empty(&v->layout))
         v->data = (void *)((uintptr_t)v->data +
                            (uintptr_t)move); /* no pointer arithmetic before the check */
@@ -314,7 +309,7 @@ qn_status qn__view_wrap(const char *who, const char *label, void *data, int dtyp
                         qn_view *out, qn_error *err)
 {
     if (!l || !out)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": %s is NULL", who, name_of(label),
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": %s is NULL", who, qn__label(label),
                         l ? "out" : "layout");
     qn_error inner;
     qn_status status = qn__layout_check(l, "layout", err ? &inner : NULL);
@@ -323,7 +318,7 @@ qn_status qn__view_wrap(const char *who, const char *label, void *data, int dtyp
     if (qn__layout_members(l) >= 0)
         return qn__fail(err, QN_ERR_UNSUPPORTED,
                         "%s: view \"%s\": the layout selects members of a MultiView", who,
-                        name_of(label));
+                        qn__label(label));
     qn_view made;
     set_head(&made, data, NULL, label, dtype, record, traits);
     made.unit = unit;
@@ -466,7 +461,7 @@ qn_status qn_view_with_layout(const qn_view *v, const qn_layout *l, qn_view *out
         qn_layout_range(l, &low, &high, NULL);
         return qn__fail(err, QN_ERR_BOUNDS,
                         "%s: view \"%s\": offsets [%lld,%lld] leave its storage of %lld bytes", who,
-                        name_of(v->label), (long long)low, (long long)high,
+                        qn__label(v->label), (long long)low, (long long)high,
                         (long long)v->owner->bytes);
     }
     qn_view replaced = {0};

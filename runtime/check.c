@@ -124,7 +124,7 @@ static qn_status check_traits(const qn_launch_state *l, int i, const char *who, 
 {
     const qn_kernel_parameter *param = &l->kernel->param[i];
     const qn_view *v = qn__given_view(l, i);
-    const char *label = v->label ? v->label : "(no label)";
+    const char *label = qn__label(v->label);
     uint32_t traits = v->traits | param->traits;
     if (v->traits & QN_READ_ONLY && param->is_written)
         return qn__fail(err, QN_ERR_READ_ONLY,
@@ -156,7 +156,7 @@ static qn_status check_view(const qn_launch_state *l, const qn_usage *usage, int
     qn_status status = qn__view_check(v, who, err);
     if (status)
         return status;
-    const char *label = v->label ? v->label : "(no label)";
+    const char *label = qn__label(v->label);
     if (v->dtype != param->dtype)
         return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%.60s\": dtype %s, expected %s", who, label,
                         qn_dtype_name(v->dtype), qn_dtype_name(param->dtype));

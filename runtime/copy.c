@@ -16,17 +16,12 @@
 
 enum { SHAPE_BYTES = 150, WHO_BYTES = 120, MOST_WORDS = 16 };
 
-static const char *label_of(const qn_view *v)
-{
-    return v->label ? v->label : "(no label)";
-}
-
 /* ---------------------------------------------------------------- checks */
 
 /** Text of label and extents: "q"(5,3). */
 static const char *print_shape(const qn_view *v, char *out)
 {
-    int at = snprintf(out, SHAPE_BYTES, "\"%.60s\"(", label_of(v));
+    int at = snprintf(out, SHAPE_BYTES, "\"%.60s\"(", qn__label(v->label));
     for (int d = 0; d < v->layout.rank && at < SHAPE_BYTES; d++)
         at += snprintf(out + at, (size_t)(SHAPE_BYTES - at), "%s%lld", d ? "," : "",
                        (long long)v->layout.dim[d].extent);
@@ -54,7 +49,7 @@ static qn_status check_shapes(const char *who, const qn_view *dst, const qn_view
     if (is_same && !dst->data != !src->data && qn_layout_size(&dst->layout) > 0) {
         const qn_view *empty = dst->data ? src : dst;
         return qn__fail(err, QN_ERR_NULL_DATA, "%s: view \"%s\": data is NULL for %lld elements",
-                        who, label_of(empty), (long long)qn_layout_size(&empty->layout));
+                        who, qn__label(empty->label), (long long)qn_layout_size(&empty->layout));
     }
     if (is_same)
         return QN_OK;
@@ -67,20 +62,20 @@ static qn_status check_shapes(const char *who, const qn_view *dst, const qn_view
 static qn_status check_lists(const char *who, const qn_view *v, qn_error *err)
 {
     char name[WHO_BYTES];
-    snprintf(name, sizeof name, "%s: view \"%.60s\"", who, label_of(v));
+    snprintf(name, sizeof name, "%s: view \"%.60s\"", who, qn__label(v->label));
     return qn__layout_check_lists(&v->layout, name, err);
 }
 
 static qn_status check_written(const char *who, const qn_view *v, qn_error *err)
 {
     if (v->traits & QN_READ_ONLY)
-        return qn__fail(err, QN_ERR_READ_ONLY, "%s: view \"%s\" is read-only", who, label_of(v));
+        return qn__fail(err, QN_ERR_READ_ONLY, "%s: view \"%s\" is read-only", who, qn__label(v->label));
     if (v->data && !qn__view_is_storable(v)) {
         char layout[200];
         qn_layout_print(&v->layout, layout, sizeof layout);
         return qn__fail(err, QN_ERR_NOT_INJECTIVE,
                         "%s: view \"%s\": its layout %s may map two indices to one element", who,
-                        label_of(v), layout);
+                        qn__label(v->label), layout);
     }
     return v->data && qn__layout_tables(&v->layout) ? check_lists(who, v, err) : QN_OK;
 }
@@ -102,11 +97,11 @@ static qn_status check_dtypes(const char *who, const qn_view *dst, const qn_view
 {
     if (dst && src && dst->dtype != src->dtype)
         return qn__fail(err, QN_ERR_DTYPE, "%s: dst \"%s\" is of %s, src \"%s\" is of %s", who,
-                        label_of(dst), qn_dtype_name(dst->dtype), label_of(src),
+                        qn__label(dst->label), qn_dtype_name(dst->dtype), qn__label(src->label),
                         qn_dtype_name(src->dtype));
     if (dst && src && !qn_record_equal(dst->record, src->record))
         return qn__fail(err, QN_ERR_DTYPE, "%s: dst \"%s\" and src \"%s\" are of different record types",
-                        who, label_of(dst), label_of(src));
+                        who, qn__label(dst->label), qn__label(src->label));
     return QN_OK;
 }
 
@@ -148,7 +143,7 @@ static qn_status fail_context(const char *who, const qn_view *dst, qn_error *err
     return qn__fail(err, QN_ERR_ARGUMENT,
                     "%s: context is NULL, and writing view \"%s\" takes a kernel: its elements do "
                     "not run on without gaps, or in another order",
-                    who, label_of(dst));
+                    who, qn__label(dst->label));
 }
 
 qn_status qn__copy_launch(const qn_copier *p, const qn_view *dst, const qn_view *src,
@@ -284,7 +279,7 @@ static qn_status copy_checked(qn_copier *p, const qn_view *dst, const qn_view *s
         return QN_OK;
     if (relation != QN_DISJOINT)
         return qn__fail(err, QN_ERR_OVERLAP, "%s: dst \"%s\" and src \"%s\" share elements", p->who,
-                        label_of(dst), label_of(src));
+                        qn__label(dst->label), qn__label(src->label));
     return qn_view_size(dst) == 0 ? QN_OK : move_where(p, &to, &from, err);
 }
 
@@ -381,7 +376,7 @@ static qn_status fill_value(qn_copier *p, const qn_view *v, const void *value, q
     void *large = bytes > (int64_t)sizeof small ? qn__alloc((size_t)bytes) : NULL;
     if (bytes > (int64_t)sizeof small && !large)
         return qn__fail(err, QN_ERR_MEMORY, "%s: view \"%s\": no memory for an element", p->who,
-                        label_of(v));
+                        qn__label(v->label));
     qn_view to = plain_view(v),
             from = {.data = large ? large : small, .dtype = v->dtype, .record = v->record};
     memcpy(from.data, value, (size_t)bytes);
@@ -411,7 +406,7 @@ static qn_status fill_on(qn_copier *p, const qn_view *v, uint64_t bits, qn_error
         return status;
     if (!is_word(v->dtype))
         return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: view \"%s\": %s is not of 8 to 64 bits", p->who,
-                        label_of(v), qn_dtype_name(v->dtype));
+                        qn__label(v->label), qn_dtype_name(v->dtype));
     if (p->executor == QN_CUDA || qn__space_is_host(v->space))
         return fill_elements(p, v, bits, err);
     status = qn__cuda_take_over(p, v, v, err);
@@ -442,7 +437,7 @@ qn_status qn__fill_zero(const char *who, qn_context *c, const qn_view *v, qn_err
         return fill_on(&p, v, 0, err);
     void *element = qn__zalloc(1, (size_t)qn__element_bytes(v));
     if (!element)
-        return qn__fail(err, QN_ERR_MEMORY, "%s: view \"%s\": no memory for an element", who, label_of(v));
+        return qn__fail(err, QN_ERR_MEMORY, "%s: view \"%s\": no memory for an element", who, qn__label(v->label));
     status = fill_value(&p, v, element, err);
     qn__free(element);
     return status;
@@ -487,11 +482,11 @@ qn_status qn_read_scalar(const qn_view *v, uint64_t *bits, qn_error *err)
     if (status)
         return status;
     if (v->layout.rank != 0)
-        return qn__fail(err, QN_ERR_RANK, "%s: view \"%s\": rank %d, expected 0", who, label_of(v),
+        return qn__fail(err, QN_ERR_RANK, "%s: view \"%s\": rank %d, expected 0", who, qn__label(v->label),
                         v->layout.rank);
     if (!is_word(v->dtype))
         return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: view \"%s\": %s is not of 8 to 64 bits", who,
-                        label_of(v), qn_dtype_name(v->dtype));
+                        qn__label(v->label), qn_dtype_name(v->dtype));
     uint64_t element = 0;
     if (qn__space_is_host(v->space)) {
         *bits = qn__load_element(v->dtype, v->data);

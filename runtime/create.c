@@ -12,11 +12,6 @@
 
 enum { CACHE_LINE = 64, MAX_ALIGNMENT = 2 << 20 };
 
-static const char *name_of(const char *label)
-{
-    return label ? label : "(no label)";
-}
-
 /* ---------------------------------------------------------------- properties */
 
 static qn_status check_flags(const char *who, const qn_alloc_options *o, qn_error *err)
@@ -25,15 +20,15 @@ static qn_status check_flags(const char *who, const qn_alloc_options *o, qn_erro
                          (o->alignment & (o->alignment - 1))))
         return qn__fail(
             err, QN_ERR_ARGUMENT, "%s: view \"%s\": alignment %lld is no power of two in [%d,%d]",
-            who, name_of(o->label), (long long)o->alignment, (int)CACHE_LINE, (int)MAX_ALIGNMENT);
+            who, qn__label(o->label), (long long)o->alignment, (int)CACHE_LINE, (int)MAX_ALIGNMENT);
     if (o->uninitialised < 0 || o->uninitialised > 1 || o->padding < 0 || o->padding > 1)
         return qn__fail(err, QN_ERR_ARGUMENT,
                         "%s: view \"%s\": uninitialised %d, padding %d: expected 0 or 1", who,
-                        name_of(o->label), o->uninitialised, o->padding);
+                        qn__label(o->label), o->uninitialised, o->padding);
     if (o->uninitialised && o->executor == QN_SERIAL)
         return qn__fail(err, QN_ERR_ARGUMENT,
                         "%s: view \"%s\": uninitialised, and initialised by executor serial", who,
-                        name_of(o->label));
+                        qn__label(o->label));
     return QN_OK;
 }
 
@@ -44,7 +39,7 @@ static qn_status check_space(const char *who, const char *label, int space, qn_e
     bool is_known = space >= 0 && space < QN_N_SPACES;
     return qn__fail(err, is_known ? QN_ERR_NOT_AVAILABLE : QN_ERR_ARGUMENT,
                     "%s: view \"%s\": space %d (%s) is not available in this build", who,
-                    name_of(label), space, qn_space_name(space));
+                    qn__label(label), space, qn_space_name(space));
 }
 
 qn_status qn__properties(const char *who, const qn_context *c, const qn_alloc_options *o,
@@ -58,7 +53,7 @@ qn_status qn__properties(const char *who, const qn_context *c, const qn_alloc_op
         status = check_space(who, out->label, out->space, err);
     if (status == QN_OK && out->stream && out->space == QN_SPACE_HOST)
         status = qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": a stream, and space host", who,
-                          name_of(out->label));
+                          qn__label(out->label));
     if (status == QN_OK)
         status = qn__executor(who, c, out->executor, &out->executor, err);
     return status;
@@ -77,7 +72,7 @@ qn_status qn__dense_layout(const char *who, const char *label, int64_t element_b
                        : is_padded ? qn_layout_right_padded(rank, extents, element_bytes, out, &inner)
                                    : qn_layout_right(rank, extents, out, &inner);
     if (status)
-        return qn__fail(err, status, "%s: view \"%s\": %s", who, name_of(label), inner.message);
+        return qn__fail(err, status, "%s: view \"%s\": %s", who, qn__label(label), inner.message);
     return QN_OK;
 }
 
@@ -109,11 +104,11 @@ static qn_status check_type(const char *who, const qn_view_type *type, const cha
     if (qn__type_traits(type) & QN_READ_ONLY)
         return qn__fail(err, QN_ERR_READ_ONLY,
                         "%s: view \"%s\": the type is read-only: nothing could be stored", who,
-                        name_of(label));
+                        qn__label(label));
     if (type->unmanaged)
         return qn__fail(err, QN_ERR_ARGUMENT,
                         "%s: view \"%s\": the type is unmanaged: storage needs an owner", who,
-                        name_of(label));
+                        qn__label(label));
     return check_space(who, label, type->space, err);
 }
 
@@ -160,9 +155,9 @@ qn_status qn_view_create(qn_context *c, const qn_view_type *type, int n, const i
     if (status == QN_OK && type->family == QN_FAMILY_STRIDED)
         return qn__fail(err, QN_ERR_ARGUMENT,
                         "%s: view \"%s\": the type asks for strides: give a layout", who,
-                        name_of(label));
+                        qn__label(label));
     if (status == QN_OK)
-        status = qn__view_type_extents(who, name_of(label), type, n, extents, all, &rank, err);
+        status = qn__view_type_extents(who, qn__label(label), type, n, extents, all, &rank, err);
     if (status == QN_OK)
         status = qn__dense_layout(who, label, qn__type_bytes(type), qn__type_is_left(type),
                                   properties.padding, rank, all, &l, err);
@@ -180,7 +175,7 @@ qn_status qn_view_create_layout(qn_context *c, const qn_view_type *type, const q
     if (status == QN_OK && properties.padding)
         return qn__fail(err, QN_ERR_ARGUMENT,
                         "%s: view \"%s\": padding is a property of extents, not of a layout", who,
-                        name_of(properties.label));
+                        qn__label(properties.label));
     if (status == QN_OK)
         status = check_type(who, type, properties.label, err);
     if (status == QN_OK)

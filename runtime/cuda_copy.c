@@ -41,7 +41,7 @@ qn_status qn__cuda_take_over(qn_copier *p, const qn_view *dst, const qn_view *sr
     if (!p->context)
         return qn__fail(err, QN_ERR_ARGUMENT,
                         "%s: context is NULL, and view \"%s\" is in space %s", p->who,
-                        dst->label ? dst->label : "(no label)", qn_space_name(dst->space));
+                        qn__label(dst->label), qn_space_name(dst->space));
     if (g && g->owner != p->context) /* memory of another context: the same GPU, as seen by this one */
         g = on_dst = on_src = NULL;
     qn_status status = g ? QN_OK : qn__gpu_of(p->context, p->who, -1, &g, err);
@@ -258,7 +258,7 @@ qn_status qn__cuda_set(const qn_copier *p, const qn_view *v, char *first, const 
                      .element_bytes = element_bytes};
     if (!is_on_gpu(v))
         return qn__fail(err, QN_ERR_SPACE, "%s: view \"%s\": a GPU does not reach space %s", p->who,
-                        v->label ? v->label : "(no label)", qn_space_name(v->space));
+                        qn__label(v->label), qn_space_name(v->space));
     return give_work(&w, err);
 }
 
@@ -324,7 +324,7 @@ static qn_status copy_between(const qn_copier *p, const qn_view *dst, const qn_v
     if (is_foreign)
         return qn__fail(err, QN_ERR_UNSUPPORTED,
                         "%s: dst \"%s\" and src \"%s\" are on two devices and of other contexts", p->who,
-                        dst->label ? dst->label : "(no label)", src->label ? src->label : "(no label)");
+                        qn__label(dst->label), qn__label(src->label));
     qn_status status = new_dense(p, QN_SPACE_CUDA, on_src.stream, src, &there, err);
     if (status == QN_OK)
         status = new_dense(p, QN_SPACE_CUDA, on_dst.stream, dst, &here, err);
@@ -409,7 +409,7 @@ qn_status qn__cuda_copy(const qn_copier *p, const qn_view *dst, const qn_view *s
     int64_t begin, end;
     if (!is_on_gpu(dst) && !is_on_gpu(src))
         return qn__fail(err, QN_ERR_SPACE, "%s: dst \"%s\" and src \"%s\" are both in space host", p->who,
-                        dst->label ? dst->label : "(no label)", src->label ? src->label : "(no label)");
+                        qn__label(dst->label), qn__label(src->label));
     if (!is_copy)
         return is_one_gpu ? qn__copy_launch(p, dst, src, 0, err) : convert_there(p, dst, src, err);
     if (!dst->unit && !src->unit && qn__layout_equal(&dst->layout, &src->layout) &&
@@ -427,6 +427,6 @@ qn_status qn__cuda_read(const char *who, const qn_view *v, void *element, qn_err
     qn_view to = {.data = element, .dtype = v->dtype, .record = v->record, .space = QN_SPACE_HOST};
     if (!g)
         return qn__fail(err, QN_ERR_SPACE, "%s: view \"%s\": the host does not reach space %s", who,
-                        v->label ? v->label : "(no label)", qn_space_name(v->space));
+                        qn__label(v->label), qn_space_name(v->space));
     return qn__copy(who, g->owner, QN_SERIAL, &to, v, err);
 }

@@ -22,11 +22,6 @@ typedef struct qn_cuda_memory {
     atomic_bool is_ready;
 } qn_cuda_memory;
 
-static const char *name_of(const char *label)
-{
-    return label ? label : "(no label)";
-}
-
 /* ---------------------------------------------------------------- raw memory */
 
 static int alloc_raw(qn_stream *s, size_t bytes, qn_cu_ptr *out)
@@ -193,7 +188,7 @@ qn_status qn__cuda_allocate(const char *who, qn_context *c, const char *label, i
     const char *space = qn_space_name(o->space);
     if (!c)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": context is NULL, and space %s needs one",
-                        who, name_of(label), space);
+                        who, qn__label(label), space);
     qn_status status = qn__view_storage(who, label, dtype, record, l, &bytes, &first_byte, err);
     if (status)
         return status;
@@ -203,7 +198,7 @@ qn_status qn__cuda_allocate(const char *who, qn_context *c, const char *label, i
                          !o->uninitialised, &m, &inner);
     if (status == QN_ERR_MEMORY)
         return qn__fail(err, status, "%s: view \"%s\": no memory for %lld bytes in space %s: %s",
-                        who, name_of(label), (long long)bytes, space, inner.message);
+                        who, qn__label(label), (long long)bytes, space, inner.message);
     if (status)
         return qn__fail(err, status, "%s", inner.message);
     char *data = (char *)(uintptr_t)m->start;
@@ -213,7 +208,7 @@ qn_status qn__cuda_allocate(const char *who, qn_context *c, const char *label, i
         qn__buffer_foreign(label ? label : "", data, (size_t)bytes, release_memory, m);
     if (!owner) {
         free_memory(m);
-        return qn__fail(err, QN_ERR_MEMORY, "%s: view \"%s\": no memory", who, name_of(label));
+        return qn__fail(err, QN_ERR_MEMORY, "%s: view \"%s\": no memory", who, qn__label(label));
     }
     qn__view_on(owner, first_byte, label != NULL, dtype, record, o->space, l, out);
     return QN_OK;
@@ -293,7 +288,7 @@ static qn_status fail_pointer(const char *who, const qn_view *v, const void *at,
                                                              : "no CUDA";
     return qn__fail(err, QN_ERR_SPACE,
                     "%s: view \"%.80s\": %p is %s memory, the view is in space %s", who,
-                    name_of(v->label), at, found, qn_space_name(v->space));
+                    qn__label(v->label), at, found, qn_space_name(v->space));
 }
 
 /** Checks the first element of memory that is not ours, and that it is on this GPU. */
@@ -309,7 +304,7 @@ static qn_status check_foreign(qn_gpu *g, const char *who, const qn_view *v, qn_
         return fail_pointer(who, v, v->data, &p, err);
     if (v->space == QN_SPACE_CUDA && !p.is_managed && p.device != g->handle)
         return qn__fail(err, QN_ERR_SPACE, "%s: view \"%.80s\": its memory is on device %d, the stream on %d",
-                        who, name_of(v->label), p.device, g->device);
+                        who, qn__label(v->label), p.device, g->device);
     return QN_OK;
 }
 
@@ -331,11 +326,11 @@ static qn_status check_range(qn_gpu *g, const char *who, const qn_view *v, uintp
     if (p.bytes && p.start + p.bytes <= end)
         return qn__fail(err, QN_ERR_BOUNDS,
                         "%s: view \"%.80s\": its elements, up to %p, leave their allocation of %zu bytes at %p", who,
-                        name_of(v->label), (void *)end, p.bytes, (void *)(uintptr_t)p.start);
+                        qn__label(v->label), (void *)end, p.bytes, (void *)(uintptr_t)p.start);
     status = ask_pointer(g, who, end, &p, err);
     if (status == QN_OK && (!is_of_space(&p, v->space) || p.device != first.device))
         return qn__fail(err, QN_ERR_BOUNDS, "%s: view \"%.80s\": its last element, at %p, is no longer in memory of space %s",
-                        who, name_of(v->label), (void *)end, qn_space_name(v->space));
+                        who, qn__label(v->label), (void *)end, qn_space_name(v->space));
     return status;
 }
 
@@ -348,11 +343,11 @@ qn_status qn_cuda_wrap(qn_context *c, int space, const char *label, void *data, 
     qn_error inner = {0};
     bool is_pushed = false;
     if (!c || !out)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": %s is NULL", who, name_of(label),
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": %s is NULL", who, qn__label(label),
                         c ? "out" : "context");
     if (!qn__space_is_cuda(space))
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": space %d (%s) is none of CUDA's", who,
-                        name_of(label), space, qn_space_name(space));
+                        qn__label(label), space, qn_space_name(space));
     qn_status status = qn_view_wrap(label, data, dtype, l, traits, &made, &inner);
     if (status) { /* its message has the label already */
         const char *message = strstr(inner.message, ": ");
@@ -419,7 +414,7 @@ qn_status qn__cuda_use(qn_stream *s, const char *who, const qn_view *v, bool *ke
         if (!reaches)
             return qn__fail(err, QN_ERR_SPACE,
                             "%s: view \"%.80s\": its memory is on device %d, which device %d of the stream does not reach",
-                            who, name_of(v->label), m->gpu->device, s->gpu->device);
+                            who, qn__label(v->label), m->gpu->device, s->gpu->device);
     }
     return m->home == s ? QN_OK : wait_ready(s, who, m, err);
 }

@@ -37,7 +37,7 @@ static int64_t *pack(const char *who, const qn_table *t, qn_error *err)
     int64_t *packed = qn__alloc((size_t)t->n * sizeof *packed);
     if (!packed)
         qn__fail(err, QN_ERR_MEMORY, "%s: list \"%.80s\": no memory for %lld indices", who,
-                 t->label ? t->label : "(no label)", (long long)t->n);
+                 qn__label(t->label), (long long)t->n);
     for (int64_t p = 0; packed && p < t->n; p++)
         packed[p] = qn__table_value(t, p);
     return packed;
@@ -91,7 +91,7 @@ static qn_status offsets_on(const char *who, qn_stream *s, const qn_table *whole
         }
     qn_table_copy *made = qn__alloc(sizeof *made);
     if (!made)
-        return qn__fail(err, QN_ERR_MEMORY, "%s: MultiView \"%.80s\": no memory", who, whole->label ? whole->label : "(no label)");
+        return qn__fail(err, QN_ERR_MEMORY, "%s: MultiView \"%.80s\": no memory", who, qn__label(whole->label));
     made->gpu = s->gpu;
     qn_status status = qn__cuda_upload(who, s->gpu->own, whole->label, whole->n, whole->value, &made->view, err);
     if (status) {

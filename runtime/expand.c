@@ -151,7 +151,7 @@ static qn_status expand_view(const char *who, const qn_kernel *k, int i, const q
         return qn__fail(err, QN_ERR_NOT_INJECTIVE,
                         "%s: kernel \"%.60s\": argument %d (%.60s): the kernel stores to it, and "
                         "members of the MultiView \"%.60s\" share elements",
-                        who, k->name, i, k->param[i].name, v->label ? v->label : "(no label)");
+                        who, k->name, i, k->param[i].name, qn__label(v->label));
     out->arg[i].view = under;
     for (int d = 0; d < v->layout.rank; d++) {
         if (!(tables >> d & 1))

@@ -9,7 +9,7 @@
 static qn_status find_field(const char *who, const qn_view *v, int field, int32_t *dtype, int64_t *offset,
                             qn_error *err)
 {
-    const char *label = v->label ? v->label : "(no label)";
+    const char *label = qn__label(v->label);
     bool is_record = v->dtype == QN_RECORD;
     int n = is_record ? v->record->n_fields : qn__n_parts(v->dtype, NULL);
     if (!is_record && n == 1)
@@ -43,7 +43,7 @@ static qn_status choose_unit(const char *who, const qn_view *v, qn_view *made, q
         unit /= 2;
     if (unit != step && (!is_plain || !scale(&made->layout, step / unit)))
         return qn__fail(err, is_plain ? QN_ERR_OVERFLOW : QN_ERR_UNSUPPORTED,
-                        "%s: view \"%s\": %s", who, v->label ? v->label : "(no label)",
+                        "%s: view \"%s\": %s", who, qn__label(v->label),
                         is_plain ? "strides of the field do not fit" : "packed records in several digits: copy the view");
     made->unit = unit == bytes ? 0 : (uint32_t)unit;
     return QN_OK;

@@ -31,10 +31,4 @@ qn_status qn__import(const qn_foreign *f, qn_view *out, qn_error *err);
  * there are no such strides. */
 qn_status qn__export_strides(const qn_view *v, const char *who, int64_t *strides, qn_error *err);
 
-/** "(no label)" for NULL. */
-static inline const char *qn__label(const char *label)
-{
-    return label ? label : "(no label)";
-}
-
 #endif

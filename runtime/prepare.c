@@ -297,7 +297,7 @@ const char *qn__call_copied_list(const qn_call *call)
         const qn_view *v = &call->held[call->kernel->expansion->param[i]];
         const qn_table *t = qn__layout_table(&v->layout, call->kernel->expansion->dim[i]);
         if (qn__cuda_is_copied(t))
-            return t->label ? t->label : "(no label)";
+            return qn__label(t->label);
     }
     return NULL;
 }

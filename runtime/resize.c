@@ -10,11 +10,6 @@
 
 #include <string.h>
 
-static const char *label_of(const qn_view *v)
-{
-    return v->label ? v->label : "(no label)";
-}
-
 /* ---------------------------------------------------------------- the new layout */
 
 enum { ORDER_RIGHT, ORDER_LEFT, ORDER_OTHER };
@@ -108,17 +103,17 @@ static qn_status like_digits(const char *who, const qn_view *v, const int64_t *e
     for (int d = 0; d < v->layout.rank; d++)
         if (extents[d] < 0)
             return qn__fail(err, QN_ERR_EXTENT, "%s: view \"%s\": dimension %d: extent %lld is negative",
-                            who, label_of(v), d, (long long)extents[d]);
+                            who, qn__label(v->label), d, (long long)extents[d]);
     int n = stretch(&v->layout, extents, n_digits, digit, order);
     for (int i = 0; i < n; i++) {
         digit[order[i].at].stride = stride;
         if (__builtin_mul_overflow(stride, digit[order[i].at].extent, &stride))
             return qn__fail(err, QN_ERR_OVERFLOW,
                             "%s: view \"%s\": product of the extents does not fit in 64 bits", who,
-                            label_of(v));
+                            qn__label(v->label));
     }
     qn_status status = qn_layout_custom(v->layout.rank, extents, n_digits, digit, out, &inner);
-    return status ? qn__fail(err, status, "%s: view \"%s\": %s", who, label_of(v), inner.message)
+    return status ? qn__fail(err, status, "%s: view \"%s\": %s", who, qn__label(v->label), inner.message)
                   : QN_OK;
 }
 
@@ -130,12 +125,12 @@ static qn_status like(const char *who, const qn_view *v, bool is_padded, int n,
     if (qn__layout_tables(&v->layout))
         return qn__fail(err, QN_ERR_UNSUPPORTED,
                         "%s: view \"%s\": has an index list or members: their number is the extent",
-                        who, label_of(v));
+                        who, qn__label(v->label));
     if (v->layout.digits && n != v->layout.rank)
         return qn__fail(err, QN_ERR_UNSUPPORTED,
                         "%s: view \"%s\": a dimension has several digits, and the rank changes: give "
                         "the layout",
-                        who, label_of(v));
+                        who, qn__label(v->label));
     qn_status status;
     if (v->layout.digits)
         status = like_digits(who, v, extents, out, err);
@@ -146,7 +141,7 @@ static qn_status like(const char *who, const qn_view *v, bool is_padded, int n,
         qn_error inner = {0};
         status = qn_layout_ordered(n, extents, order, out, &inner);
         if (status)
-            qn__fail(err, status, "%s: view \"%s\": %s", who, label_of(v), inner.message);
+            qn__fail(err, status, "%s: view \"%s\": %s", who, qn__label(v->label), inner.message);
     }
     for (int d = 0; status == QN_OK && n == v->layout.rank && d < n; d++)
         out->dim[d].lower = v->layout.dim[d].lower;
@@ -243,12 +238,12 @@ static qn_status check_replaced(const char *who, qn_context *c, const qn_view *v
     if (status && !(status == QN_ERR_NULL_DATA && !v->owner))
         return qn__fail(err, status, "%s", inner.message);
     if (v->traits & QN_READ_ONLY)
-        return qn__fail(err, QN_ERR_READ_ONLY, "%s: view \"%s\" is read-only", who, label_of(v));
+        return qn__fail(err, QN_ERR_READ_ONLY, "%s: view \"%s\" is read-only", who, qn__label(v->label));
     status = qn__properties(who, c, o, out, err);
     if (status == QN_OK && (out->label || out->alignment))
         return qn__fail(err, QN_ERR_ARGUMENT,
                         "%s: view \"%s\": properties have a label or an alignment", who,
-                        label_of(v));
+                        qn__label(v->label));
     return status;
 }
 
@@ -314,7 +309,7 @@ qn_status qn_view_resize_layout(qn_context *c, qn_view *v, const qn_layout *l,
     if (!qn_layout_is_unique(l))
         return qn__fail(err, QN_ERR_NOT_INJECTIVE,
                         "%s: view \"%s\": the layout may map two indices to one element", who,
-                        label_of(v));
+                        qn__label(v->label));
     return replace(who, c, v, l, &properties, true, err);
 }
 
@@ -348,7 +343,7 @@ static qn_status check_mirror(const char *who, int space, const qn_view *v, cons
     if (!qn_space_is_available(space))
         return qn__fail(err, QN_ERR_NOT_AVAILABLE,
                         "%s: view \"%s\": space %d (%s) is not available in this build", who,
-                        label_of(v), space, qn_space_name(space));
+                        qn__label(v->label), space, qn_space_name(space));
     return qn__view_check(v, who, err);
 }
 
@@ -374,7 +369,7 @@ static qn_status make_mirror(const char *who, qn_context *c, int space, const qn
     qn__text_add(&label, "%s_mirror", v->label ? v->label : "");
     if (status == QN_OK && label.failed)
         status = qn__fail(err, QN_ERR_MEMORY, "%s: view \"%s\": no memory for its label", who,
-                          label_of(v));
+                          qn__label(v->label));
     if (status == QN_OK)
         status = qn__allocate(who, c, label.data, v->dtype, v->record, &l, &o, out, err);
     qn__text_release(&label);

@@ -5,11 +5,6 @@
  */
 #include "runtime/buffer.h"
 
-static const char *label_of(const qn_view *v)
-{
-    return v->label ? v->label : "(no label)";
-}
-
 static qn_status check_map(const char *who, const qn_view *map, qn_error *err)
 {
     int cls = qn__dtype_class(map->dtype);
@@ -18,7 +13,7 @@ static qn_status check_map(const char *who, const qn_view *map, qn_error *err)
     return qn__fail(err, QN_ERR_DTYPE,
                     "%s: view \"%.80s\" of %s and rank %d is no map of rows: expected integers and "
                     "rank 1",
-                    who, label_of(map), qn_dtype_name(map->dtype), map->layout.rank);
+                    who, qn__label(map->label), qn_dtype_name(map->dtype), map->layout.rank);
 }
 
 qn_status qn_view_row(const qn_view *map, const qn_view *entries, int64_t row, qn_view *out,
@@ -35,7 +30,7 @@ qn_status qn_view_row(const qn_view *map, const qn_view *entries, int64_t row, q
         status = check_map(who, map, err);
     if (status == QN_OK && (entries->layout.rank < 1 || row == INT64_MAX))
         return qn__fail(err, entries->layout.rank < 1 ? QN_ERR_RANK : QN_ERR_BOUNDS,
-                        "%s: view \"%.80s\" of rank %d: row %lld", who, label_of(entries),
+                        "%s: view \"%.80s\" of rank %d: row %lld", who, qn__label(entries->label),
                         entries->layout.rank, (long long)row);
     int64_t border[2];
     for (int i = 0; i < 2 && status == QN_OK; i++) {
@@ -53,8 +48,8 @@ qn_status qn_view_row(const qn_view *map, const qn_view *entries, int64_t row, q
     if (border[0] > border[1] || border[0] < dim->lower || border[1] > dim->lower + dim->extent)
         return qn__fail(err, QN_ERR_RANGE,
                         "%s: row %lld of map \"%.80s\" is [%lld,%lld), view \"%.80s\" has [%lld,%lld)",
-                        who, (long long)row, label_of(map), (long long)border[0],
-                        (long long)border[1], label_of(entries), (long long)dim->lower,
+                        who, (long long)row, qn__label(map->label), (long long)border[0],
+                        (long long)border[1], qn__label(entries->label), (long long)dim->lower,
                         (long long)(dim->lower + dim->extent));
     qn_slice slices[QN_MAX_RANK] = {{QN_RANGE, border[0], border[1], 1}};
     return qn_subview(entries, entries->layout.rank, slices, out, err);

@@ -13,11 +13,6 @@
 
 enum { CACHE_LINE = 64 };
 
-static const char *label_of(const char *label)
-{
-    return label ? label : "(no label)";
-}
-
 static void free_holder(qn_holder *h)
 {
     if (!h)
@@ -64,18 +59,18 @@ static qn_status check_list(const char *who, const qn_layout *l, int d, const qn
         return status;
     if (list->layout.rank != 1)
         return qn__fail(err, QN_ERR_RANK, "%s: list \"%.80s\": rank %d, expected 1", who,
-                        label_of(list->label), list->layout.rank);
+                        qn__label(list->label), list->layout.rank);
     if (list->dtype != QN_I64)
         return qn__fail(err, QN_ERR_DTYPE, "%s: list \"%.80s\": dtype %s, expected i64", who,
-                        label_of(list->label), qn_dtype_name(list->dtype));
+                        qn__label(list->label), qn_dtype_name(list->dtype));
     if (qn__unit_bytes(list) != (int64_t)sizeof(int64_t))
         return qn__fail(err, QN_ERR_UNSUPPORTED,
                         "%s: list \"%.80s\": strides count units of %u bytes: copy the list", who,
-                        label_of(list->label), (unsigned)list->unit);
+                        qn__label(list->label), (unsigned)list->unit);
     if (!qn_layout_is_strided(&list->layout) || list->layout.projected)
         return qn__fail(err, QN_ERR_UNSUPPORTED,
                         "%s: list \"%.80s\": has several digits or a list of its own, not one stride",
-                        who, label_of(list->label));
+                        who, qn__label(list->label));
     if (l->projected >> d & 1)
         return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: dimension %d: is projected", who, d);
     if (qn__layout_table(l, d))
@@ -162,18 +157,18 @@ static qn_status check_member(const char *who, const qn_view *views, int i, qn_e
         return status;
     if (qn__layout_members(&v->layout) >= 0)
         return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: member %d (%.80s): is a MultiView itself", who,
-                        i, label_of(v->label));
+                        i, qn__label(v->label));
     if (v->dtype != first->dtype)
         return qn__fail(err, QN_ERR_DTYPE, "%s: member %d (%.80s): dtype %s, that of member 0 is %s",
-                        who, i, label_of(v->label), qn_dtype_name(v->dtype),
+                        who, i, qn__label(v->label), qn_dtype_name(v->dtype),
                         qn_dtype_name(first->dtype));
     if (!qn_record_equal(v->record, first->record) || qn__unit_bytes(v) != qn__unit_bytes(first))
         return qn__fail(err, QN_ERR_DTYPE,
                         "%s: member %d (%.80s): record type or unit of strides are not those of member 0", who,
-                        i, label_of(v->label));
+                        i, qn__label(v->label));
     if (v->space != first->space)
         return qn__fail(err, QN_ERR_SPACE, "%s: member %d (%.80s): space %s, that of member 0 is %s",
-                        who, i, label_of(v->label), qn_space_name(v->space),
+                        who, i, qn__label(v->label), qn_space_name(v->space),
                         qn_space_name(first->space));
     if (qn__layout_equal(&v->layout, &first->layout))
         return QN_OK;
@@ -181,7 +176,7 @@ static qn_status check_member(const char *who, const qn_view *views, int i, qn_e
     qn_layout_print(&v->layout, mine, sizeof mine);
     qn_layout_print(&first->layout, its, sizeof its);
     return qn__fail(err, QN_ERR_EXTENT, "%s: member %d (%.80s): layout %s, that of member 0 is %s",
-                    who, i, label_of(v->label), mine, its);
+                    who, i, qn__label(v->label), mine, its);
 }
 
 static qn_status check_members(const char *who, const char *label, int n, const qn_view *views,
@@ -195,10 +190,10 @@ static qn_status check_members(const char *who, const char *label, int n, const 
     int rank = views[0].layout.rank;
     if (position < 0 || position > rank)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%.80s\": position %d not in [0,%d]", who,
-                        label_of(label), position, rank);
+                        qn__label(label), position, rank);
     if (rank == QN_MAX_RANK)
         return qn__fail(err, QN_ERR_RANK, "%s: view \"%.80s\": rank %d of the members is the largest",
-                        who, label_of(label), rank);
+                        who, qn__label(label), rank);
     return QN_OK;
 }
 
@@ -236,7 +231,7 @@ static qn_status measure(const char *who, int n, const qn_view *views, qn_table 
             return qn__fail(err, QN_ERR_ALIGNMENT,
                             "%s: member %d (%.80s): %llu bytes from the lowest member are no number "
                             "of elements of %s",
-                            who, i, label_of(views[i].label), (unsigned long long)distance,
+                            who, i, qn__label(views[i].label), (unsigned long long)distance,
                             qn_dtype_name(views[0].dtype));
         int64_t offset = (int64_t)(distance / (uintptr_t)bytes);
         t->holder->offset[i] = offset;
@@ -306,7 +301,7 @@ qn_status qn_view_multi(const char *label, int n, const qn_view *views, int posi
 {
     const char *who = "qn_view_multi";
     if (!out || n < 0 || (!views && n > 0))
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%.80s\": %s", who, label_of(label),
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%.80s\": %s", who, qn__label(label),
                         !out    ? "out is NULL"
                         : n < 0 ? "number of members is negative"
                                 : "views are NULL");
@@ -320,7 +315,7 @@ qn_status qn_view_multi(const char *label, int n, const qn_view *views, int posi
     qn_table *t = new_table();
     if (!t || !hold_members(t->holder, label, n, views))
         status = qn__fail(err, QN_ERR_MEMORY, "%s: view \"%.80s\": no memory for %d members", who,
-                          label_of(label), n);
+                          qn__label(label), n);
     if (status == QN_OK)
         status = make_multi(who, n, views, position, t, out, err);
     if (status)
@@ -334,7 +329,7 @@ qn_status qn_view_multi_wrap(const char *label, int n, void *const *data, int dt
 {
     const char *who = "qn_view_multi_wrap";
     if (!l || n < 0 || (!data && n > 0))
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%.80s\": %s", who, label_of(label),
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%.80s\": %s", who, qn__label(label),
                         !l      ? "layout is NULL"
                         : n < 0 ? "number of members is negative"
                                 : "data are NULL");
@@ -342,7 +337,7 @@ qn_status qn_view_multi_wrap(const char *label, int n, void *const *data, int dt
     qn_status status = QN_OK;
     if (!views)
         return qn__fail(err, QN_ERR_MEMORY, "%s: view \"%.80s\": no memory for %d members", who,
-                        label_of(label), n);
+                        qn__label(label), n);
     for (int i = 0; i < n && status == QN_OK; i++)
         status = qn_view_wrap(label, data[i], dtype, l, traits, &views[i], err);
     if (status == QN_OK)
@@ -387,7 +382,7 @@ qn_status qn__check_members(const char *who, const qn_view *v, const qn_view *ma
     if (whole != whole_of(made))
         return qn__fail(err, QN_ERR_UNSUPPORTED,
                         "%s: view \"%.80s\": view and layout select members of different MultiViews",
-                        who, label_of(v->label));
+                        who, qn__label(v->label));
     int m = qn__layout_members(&made->layout);
     if (m < 0 || made->layout.dim[m].extent == 0)
         return QN_OK;
@@ -400,7 +395,7 @@ qn_status qn__check_members(const char *who, const qn_view *v, const qn_view *ma
     if (status == QN_OK && low <= high && (low < whole->low || high > whole->high))
         return qn__fail(err, QN_ERR_BOUNDS,
                         "%s: view \"%.80s\": offsets [%lld,%lld] leave the members, [%lld,%lld]", who,
-                        label_of(v->label), (long long)low, (long long)high, (long long)whole->low,
+                        qn__label(v->label), (long long)low, (long long)high, (long long)whole->low,
                         (long long)whole->high);
     return status;
 }
