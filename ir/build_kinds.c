@@ -8,7 +8,7 @@
 
 qn_val qn__value(const qn_builder *b, uint32_t number, int kind)
 {
-    if (number == 0 || !(qn__dtype_class(b->inst[number].type) & (QN_CLASS_S | QN_CLASS_U)))
+    if (number == 0 || !qn__is_integer(b->inst[number].type))
         kind = 0;
     return (qn_val){number | (uint32_t)kind << 24};
 }
@@ -65,7 +65,7 @@ qn_val qn_with_kind(qn_builder *b, qn_val v, int kind)
         return qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: index kind %d is not in 0 to 255", who,
                                 kind);
     int type = b->inst[number].type;
-    if (!(qn__dtype_class(type) & (QN_CLASS_S | QN_CLASS_U)))
+    if (!qn__is_integer(type))
         return qn__builder_fail(b, QN_ERR_TYPE, "%s: index kind %d for %s, not an integer", who,
                                 kind, qn_dtype_name(type));
     return qn__value(b, number, kind);

@@ -183,7 +183,7 @@ bool qn__use_index(qn_builder *b, const char *who, const char *what, qn_val v, u
     if (!qn__use(b, who, what, v, &i))
         return false;
     int type = b->inst[i].type;
-    if (!(qn__dtype_class(type) & (QN_CLASS_S | QN_CLASS_U))) {
+    if (!qn__is_integer(type)) {
         qn__builder_fail(b, QN_ERR_TYPE, "%s: %s is %s, not an integer", who, what,
                          qn_dtype_name(type));
         return false;

@@ -70,6 +70,7 @@ enum { QN_CLASS_B = 1, QN_CLASS_S = 2, QN_CLASS_U = 4, QN_CLASS_F = 8, QN_CLASS_
 int qn__dtype_class(int dtype);
 /** Width in bits as the ops see it: 1 for bool. */
 int qn__dtype_width(int dtype);
+static inline bool qn__is_integer(int dtype) { return (qn__dtype_class(dtype) & (QN_CLASS_S | QN_CLASS_U)) != 0; }
 /** f16 and bf16. Finished kernels load, store, select, carry and bitcast them, and cast them from and to f32 only: all else
  *  is expanded when it is built (ir/build_half.c). Their canonical form is that of u16. */
 static inline bool qn__is_half(int dtype) { return dtype == QN_F16 || dtype == QN_BF16; }
@@ -372,6 +373,13 @@ static inline bool qn__is_access(const qn_inst *x) { return x->op >= QN_I_LOAD &
 static inline qn_dim_kind qn__dim_kind(const qn_kernel *k, int d) { return (qn_dim_kind)k->inst[k->dim[d]].sub; }
 static inline bool qn__is_parallel(const qn_kernel *k, int d) { return d >= 0 && qn__dim_kind(k, d) == QN_DIM_PARALLEL; }
 static inline bool qn__is_reduction(const qn_kernel *k, int d) { return d >= 0 && qn__dim_kind(k, d) == QN_DIM_REDUCTION; }
+static inline int qn__n_sequential(const qn_kernel *k)
+{
+    int n = 0;
+    for (int d = 0; d < k->n_dims; d++)
+        n += qn__dim_kind(k, d) == QN_DIM_SEQUENTIAL;
+    return n;
+}
 /** The n-th dimension of a reduce. */
 static inline int qn__dim_of(const qn_kernel *k, uint32_t reduce, int n) { return (int)k->inst[qn__args(k, reduce)[n]].imm; }
 /** The op number of a pure instruction, 0 for core instructions. */

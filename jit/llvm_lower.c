@@ -174,14 +174,6 @@ static size size_of(LLVMValueRef function)
     return n;
 }
 
-static int count_sequential(const qn_kernel *k)
-{
-    int n = 0;
-    for (int d = 0; d < k->n_dims; d++)
-        n += qn__dim_kind(k, d) == QN_DIM_SEQUENTIAL;
-    return n;
-}
-
 /** Emits the function under one plan, of a GPU the kernel of one step; and how much that is. */
 static size lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts *f, const qn_plan *p,
                       const char *symbol, int step, int32_t *block_bytes)
@@ -200,9 +192,9 @@ static size lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts 
             open_function(&g, symbol);
         compute_bounds(&g);
         if (p->pack)
-            g.copy = LLVMBuildIntToPtr(g.b, qn__range_word(&g, 2 + 2 * count_sequential(k)), g.ptr, "");
+            g.copy = LLVMBuildIntToPtr(g.b, qn__range_word(&g, 2 + 2 * qn__n_sequential(k)), g.ptr, "");
         if (p->strip)
-            g.strip.memory = LLVMBuildIntToPtr(g.b, qn__range_word(&g, 2 + 2 * count_sequential(k)), g.ptr, "");
+            g.strip.memory = LLVMBuildIntToPtr(g.b, qn__range_word(&g, 2 + 2 * qn__n_sequential(k)), g.ptr, "");
         bool is_empty = false;
         for (int at = 0; at < p->n_loops; at++) {
             spans[at] = span_of(&g, p->order[at], &n_sequential);
@@ -274,7 +266,7 @@ qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_fact
     info->granule = plan.granule;
     info->n_shared_reduces = plan.n_shared_reduces;
     info->split_merged = plan.split_dim >= 0 ? plan.merged[plan.split_dim] : 0;
-    info->n_sequential = count_sequential(k);
+    info->n_sequential = qn__n_sequential(k);
     info->scratch_bytes = plan.scratch_bytes;
     info->chunk = qn__plan_chunk(k, f, &plan);
     info->chunks_per_thread = qn__plan_chunks_per_thread(&plan);

@@ -20,14 +20,6 @@ enum { MOST_PARAMETER_BYTES = 4096 };
 
 /* ---------------------------------------------------------------- the entry */
 
-static int count_sequential(const qn_kernel *k)
-{
-    int n = 0;
-    for (int d = 0; d < k->n_dims; d++)
-        n += qn__dim_kind(k, d) == QN_DIM_SEQUENTIAL;
-    return n;
-}
-
 static LLVMValueRef word(lower *g, LLVMValueRef words, int n, LLVMTypeRef t)
 {
     LLVMValueRef at = qn__const_i64(g, n);
@@ -78,7 +70,7 @@ static void block_of(const qn_plan *p, int step, int32_t *threads)
 
 void qn__nvptx_open(lower *g, const char *symbol, int step)
 {
-    int n_words = g->f->n_slots + 2 * count_sequential(g->k) + 2;
+    int n_words = g->f->n_slots + 2 * qn__n_sequential(g->k) + 2;
     bool in_memory = n_words * 8 > MOST_PARAMETER_BYTES;
     LLVMTypeRef block = LLVMArrayType2(g->i64, (uint64_t)n_words);
     LLVMTypeRef param = LLVMPointerTypeInContext(g->context, in_memory ? GLOBAL_MEMORY : 0);
@@ -104,7 +96,7 @@ void qn__nvptx_open(lower *g, const char *symbol, int step)
 
 LLVMValueRef qn__nvptx_scratch(lower *g)
 {
-    return word(g, g->slots, g->f->n_slots + 2 * count_sequential(g->k) + 1, g->ptr);
+    return word(g, g->slots, g->f->n_slots + 2 * qn__n_sequential(g->k) + 1, g->ptr);
 }
 
 /** Units of work if the domain is exact and not empty, else 0. Merged dimensions are one here. */
@@ -143,7 +135,7 @@ void qn__nvptx_info(const qn_kernel *k, const qn_facts *f, const qn_plan *p, int
 {
     memset(info, 0, sizeof *info);
     info->n_steps = 1;
-    info->n_words = f->n_slots + 2 * count_sequential(k) + 2;
+    info->n_words = f->n_slots + 2 * qn__n_sequential(k) + 2;
     info->words_in_memory = info->n_words * 8 > MOST_PARAMETER_BYTES;
     if (p->team == QN_TEAM_GRID) {
         qn__team_info(k, info);
@@ -242,12 +234,6 @@ static void count_units(lower *g, walk *w)
         w->tiles[i] = LLVMBuildTrunc(g->b, w->tiles[i], g->i32, "");
 }
 
-/** Iterations of dimension d that a thread computes at once, next to one another. */
-static int64_t at_once(const qn_plan *p, int d)
-{
-    return d == p->lane_dim ? p->width : d == p->jam_dim ? p->jam : 1;
-}
-
 /** The type of what is counted along dimension number n: i32 where all of it fits, tiles that reach beyond the end too. */
 static LLVMTypeRef counter_type(const lower *g, const walk *w, int n)
 {
@@ -283,7 +269,7 @@ static LLVMValueRef thread_index(lower *g, walk *w, int n, LLVMValueRef tile_num
     static const char *const thread[3] = {"tid.x", "tid.y", "tid.z"};
     int d = w->dim[n];
     bool is_block = g->p->team == QN_TEAM_BLOCK;
-    int64_t tile = g->p->tile[d], each = at_once(g->p, d), low, known;
+    int64_t tile = g->p->tile[d], each = qn__plan_at_once(g->p, d), low, known;
     LLVMTypeRef t = counter_type(g, w, n);
     LLVMValueRef ahead = LLVMTypeOf(tile_number) == t ? tile_number : LLVMBuildZExt(g->b, tile_number, t, "");
     if (tile != 1)

@@ -36,11 +36,6 @@ void qn__set(lower *g, uint32_t i, int p, LLVMValueRef v, int at)
     e->is_set = true;
 }
 
-static bool is_integer(int type)
-{
-    return qn__dtype_class(type) == QN_CLASS_S || qn__dtype_class(type) == QN_CLASS_U;
-}
-
 /** Whether instruction i is emitted as one vector operation. */
 static bool is_vector(const lower *g, uint32_t i)
 {
@@ -137,7 +132,7 @@ static uint32_t cast_operand(const lower *g, uint32_t i)
 static bool is_narrow(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
-    bool is_cast = x->op == QN_I_CAST && is_integer(g->k->inst[qn__args(g->k, i)[0]].type);
+    bool is_cast = x->op == QN_I_CAST && qn__is_integer(g->k->inst[qn__args(g->k, i)[0]].type);
     return is_vector(g, i) && !g->p->is_gpu && (is_cast || g->a.value[i].at);
 }
 
@@ -152,10 +147,10 @@ static LLVMValueRef narrow_operand(lower *g, uint32_t i, int n, int p)
 {
     const qn_inst *x = &g->k->inst[i];
     uint32_t arg = qn__args(g->k, i)[n];
-    if (!is_integer(g->k->inst[arg].type))
+    if (!qn__is_integer(g->k->inst[arg].type))
         return qn__vector(g, arg, p);
     if (x->op == QN_I_CAST)
-        return qn__vector_bits(g, arg, p, is_integer(x->type) ? g->a.value[i].held : g->a.value[arg].held);
+        return qn__vector_bits(g, arg, p, qn__is_integer(x->type) ? g->a.value[i].held : g->a.value[arg].held);
     return qn__vector_bits(g, arg, p, g->a.value[i].at);
 }
 
@@ -164,7 +159,7 @@ static LLVMValueRef build_narrow(lower *g, uint32_t i, const LLVMValueRef *v)
     const qn_inst *x = &g->k->inst[i];
     const qn_value_info *info = &g->a.value[i], *first = &g->a.value[qn__args(g->k, i)[0]];
     if (x->op == QN_I_CAST)
-        return is_integer(x->type) ? v[0] : qn__lower_cast(g, x->type, integer_of(first->held, first->is_signed), v[0]);
+        return qn__is_integer(x->type) ? v[0] : qn__lower_cast(g, x->type, integer_of(first->held, first->is_signed), v[0]);
     return qn__lower_op(g, qn__pure(x), integer_of(info->at, info->at_signed), v[0], v[1], v[2]);
 }
 
@@ -243,7 +238,7 @@ static LLVMValueRef resize(lower *g, LLVMValueRef v, int level_of_v, int from, b
 /** Bits of the lanes of value i. */
 static int held_bits(const lower *g, uint32_t i)
 {
-    bool is_held = is_integer(g->k->inst[i].type) && is_narrow(g, i);
+    bool is_held = qn__is_integer(g->k->inst[i].type) && is_narrow(g, i);
     return is_held ? g->a.value[i].held : qn__dtype_width(g->k->inst[i].type);
 }
 

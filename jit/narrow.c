@@ -11,12 +11,6 @@
 
 enum { LEAST_MULTIPLIED = 16 }; /* there is no multiplication and no shift of bytes */
 
-static bool is_integer(int type)
-{
-    int class = qn__dtype_class(type);
-    return class == QN_CLASS_S || class == QN_CLASS_U;
-}
-
 static bool fits(qn_interval x, int bits, bool is_signed)
 {
     if (bits >= 64)
@@ -45,7 +39,7 @@ static qn_interval exactly(const qn_fact *f)
 static qn_interval range_of(const qn_kernel *k, const qn_facts *f, const qn_interval *value, uint32_t i)
 {
     const qn_inst *x = &k->inst[i];
-    if (!is_integer(x->type))
+    if (!qn__is_integer(x->type))
         return qn__interval_of_type(x->type);
     if (x->op >= QN_I_PURE || x->op == QN_I_CAST || x->op == QN_I_BITCAST)
         return qn__interval_of_pure(k, value, i);
@@ -87,13 +81,13 @@ static int width_of(const qn_kernel *k, const qn_interval *value, uint32_t i, qn
     const qn_inst *x = &k->inst[i];
     const uint32_t *arg = qn__args(k, i);
     int least = bits_of(value[i], x->type), natural = qn__dtype_width(x->type);
-    if (x->op == QN_I_CAST && is_integer(k->inst[arg[0]].type))
+    if (x->op == QN_I_CAST && qn__is_integer(k->inst[arg[0]].type))
         return least;
     if (x->op < QN_I_PURE)
         return x->op == QN_I_CONST || x->op == QN_I_DIM || x->op == QN_I_EXTENT || x->op == QN_I_LOWER ? least : natural;
     int type = k->inst[arg[x->n_args - 1]].type, bits;
     bool is_signed = may_be_negative(value[i], x->type);
-    if (!is_integer(type))
+    if (!qn__is_integer(type))
         return natural;
     switch (qn__pure(x)) {
     case QN_OP_mul:
@@ -137,7 +131,7 @@ static int wanted_bits(const qn_kernel *k, const qn_value_info *v, uint32_t i, i
 {
     const qn_inst *x = &k->inst[i];
     uint32_t arg = qn__args(k, i)[n];
-    if (x->op == QN_I_CAST && is_integer(x->type))
+    if (x->op == QN_I_CAST && qn__is_integer(x->type))
         return v[i].held;
     if (x->op == QN_I_CAST)
         return qn__dtype_class(x->type) == QN_CLASS_F && v[arg].held < 32 ? 32 : v[arg].held;
@@ -157,7 +151,7 @@ bool qn__narrow(const qn_kernel *k, const qn_facts *f, qn_analysis *a)
         range[i] = range_of(k, f, range, i);
         v->at = 0;
         v->held = (uint8_t)(k->inst[i].type == QN_VOID ? 0 : qn__dtype_width(k->inst[i].type));
-        if (k->inst[i].type == QN_BOOL || is_integer(k->inst[i].type))
+        if (k->inst[i].type == QN_BOOL || qn__is_integer(k->inst[i].type))
             v->held = (uint8_t)width_of(k, range, i, v);
         v->is_signed = may_be_negative(range[i], k->inst[i].type);
         for (v->least = 8; v->least < 64 && !fits(range[i], v->least, true);)
@@ -169,7 +163,7 @@ bool qn__narrow(const qn_kernel *k, const qn_facts *f, qn_analysis *a)
         /* not beyond the type: what wraps there, as a cast to fewer bits does, would not */
         if (want[i] != UINT8_MAX && want[i] > qn__dtype_width(k->inst[i].type))
             want[i] = (uint8_t)qn__dtype_width(k->inst[i].type);
-        bool is_raised = is_integer(k->inst[i].type) && qn__is_pure(&k->inst[i]) && want[i] != UINT8_MAX && want[i] > v->held;
+        bool is_raised = qn__is_integer(k->inst[i].type) && qn__is_pure(&k->inst[i]) && want[i] != UINT8_MAX && want[i] > v->held;
         if (is_raised) {
             v->held = want[i];
             v->at = v->at ? want[i] : 0;

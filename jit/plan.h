@@ -132,6 +132,11 @@ static inline int64_t qn__plan_reach(const qn_plan *p, int d)
 {
     return qn__plan_lead(p, d) + (d == p->lane_dim && p->skew > 0 ? p->skew * (p->jam - 1) : 0);
 }
+/** Iterations of dimension d that a thread of a GPU computes at once, next to one another. */
+static inline int64_t qn__plan_at_once(const qn_plan *p, int d)
+{
+    return d == p->lane_dim ? p->width : d == p->jam_dim ? p->jam : 1;
+}
 /** Whether the lanes of a warp may share the points of a reduce: its order is the striped one, or any does. */
 bool qn__may_share_points(const qn_kernel *k, uint32_t i);
 

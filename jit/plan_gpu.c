@@ -122,12 +122,6 @@ static int32_t threads_across(int64_t n, int32_t widest, bool has_more)
     return best;
 }
 
-/** Iterations of dimension d that a thread computes at once. */
-static int64_t at_once(const qn_plan *p, int d)
-{
-    return d == p->lane_dim ? p->width : d == p->jam_dim ? p->jam : 1;
-}
-
 /** n_shared: dimensions along which neighbouring iterations share loads. Blocks are then less wide, so that more of these
  *  are in a block, whose loads meet in one first-level cache. */
 static void choose_threads(const gpu_planner *s, int n_shared)
@@ -141,7 +135,7 @@ static void choose_threads(const gpu_planner *s, int n_shared)
         int d = p->order[n];
         if (!qn__is_parallel(s->k, d))
             break;
-        int64_t t = qn__trips(s->f, d), each = at_once(p, d);
+        int64_t t = qn__trips(s->f, d), each = qn__plan_at_once(p, d);
         t = t > 0 ? (t + qn__plan_reach(p, d) + each - 1) / each : t;
         p->threads[d] = 1;
         if (n_axes < 3 && t != 1 && left > 1) {

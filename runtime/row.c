@@ -7,8 +7,7 @@
 
 static qn_status check_map(const char *who, const qn_view *map, qn_error *err)
 {
-    int cls = qn__dtype_class(map->dtype);
-    if (map->layout.rank == 1 && (cls == QN_CLASS_S || cls == QN_CLASS_U))
+    if (map->layout.rank == 1 && qn__is_integer(map->dtype))
         return QN_OK;
     return qn__fail(err, QN_ERR_DTYPE,
                     "%s: view \"%.80s\" of %s and rank %d is no map of rows: expected integers and "
