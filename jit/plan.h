@@ -77,8 +77,11 @@ bool qn__plan_strip(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
 /** Its length and memory; the rest of the plan is made. */
 void qn__plan_strip_end(const qn_kernel *k, const qn_facts *f, qn_plan *p);
 enum { MOST_STRIPPED = 16 }; /* reduces */
-/** Where in the memory of a strip of so many iterations a reduce at the top has its arrays; k->n_insts: all bytes. */
-int64_t qn__strip_offset(const qn_kernel *k, const qn_facts *f, uint32_t reduce, int64_t strip);
+/** Where in the memory of a strip of so many iterations a reduce at the top has its result; k->n_insts: where arrays begin that
+ *  all of them work in. */
+int64_t qn__strip_offset(const qn_kernel *k, uint32_t reduce, int64_t strip);
+/** Bytes from one array to the next. */
+int64_t qn__strip_pitch(qn_dtype type, int64_t strip);
 
 /** Whether scalar code is better than lanes along d, because of loops that run differently in each (jit/plan_scalar.c). */
 bool qn__plan_is_scalar(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d, int width);

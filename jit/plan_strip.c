@@ -9,11 +9,12 @@
  */
 #include "jit/plan.h"
 
-enum { MOST_LEVELS = 3, STRIPED_ARRAYS = 7 };
+enum { MOST_LEVELS = 3, PAIRS = QN_PARTIALS / 2 };
 
-/* A row of a strip, and what it has of sums in the first-level cache; points at once: what is loaded and stored for each
- * vector of sums, each time, serves so many. */
-enum { STRIP_BYTES = 32 << 10, STRIP_BYTES_STRIPED = 4 << 10, POINTS_TOGETHER = 8, LEAST_TOGETHER = 5, VECTORS = 2 };
+/* What a strip has of sums in the first-level cache; in the striped order an array of sums in the second-level cache, where 33
+ * lie. Points at once: what is loaded and stored for each vector of sums, each time, serves so many. */
+enum { STRIP_BYTES = 32 << 10, STRIP_BYTES_STRIPED = 16 << 10, POINTS_TOGETHER = 8, LEAST_TOGETHER = 5, VECTORS = 2 };
+enum { STRIPED_TOGETHER = 16, WAYS = 8, WAY_BYTES = 4096 };
 
 /* Rows further apart than the first are streams of their own; shorter ones than the second are none. With fewer points, or
  * less data than so much, registers are better. */
@@ -34,24 +35,39 @@ static int levels(const qn_kernel *k, const qn_facts *f, uint32_t reduce)
     return v;
 }
 
-/** Arrays of a reduce. */
-static int arrays(const qn_kernel *k, const qn_facts *f, uint32_t reduce)
+/** Arrays that a reduce works in, besides that of its result: see jit/llvm_strip.c. */
+static int work_arrays(const qn_kernel *k, const qn_facts *f, uint32_t reduce, int32_t jam)
 {
-    int order = qn__order_rule(k, reduce);
-    if (!order || order == QN_ORDERED)
-        return 1;
-    return (levels(k, f, reduce) + 1) * (order == QN_STRIPED ? STRIPED_ARRAYS : 1);
+    int order = qn__order_rule(k, reduce), above = levels(k, f, reduce);
+    if (order == QN_STRIPED)
+        return above * (QN_PARTIALS + 1) + (jam % 2 ? QN_PARTIALS : PAIRS) + 1;
+    return order == QN_INDEXED ? above : 0;
 }
 
-int64_t qn__strip_offset(const qn_kernel *k, const qn_facts *f, uint32_t reduce, int64_t strip)
+int64_t qn__strip_pitch(qn_dtype type, int64_t strip)
+{
+    int64_t lines = (strip * qn_dtype_bytes(type) + LINE_BYTES - 1) / LINE_BYTES;
+    return (lines | 1) * LINE_BYTES; /* arrays that are read side by side are not all in the same sets */
+}
+
+int64_t qn__strip_offset(const qn_kernel *k, uint32_t reduce, int64_t strip)
 {
     int64_t bytes = 0;
     for (uint32_t i = k->body; i < reduce; i = k->inst[i].region[2])
-        if (k->inst[i].op == QN_I_REDUCE) {
-            bytes += arrays(k, f, i) * strip * qn_dtype_bytes(k->inst[i].type);
-            bytes = (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
-        }
+        if (k->inst[i].op == QN_I_REDUCE)
+            bytes += qn__strip_pitch(k->inst[i].type, strip);
     return bytes;
+}
+
+static int64_t scratch_bytes(const qn_kernel *k, const qn_facts *f, const qn_plan *p)
+{
+    int64_t most = 0;
+    for (uint32_t i = k->body; i < k->n_insts; i = k->inst[i].region[2])
+        if (k->inst[i].op == QN_I_REDUCE) {
+            int64_t bytes = work_arrays(k, f, i, p->jam) * qn__strip_pitch(k->inst[i].type, p->strip);
+            most = bytes > most ? bytes : most;
+        }
+    return qn__strip_offset(k, k->n_insts, p->strip) + most;
 }
 
 /* ---------------------------------------------------------------- where */
@@ -158,17 +174,52 @@ static bool is_worth(const qn_kernel *k, const qn_facts *f, const qn_analysis *a
 
 /* ---------------------------------------------------------------- the choice */
 
-/** Points at once: as many as leave none, so that a smaller step need not be compiled; else the most. */
-static int32_t points_together(const qn_kernel *k, const qn_facts *f, int d)
+/** Points at once in index order: as many as leave none, so that a smaller step need not be compiled; else the most. */
+static int32_t points_together(const qn_facts *f, int d)
 {
     int64_t n = qn__trips(f, d);
-    for (uint32_t i = k->body; i < k->n_insts; i = k->inst[i].region[2])
-        if (k->inst[i].op == QN_I_REDUCE && qn__order_rule(k, i) == QN_STRIPED && n > 0 && n <= QN_BLOCK_POINTS)
-            n = qn__trips(f, d) / QN_PARTIALS; /* of each partial; some have one more */
     for (int32_t m = POINTS_TOGETHER; m >= LEAST_TOGETHER; m--)
         if (n > 0 && n % m == 0)
             return m;
     return POINTS_TOGETHER;
+}
+
+/** Rows of load i, those of every 32nd point, that find room in the nearest cache together. */
+static int32_t rows_together(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, int d)
+{
+    int64_t stride;
+    if (!qn__access_stride(k, f, a, i, d, &stride))
+        return WAYS;
+    uint64_t apart = (uint64_t)stride * PAIRS * (uint64_t)qn_dtype_bytes(k->inst[i].type) % WAY_BYTES;
+    return apart ? STRIPED_TOGETHER : WAYS; /* all in the same sets */
+}
+
+/** Points of a pair of partials at once: the most where registers hold their factors and the cache their rows, else half as
+ *  many; all steps about as long. */
+static int32_t striped_together(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, int d)
+{
+    int64_t n = qn__trips(f, d);
+    int32_t most = f->isa >= QN_ISA_V4 ? STRIPED_TOGETHER : WAYS;
+    uint32_t both = 1u << p->lane_dim | 1u << d, last = 0;
+    for (uint32_t m = 0; m < k->n_accesses; m++) {
+        uint32_t i = k->access[m].inst, r = qn__enclosing_reduce(k, i);
+        if (!r || (a->value[i].deps & both) != both)
+            continue;
+        int32_t rows = r == last ? WAYS : rows_together(k, f, a, i, d); /* WAYS: of two views */
+        most = rows < most ? rows : most;
+        last = r;
+    }
+    int64_t longest = n < 0 || n > QN_BLOCK_POINTS ? QN_BLOCK_POINTS / PAIRS : (n + PAIRS - 1) / PAIRS;
+    int64_t steps = (longest + most - 1) / most;
+    return (int32_t)((longest + steps - 1) / steps + 1) / 2 * 2;
+}
+
+static bool has_stripes(const qn_kernel *k)
+{
+    for (uint32_t i = k->body; i < k->n_insts; i = k->inst[i].region[2])
+        if (k->inst[i].op == QN_I_REDUCE && qn__order_rule(k, i) == QN_STRIPED)
+            return true;
+    return false;
 }
 
 bool qn__plan_strip(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
@@ -178,10 +229,10 @@ bool qn__plan_strip(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
         return false;
     p->strip = 1;
     p->jam_dim = d;
-    p->jam = points_together(k, f, d);
     int64_t lanes = qn__trips(f, p->lane_dim);
-    bool has_odd_vector = lanes > 0 && lanes % p->width == 0 && lanes / p->width % VECTORS != 0;
-    p->unroll = has_odd_vector ? 1 : VECTORS; /* a rest is another body */
+    bool has_odd_vector = lanes > 0 && lanes % p->width == 0 && lanes / p->width % VECTORS != 0, is_striped = has_stripes(k);
+    p->jam = is_striped ? striped_together(k, f, a, p, d) : points_together(f, d);
+    p->unroll = is_striped || has_odd_vector ? 1 : VECTORS; /* a rest is another body */
     return true;
 }
 
@@ -209,6 +260,6 @@ void qn__plan_strip_end(const qn_kernel *k, const qn_facts *f, qn_plan *p)
     while (p->jam * p->unroll > MOST_PLANNED)
         p->jam /= 2;
     p->strip = (int32_t)length(k, f, p);
-    p->scratch_bytes = qn__strip_offset(k, f, k->n_insts, p->strip);
+    p->scratch_bytes = scratch_bytes(k, f, p);
     p->streams = 0;
 }

@@ -248,6 +248,22 @@ static void test_strips(void)
     tap_ok(p.strip == 24 && p.jam == 3, "where the caller wants it: strips of %d, %d points at once", p.strip, p.jam);
 }
 
+/** The same in the striped order: pairs of partials, as many points at once as the sets of the nearest cache hold rows. */
+static void test_striped_strips(void)
+{
+    static const char rows[] = "kernel \"rows\" { view y: f64[1]; view a: f64[2]; %zero: i64 = const 0; %m: i64 = extent a, 0;\n"
+                               "%n: i64 = extent a, 1; %i: i64 = parallel %zero, %m; %j: i64 = reduction %zero, %n;\n"
+                               "%s: f64 = reduce sum striped over %j { %v: f64 = load a[%i, %j]; yield %v; }; store y[%i], %s; }";
+    const int64_t n[1] = {1000}, large[2] = {1000, 1000}, m[1] = {512}, power[2] = {512, 1000};
+    qn_view v[2] = {view(QN_F64, 1, n, false), view(QN_F64, 2, large, true)};
+    qn_plan p = plan_of(rows, v, 2, NULL, QN_ISA_V4, false);
+    tap_ok(p.strip == 1000 && p.jam == 16 && p.unroll == 1, "striped: strips of %d, %d points at once", p.strip, p.jam);
+    tap_is_int(p.scratch_bytes, (int64_t)(1 + 33) * 125 * 64, "an array for each pair, one more, and one of results");
+    tap_is_int(plan_of(rows, v, 2, NULL, QN_ISA_V3, false).jam, 8, "fewer registers, fewer factors");
+    qn_view w[2] = {view(QN_F64, 1, m, false), view(QN_F64, 2, power, true)};
+    tap_is_int(plan_of(rows, w, 2, NULL, QN_ISA_V4, false).jam, 8, "rows in the same sets: so many as there are ways");
+}
+
 static void test_batches(void)
 {
     int64_t e[3] = {16, 16, 96};
@@ -400,6 +416,7 @@ static void test_transpose(void)
 int main(void)
 {
     test_strips();
+    test_striped_strips();
     test_transpose();
     test_collapse();
     test_streams();
