@@ -427,16 +427,6 @@ int qn__reduce_in_order(lower *g, const reduction *r, int n, LLVMValueRef (*acc)
     return together;
 }
 
-/** Whether the region of reduce i uses what is marked. */
-static bool uses_marked(const qn_kernel *k, uint32_t i, const uint8_t *marked)
-{
-    for (uint32_t m = k->inst[i].region[0]; m < k->inst[i].region[2]; m++)
-        for (int n = 0; n < k->inst[m].n_args; n++)
-            if (marked[qn__args(k, m)[n]])
-                return true;
-    return false;
-}
-
 /** The reduce at i and those after it in its region, over the same dimensions, with nothing but arithmetic between, that
  *  need nothing of one another; their number. */
 static int reduces_beside(const lower *g, uint32_t i, reduction *out)
@@ -451,7 +441,7 @@ static int reduces_beside(const lower *g, uint32_t i, reduction *out)
             marked[i] |= marked[qn__args(k, i)[m]];
         if (qn__is_pure(x))
             continue;
-        if (x->op != QN_I_REDUCE || x->n_args != k->inst[first].n_args || uses_marked(k, i, marked) ||
+        if (x->op != QN_I_REDUCE || x->n_args != k->inst[first].n_args || qn__region_uses(k, i, marked) ||
             memcmp(qn__args(k, i), qn__args(k, first), x->n_args * sizeof(uint32_t)) != 0)
             break;
         marked[i] = 1;

@@ -118,6 +118,8 @@ int qn__transposed_across(const qn_kernel *k, const qn_facts *f, const qn_analys
 /** Whether a transposed load goes through a buffer of p->transpose elements for each lane. */
 bool qn__is_staged(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t site);
 
+/** Whether the region of a reduce uses a value that is marked. */
+bool qn__region_uses(const qn_kernel *k, uint32_t reduce, const uint8_t *marked);
 /** Whether the first n reduces at the top may have their points divided: they are over the same dimensions, need nothing of
  *  one another, and nothing is written before the last of them (jit/plan_points.c). */
 bool qn__reduces_are_apart(const qn_kernel *k, int n);

@@ -15,13 +15,12 @@ static bool may_be_repeated(const qn_kernel *k, uint32_t i, const uint8_t *taint
     return qn__is_pure(x) || (x->op == QN_I_LOAD && !k->param[x->imm].is_written && !tainted[i]);
 }
 
-static bool region_is_tainted(const qn_kernel *k, uint32_t i, uint8_t *tainted)
+bool qn__region_uses(const qn_kernel *k, uint32_t i, const uint8_t *marked)
 {
-    for (uint32_t j = i + 1; j < k->inst[i].region[2]; j++)
-        for (int n = 0; n < k->inst[j].n_args; n++) {
-            if (tainted[qn__args(k, j)[n]])
+    for (uint32_t m = k->inst[i].region[0]; m < k->inst[i].region[2]; m++)
+        for (int n = 0; n < k->inst[m].n_args; n++)
+            if (marked[qn__args(k, m)[n]])
                 return true;
-        }
     return false;
 }
 
@@ -40,7 +39,7 @@ bool qn__reduces_are_apart(const qn_kernel *k, int n_reduces)
             continue;
         }
         first = first ? first : i;
-        ok = x->n_args == k->inst[first].n_args && !region_is_tainted(k, i, tainted) &&
+        ok = x->n_args == k->inst[first].n_args && !qn__region_uses(k, i, tainted) &&
              memcmp(qn__args(k, i), qn__args(k, first), x->n_args * sizeof(uint32_t)) == 0;
         tainted[i] = 1;
         seen++;
