@@ -37,7 +37,7 @@ static void compute_bounds(lower *g)
         g->end[d] = e->kind == QN_FACT_EXACT ? qn__const_i64(g, e->value) : qn__scalar(g, arg[1], 0);
     }
     for (int d = 0; d < g->k->n_dims; d++) /* such a dimension is no loop in reduces */
-        if (qn__is_reduction(g->k, d) && qn__has_single_index(g, d))
+        if (qn__is_reduction(g->k, d) && qn__trips(g->f, d) == 1)
             g->iv[d] = g->begin[d];
 }
 

@@ -434,8 +434,6 @@ void qn__evaluate_point(lower *g, const reduction *r, addend *a);
 /** Blocks in index order: state[level * r->n + n] holds accumulators of points, of blocks of 4096, ... With `count` points
  *  in them a level that is full goes into the one above. */
 void qn__fold_up(lower *g, const reduction *r, LLVMValueRef *state, LLVMValueRef count);
-/** Whether a dimension is known to have one index. */
-bool qn__has_single_index(const lower *g, int d);
 reduction qn__describe_reduction(const lower *g, uint32_t i);
 /** Range of dimension d in a reduction, and whether that may be empty. */
 LLVMValueRef qn__low_of(const lower *g, const reduction *r, int d);

@@ -347,27 +347,6 @@ static void fold_striped(lower *g, const reduction *r, LLVMValueRef *acc)
 
 /* ---------------------------------------------------------------- the reduce instruction */
 
-bool qn__has_single_index(const lower *g, int d)
-{
-    int64_t b, e;
-    return qn__is_const(g->begin[d], &b) && qn__is_const(g->end[d], &e) && e - b == 1;
-}
-
-/** Points of the whole reduction, -1 if not known or too many. */
-static int64_t count_points(const lower *g, const reduction *r)
-{
-    int64_t n = 1, b, e;
-    for (int m = 0; m < r->n_dims; m++) /* one known to be empty is enough */
-        if (qn__is_const(g->begin[r->dim[m]], &b) && qn__is_const(g->end[r->dim[m]], &e) && b == e)
-            return 0;
-    for (int m = 0; m < r->n_dims; m++) {
-        int d = r->dim[m];
-        if (!qn__is_const(g->begin[d], &b) || !qn__is_const(g->end[d], &e) || __builtin_mul_overflow(n, e - b, &n))
-            return -1;
-    }
-    return n;
-}
-
 reduction qn__describe_reduction(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
@@ -380,10 +359,10 @@ reduction qn__describe_reduction(const lower *g, uint32_t i)
         int d = qn__dim_of(g->k, i, n);
         if (n + 1 == x->n_args && r.n_dims == 0)
             r.dim[r.n_dims++] = d;
-        else if (!qn__has_single_index(g, d))
+        else if (qn__trips(g->f, d) != 1)
             r.dim[r.n_dims++] = d;
     }
-    r.points = count_points(g, &r);
+    r.points = qn__points(g->k, g->f, i);
     /* Vectors of one jammed iteration after another: in a register tile those of the lanes are fewer, and stay. */
     for (int j = 0; j < g->jam; j++)
         for (int u = 0; u < g->unroll; u++)

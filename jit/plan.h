@@ -13,7 +13,7 @@ void qn__plan_gpu(const qn_kernel *k, const qn_facts *f, qn_plan *out);
 enum { LINE_BYTES = 64 };   /* of a cache */
 enum { MOST_PLANNED = 32 }; /* parts of a value in a step: vectors x jammed iterations */
 
-/** Points of a reduce, -1 if they are not known (jit/plan_points.c). */
+/** Points of a reduce, -1 if they are not known or too many (jit/plan_points.c). */
 int64_t qn__points(const qn_kernel *k, const qn_facts *f, uint32_t reduce);
 /** The last dimension of a reduce that may have more than one index, else its last; *n: how many have. */
 int qn__long_dim(const qn_kernel *k, const qn_facts *f, uint32_t reduce, int *n);

@@ -54,6 +54,9 @@ enum { FEW_POINTS = 1 << 15 };
 int64_t qn__points(const qn_kernel *k, const qn_facts *f, uint32_t reduce)
 {
     int64_t n = 1;
+    for (int m = 0; m < k->inst[reduce].n_args; m++) /* one known to be empty is enough */
+        if (qn__trips(f, qn__dim_of(k, reduce, m)) == 0)
+            return 0;
     for (int m = 0; m < k->inst[reduce].n_args; m++) {
         int64_t t = qn__trips(f, qn__dim_of(k, reduce, m));
         if (t < 0 || __builtin_mul_overflow(n, t, &n))

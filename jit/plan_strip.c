@@ -76,10 +76,8 @@ static int64_t scratch_bytes(const qn_kernel *k, const qn_facts *f, const qn_pla
 static bool has_order(const qn_kernel *k, const qn_facts *f, uint32_t reduce, int n_long)
 {
     int order = qn__order_rule(k, reduce);
-    for (int m = 0; m < k->inst[reduce].n_args; m++)
-        if (qn__trips(f, qn__dim_of(k, reduce, m)) == 0)
-            return false;
-    return n_long <= 1 || !order || order == QN_ORDERED || (order == QN_INDEXED && levels(k, f, reduce) == 0);
+    bool is_followed = n_long <= 1 || !order || order == QN_ORDERED || (order == QN_INDEXED && levels(k, f, reduce) == 0);
+    return is_followed && qn__points(k, f, reduce) != 0;
 }
 
 /** Whether the region of a reduce may be emitted for several points at once, and its failures told in order. */
