@@ -323,6 +323,10 @@ static void fill_dims(const qn_facts *f, const qn_param_fact *param, const qn_la
 
 static void fill_scalar(const qn_param_fact *param, int dtype, const qn_arg *arg, int64_t *slots)
 {
+    if (param->n_parts == 1) {
+        slots[param->slot] = (int64_t)qn__canonical(dtype, arg->bits);
+        return;
+    }
     int type = qn__part_dtype(dtype, NULL, 0);
     for (int part = 0; part < param->n_parts; part++)
         slots[param->slot + part] = (int64_t)qn__arg_part(type, arg->bits, arg->high, part);

@@ -235,7 +235,7 @@ void qn__cache_remove(qn_cache *c, qn_function *f)
         for (qn_known_args *a = c->args[b]; a; a = a->next)
             for (int i = 0; i < 2; i++)
                 if (a->choice[i].function == f)
-                    a->choice[i] = (qn_choice){false, NULL};
+                    a->choice[i] = (qn_choice){0};
     qn_function **link = &c->functions[bucket_of(f->hash, QN_FUNCTION_BUCKETS)];
     while (*link != f)
         link = &(*link)->next;

@@ -55,7 +55,7 @@ typedef struct qn_description {
 /** A function for arguments without or with an overlap that needs iteration order; NULL and ready:
  * the interpreter. */
 typedef struct qn_choice {
-    bool is_ready;
+    bool is_ready, may_pin;
     qn_function *function; /* borrowed from level 2 */
 } qn_choice;
 

@@ -56,15 +56,19 @@ FLAT void put(words *w, uint64_t word)
         *w->to++ = word;
 }
 
+/** Word by word: the compiler makes vectors of these, and a call of memcmp takes longer than all of them. */
 FLAT void put_options(words *w, const qn_options *o)
 {
-    if (w->is_known) {
-        w->differs |= (uint64_t)(memcmp(w->known, &o->engine, OPTION_BYTES) != 0);
-        w->known += OPTION_WORDS;
-    } else {
-        w->to[OPTION_WORDS - 1] = 0;
-        memcpy(w->to, &o->engine, OPTION_BYTES);
-        w->to += OPTION_WORDS;
+    const char *from = (const char *)&o->engine;
+    uint64_t word = 0;
+    for (int i = 0; i < OPTION_BYTES / 8; i++) {
+        memcpy(&word, from + 8 * i, 8);
+        put(w, word);
+    }
+    if (OPTION_BYTES % 8) {
+        word = 0;
+        memcpy(&word, from + OPTION_BYTES / 8 * 8, OPTION_BYTES % 8);
+        put(w, word);
     }
     put(w, o->stream ? (uint64_t)(uintptr_t)o->stream->gpu : 0);
 }

@@ -58,10 +58,10 @@ static bool may_pin(const qn_context *c, const qn_known_args *known, const qn_fu
 }
 
 /** Takes what is known of these arguments. The lock is held. */
-static void take(qn_context *c, qn_known_args *known, bool is_ordered, const qn_options *o, found *out)
+static void take(qn_context *c, qn_known_args *known, bool is_ordered, found *out)
 {
-    qn_function *f = known->choice[is_ordered].function;
-    int executor = is_ordered ? QN_SERIAL : executor_of(c, o);
+    const qn_choice *choice = &known->choice[is_ordered];
+    qn_function *f = choice->function;
     known->kernel->last_use = ++c->cache.clock;
     out->function = f;
     out->is_ordered = is_ordered;
@@ -69,7 +69,7 @@ static void take(qn_context *c, qn_known_args *known, bool is_ordered, const qn_
     out->domain.is_empty = known->domain.is_empty;
     if (f && f->ptx.n > 0)
         out->domain = known->domain;
-    out->pin = f && may_pin(c, known, f, executor) ? qn__cache_pin(&c->cache, f) : NULL;
+    out->pin = choice->may_pin ? qn__cache_pin(&c->cache, f) : NULL;
     if (f) {
         if (!out->pin)
             qn__function_retain(f);
@@ -119,7 +119,7 @@ static int look_up(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
     else if (known && known->choice[ordered > 0].is_ready)
         result = LOOK_HIT;
     if (result == LOOK_HIT)
-        take(c, known, ordered > 0, o, out);
+        take(c, known, ordered > 0, out);
     qn__unlock(c);
     return result;
 }
@@ -260,8 +260,9 @@ static void remember(const qn_launch_state *l, const qn_options *o, qn_function 
         qn_known_args *known = qn__cache_args(&c->cache, kernel, &d);
         if (!known && (known = qn__cache_add_args(&c->cache, kernel, &d, n_pairs)) != NULL)
             fill_entry(l, known);
+        int executor = l->is_ordered ? QN_SERIAL : executor_of(c, o);
         if (known && (!f || f->is_cached))
-            known->choice[l->is_ordered] = (qn_choice){true, f};
+            known->choice[l->is_ordered] = (qn_choice){true, f && may_pin(c, known, f, executor), f};
         kernel->last_use = ++c->cache.clock;
         c->counters.evictions += qn__cache_evict(&c->cache, c->options.cache_bytes, f);
     }
