@@ -22,14 +22,14 @@ extern "C" {
 
 /** A GPU as the driver describes it. */
 typedef struct qn_cuda_device {
-    char name[256];
-    uint8_t uuid[16];
+    char name[256];           /**< "NVIDIA H200", zero-terminated */
+    uint8_t uuid[16];         /**< of the device, the same in all processes */
     int32_t capability;       /**< compute capability times 10: 90 is 9.0 */
     int32_t driver;           /**< CUDA version of the driver: 12040 is 12.4 */
     int32_t n_processors;     /**< multiprocessors */
     int32_t isa;              /**< the QN_ISA_SM... that kernels are compiled for; 0: too old for us */
-    int64_t memory_bytes;
-    int64_t l2_bytes;
+    int64_t memory_bytes;     /**< all memory of the device */
+    int64_t l2_bytes;         /**< its second-level cache */
 } qn_cuda_device;
 
 /** Number of GPUs. QN_ERR_NOT_AVAILABLE if there is no driver or none. */

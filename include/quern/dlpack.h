@@ -19,21 +19,21 @@ extern "C" {
 /** Where a tensor lives: `DLDevice`. */
 typedef struct qn_dl_device {
     int32_t device_type; /**< 1 CPU, 2 CUDA, ... */
-    int32_t device_id;
+    int32_t device_id;   /**< its number among those of the type */
 } qn_dl_device;
 
 /** An element type: `DLDataType`. */
 typedef struct qn_dl_dtype {
     uint8_t code; /**< 0 signed, 1 unsigned, 2 float, 4 bfloat, 5 complex, 6 bool */
-    uint8_t bits;
+    uint8_t bits; /**< of one element */
     uint16_t lanes; /**< 1: the only value Quern takes */
 } qn_dl_dtype;
 
 /** A borrowed tensor: `DLTensor`. */
 typedef struct qn_dl_tensor {
     void *data;
-    qn_dl_device device;
-    int32_t ndim;
+    qn_dl_device device;  /**< where data is */
+    int32_t ndim;         /**< number of dimensions */
     qn_dl_dtype dtype;
     int64_t *shape;       /**< ndim entries */
     int64_t *strides;     /**< ndim entries, in elements; NULL: row-major */
@@ -42,24 +42,24 @@ typedef struct qn_dl_tensor {
 
 /** A tensor with an owner, without a version: `DLManagedTensor`. Deprecated there, and still common. */
 typedef struct qn_dl_managed {
-    qn_dl_tensor dl_tensor;
-    void *manager_ctx;
+    qn_dl_tensor dl_tensor; /**< what is managed */
+    void *manager_ctx;      /**< of the producer */
     void (*deleter)(struct qn_dl_managed *self); /**< NULL: nothing to do */
 } qn_dl_managed;
 
 /** Version of a tensor: `DLPackVersion`. Structs of one major version are the same. */
 typedef struct qn_dl_version {
-    uint32_t major;
-    uint32_t minor;
+    uint32_t major; /**< structs of another one may differ */
+    uint32_t minor; /**< what came later within it */
 } qn_dl_version;
 
 /** A tensor with an owner and a version: `DLManagedTensorVersioned`, since DLPack 1.0. */
 typedef struct qn_dl_managed_versioned {
-    qn_dl_version version;
-    void *manager_ctx;
+    qn_dl_version version; /**< comes first, so that it can be read in structs of any version */
+    void *manager_ctx;     /**< of the producer */
     void (*deleter)(struct qn_dl_managed_versioned *self); /**< NULL: nothing to do */
     uint64_t flags;                                        /**< QN_DL_READ_ONLY, ... */
-    qn_dl_tensor dl_tensor;
+    qn_dl_tensor dl_tensor;                                /**< what is managed */
 } qn_dl_managed_versioned;
 
 /** Flags of a versioned tensor. */
