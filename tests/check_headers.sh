@@ -35,9 +35,11 @@ for header in quern.h quern/record.h quern/layout.h quern/view.h quern/bytes.h q
         compiles clang++-19 c++ $standard $header
     done
 done
-for standard in c++17 c++20; do
-    compiles g++ c++ $standard quern.hpp
-    compiles clang++-19 c++ $standard quern.hpp
+for header in quern.hpp quern/view.hpp quern/builder.hpp quern/mdspan.hpp; do
+    for standard in c++17 c++20; do
+        compiles g++ c++ $standard $header
+        compiles clang++-19 c++ $standard $header
+    done
 done
 # Needs the header of the Fortran compiler, which belongs to gcc.
 if echo '#include <ISO_Fortran_binding.h>' | gcc -x c -fsyntax-only - 2> /dev/null; then

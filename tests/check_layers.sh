@@ -60,6 +60,7 @@ includes ir/*.[ch] | grep -x 'ir/core.c:"ir/ir.h"' | is_not_empty "includes are 
 code ir/core.c | grep -E '\bvsnprintf[[:space:]]*\(' | is_not_empty "calls are found"
 includes include/*.h include/quern/* |
     grep -vE ':(<(stdbool|stddef|stdint)\.h>|"quern(/[a-z_]+\.(def|h)|\.h)")$' |
+    grep -vE '^include/quern/[a-z]+\.hpp:("quern\.hpp"|<[a-z_]+>)$' |
     grep -vE '^include/quern/fortran\.h:<(ISO_Fortran_binding|stdarg|stdio|string)\.h>$' |
     is_empty "include/ uses itself only"
 includes ir/*.[ch] | grep '"' | grep -vE ':"(ir/[a-z0-9_]+\.h|quern\.h|quern/ops\.def)"$' |

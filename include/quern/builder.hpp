@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file
+ * builder.hpp: the builder, the part of quern.hpp about kernels under construction: values with operators, arrays.
+ */
+#ifndef QUERN_HPP
+#include "quern.hpp" /* which includes this file in its place */
+#elif !defined(QUERN_BUILDER_HPP)
+#define QUERN_BUILDER_HPP
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace quern
+{
+
+/** A value of a kernel under construction. Lives as long as its builder. */
+class value
+{
+  public:
+    /** The inert value. */
+    value() noexcept = default;
+    /** A C value of a builder. */
+    value(qn_builder *builder, qn_val v) noexcept : builder_(builder), value_(v)
+    {
+    }
+    /** The builder, borrowed. */
+    qn_builder *builder() const noexcept
+    {
+        return builder_;
+    }
+    /** The C value. */
+    qn_val get() const noexcept
+    {
+        return value_;
+    }
+    /** Its dtype. */
+    qn_dtype dtype() const noexcept
+    {
+        return qn_type_of(builder_, value_);
+    }
+    /** The same value with another index kind, or without (0). */
+    value with_kind(int kind) const
+    {
+        return value(builder_, qn_with_kind(builder_, value_, kind));
+    }
+    /** A constant of this value's dtype. A fraction for an integer is a builder error. */
+    template <class T> value like(T number) const
+    {
+        return constant(builder_, dtype(), number);
+    }
+    /** A constant of a dtype. */
+    template <class T> static value constant(qn_builder *b, int dtype, T number)
+    {
+        static_assert(std::is_arithmetic_v<T>, "a constant is a number");
+        if (std::is_floating_point_v<T> || is_float(dtype))
+            return value(b, qn_const_float(b, dtype, static_cast<double>(number)));
+        return value(b, qn_const_int(b, dtype, static_cast<std::int64_t>(number)));
+    }
+
+  private:
+    qn_builder *builder_ = nullptr;
+    qn_val value_{0};
+};
+
+/** Operators of two values, and of a value and a number of its dtype. */
+#define QN_HPP_BINARY(token, function)                                                             \
+    inline value operator token(const value &x, const value &y)                                    \
+    {                                                                                              \
+        return value(x.builder(), function(x.builder(), x.get(), y.get()));                        \
+    }                                                                                              \
+    template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>                          \
+    value operator token(const value &x, T y)                                                      \
+    {                                                                                              \
+        return x token x.like(y);                                                                  \
+    }                                                                                              \
+    template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>                          \
+    value operator token(T x, const value &y)                                                      \
+    {                                                                                              \
+        return y.like(x) token y;                                                                  \
+    }
+QN_HPP_BINARY(+, qn_add)
+QN_HPP_BINARY(-, qn_sub)
+QN_HPP_BINARY(*, qn_mul)
+QN_HPP_BINARY(/, qn_div)
+QN_HPP_BINARY(%, qn_rem)
+QN_HPP_BINARY(&, qn_and)
+QN_HPP_BINARY(|, qn_or)
+QN_HPP_BINARY(^, qn_xor)
+QN_HPP_BINARY(<<, qn_shl)
+QN_HPP_BINARY(>>, qn_shr)
+QN_HPP_BINARY(==, qn_eq)
+QN_HPP_BINARY(!=, qn_ne)
+QN_HPP_BINARY(<, qn_lt)
+QN_HPP_BINARY(<=, qn_le)
+QN_HPP_BINARY(>, qn_gt)
+QN_HPP_BINARY(>=, qn_ge)
+#undef QN_HPP_BINARY
+
+/** Functions of one value. */
+#define QN_HPP_UNARY(name, function)                                                               \
+    inline value name(const value &x)                                                              \
+    {                                                                                              \
+        return value(x.builder(), function(x.builder(), x.get()));                                 \
+    }
+QN_HPP_UNARY(operator-, qn_neg)
+QN_HPP_UNARY(operator~, qn_not)
+QN_HPP_UNARY(operator!, qn_not)
+QN_HPP_UNARY(abs, qn_abs)
+QN_HPP_UNARY(sqrt, qn_sqrt)
+QN_HPP_UNARY(floor, qn_floor)
+QN_HPP_UNARY(ceil, qn_ceil)
+QN_HPP_UNARY(round, qn_round)
+QN_HPP_UNARY(trunc, qn_trunc)
+QN_HPP_UNARY(popcount, qn_popcount)
+#undef QN_HPP_UNARY
+
+/** The smaller value; NaN if either is. */
+inline value min(const value &x, const value &y)
+{
+    return value(x.builder(), qn_min(x.builder(), x.get(), y.get()));
+}
+/** The larger value; NaN if either is. */
+inline value max(const value &x, const value &y)
+{
+    return value(x.builder(), qn_max(x.builder(), x.get(), y.get()));
+}
+/** x * y + z, rounded once. */
+inline value fma(const value &x, const value &y, const value &z)
+{
+    return value(x.builder(), qn_fma(x.builder(), x.get(), y.get(), z.get()));
+}
+/** x if the condition holds, else y; both are computed. */
+inline value select(const value &condition, const value &x, const value &y)
+{
+    return value(x.builder(), qn_select(x.builder(), condition.get(), x.get(), y.get()));
+}
+/** Conversion to the dtype of T, as qn_cast. */
+template <class T> value cast(const value &x)
+{
+    return value(x.builder(), qn_cast(x.builder(), dtype_of<T>(), x.get()));
+}
+/** Any op of the table by its keyword. An unknown one is a builder error. */
+template <class... V> value op(const char *name, const value &x, const V &...more)
+{
+    const std::array<qn_val, 1 + sizeof...(V)> list{{x.get(), more.get()...}};
+    return value(x.builder(), qn_op(x.builder(), qn_op_of_name(name),
+                                    static_cast<int>(list.size()), list.data()));
+}
+
+/** An element of a view parameter: reading it loads, assigning to it stores. */
+class element
+{
+  public:
+    /** Made by array::operator(). */
+    element(qn_builder *builder, qn_param p, int dtype, std::vector<qn_val> index)
+        : builder_(builder), param_(p), dtype_(dtype), index_(std::move(index))
+    {
+    }
+    /** The same element. */
+    element(const element &) = default;
+    /** Loads. */
+    operator value() const
+    {
+        return value(builder_, qn_load(builder_, param_, rank(), index_.data()));
+    }
+    /** Stores. */
+    const element &operator=(const value &v) const
+    {
+        qn_store(builder_, param_, rank(), index_.data(), v.get());
+        return *this;
+    }
+    /** Loads the other one and stores it here. */
+    element &operator=(const element &other)
+    {
+        static_cast<const element &>(*this) = static_cast<value>(other);
+        return *this;
+    }
+    /** Stores a constant. */
+    template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
+    const element &operator=(T number) const
+    {
+        return *this = value::constant(builder_, dtype_, number);
+    }
+    /** Adds to the element: a load and a store, not atomic. */
+    const element &operator+=(const value &v) const
+    {
+        return *this = static_cast<value>(*this) + v;
+    }
+    /** Combines atomically and returns the old value. */
+    value atomic(int combine, const value &v) const
+    {
+        return value(builder_, qn_atomic(builder_, combine, param_, rank(), index_.data(), v.get(),
+                                         qn_val{0}));
+    }
+
+  private:
+    int rank() const noexcept
+    {
+        return static_cast<int>(index_.size());
+    }
+    qn_builder *builder_;
+    qn_param param_;
+    int dtype_;
+    std::vector<qn_val> index_;
+};
+
+/** A view parameter of a kernel under construction. */
+class array
+{
+  public:
+    /** Made by builder::view. */
+    array(qn_builder *builder, qn_param p, int dtype) noexcept
+        : builder_(builder), param_(p), dtype_(dtype)
+    {
+    }
+    /** An element; indices are values or integers. */
+    template <class... I> element operator()(const I &...index) const
+    {
+        return element(builder_, param_, dtype_, {as_index(index)...});
+    }
+    /** Number of indices of a dimension. */
+    value extent(int d) const
+    {
+        return value(builder_, qn_extent(builder_, param_, d));
+    }
+    /** Typed indices: one kind for each dimension, 0 (none) for those not listed. */
+    void kinds(const std::vector<std::uint8_t> &list) const
+    {
+        std::array<std::uint8_t, QN_MAX_RANK> all{};
+        std::copy_n(list.begin(), std::min(list.size(), all.size()), all.begin());
+        qn_param_kinds(builder_, param_, all.data());
+    }
+    /** Smallest index of a dimension. */
+    value lower(int d) const
+    {
+        return value(builder_, qn_lower(builder_, param_, d));
+    }
+    /** The C parameter. */
+    qn_param get() const noexcept
+    {
+        return param_;
+    }
+
+  private:
+    template <class I> qn_val as_index(const I &i) const
+    {
+        if constexpr (std::is_integral_v<I>)
+            return qn_index(builder_, static_cast<std::int64_t>(i));
+        else
+            return static_cast<value>(i).get();
+    }
+    qn_builder *builder_;
+    qn_param param_;
+    int dtype_;
+};
+
+/** A kernel under construction. One owner. */
+class builder
+{
+  public:
+    /** A builder for a kernel of this name. */
+    explicit builder(const char *name, std::uint32_t flags = 0) : builder_(qn_builder_new(name, flags))
+    {
+        if (!builder_)
+            throw error(QN_ERR_MEMORY, "quern::builder: no memory");
+    }
+    /** Takes the handle of the other one. */
+    builder(builder &&other) noexcept : builder_(std::exchange(other.builder_, nullptr))
+    {
+    }
+    /** Exchanges the handles. */
+    builder &operator=(builder &&other) noexcept
+    {
+        std::swap(builder_, other.builder_);
+        return *this;
+    }
+    builder(const builder &) = delete;
+    builder &operator=(const builder &) = delete;
+    ~builder()
+    {
+        qn_builder_release(builder_);
+    }
+    /** The C handle, borrowed. */
+    qn_builder *get() const noexcept
+    {
+        return builder_;
+    }
+
+    /** A view parameter; const T makes it read-only. */
+    template <class T> array view(const char *name, int rank, std::uint32_t traits = 0)
+    {
+        const std::uint32_t constant = std::is_const_v<T> ? std::uint32_t{QN_READ_ONLY} : 0u;
+        return array(builder_, qn_view_param(builder_, name, dtype_of<T>(), rank, traits | constant),
+                     dtype_of<T>());
+    }
+    /** A scalar parameter. */
+    template <class T> value scalar(const char *name)
+    {
+        return value(builder_, qn_scalar_param(builder_, name, dtype_of<T>()));
+    }
+    /** A constant of the dtype of T. */
+    template <class T> value constant(T number)
+    {
+        return value::constant(builder_, dtype_of<T>(), number);
+    }
+    /** An index constant. */
+    value index(std::int64_t number)
+    {
+        return value(builder_, qn_index(builder_, number));
+    }
+    /** A parallel dimension over [begin, end). */
+    value parallel(const value &begin, const value &end)
+    {
+        return value(builder_, qn_parallel(builder_, begin.get(), end.get()));
+    }
+    /** A parallel dimension over all indices of a dimension of a view. */
+    value parallel(const array &over, int d)
+    {
+        return value(builder_, qn_parallel_over(builder_, over.get(), d));
+    }
+    /** A reduction dimension over [begin, end). */
+    value reduction(const value &begin, const value &end)
+    {
+        return value(builder_, qn_reduction(builder_, begin.get(), end.get()));
+    }
+    /** A reduction dimension over all indices of a dimension of a view. */
+    value reduction(const array &over, int d)
+    {
+        return value(builder_, qn_reduction_over(builder_, over.get(), d));
+    }
+    /** A sequential dimension over [begin, end). */
+    value sequential(const value &begin, const value &end)
+    {
+        return value(builder_, qn_sequential(builder_, begin.get(), end.get()));
+    }
+
+    /** Reduces what body() returns over some reduction dimensions. */
+    template <class F>
+    value reduce(int combine, std::initializer_list<value> dims, F &&body,
+                 int order = QN_ORDER_DEFAULT)
+    {
+        std::vector<qn_val> list;
+        for (const value &d : dims)
+            list.push_back(d.get());
+        qn_reduce(builder_, combine, order, static_cast<int>(list.size()), list.data());
+        const value v = body();
+        return value(builder_, qn_end_reduce(builder_, v.get()));
+    }
+    /** Runs body() where the condition holds. */
+    template <class F> void if_(const value &condition, F &&body)
+    {
+        qn_if(builder_, condition.get());
+        body();
+        qn_end_if(builder_, 0, nullptr, nullptr);
+    }
+    /** The value of yes() where the condition holds, of no() elsewhere; only one of them is computed. */
+    template <class F, class G> value if_else(const value &condition, F &&yes, G &&no)
+    {
+        qn_val result{0};
+        qn_if(builder_, condition.get());
+        const qn_val first = static_cast<value>(yes()).get();
+        qn_else(builder_, 1, &first);
+        const qn_val second = static_cast<value>(no()).get();
+        qn_end_if(builder_, 1, &second, &result);
+        return value(builder_, result);
+    }
+    /** Runs body(index) for begin, begin + step, ... below end. */
+    template <class F>
+    void for_(const value &begin, const value &end, F &&body, std::int64_t step = 1)
+    {
+        const value i(builder_, qn_for(builder_, begin.get(), end.get(), step, 0, nullptr, nullptr));
+        body(i);
+        qn_end_for(builder_, 0, nullptr, nullptr);
+    }
+    /** Runs body(index) for the entries of a row of a ragged array, see qn_for_row. */
+    template <class F> void for_row(const array &map, const value &row, F &&body)
+    {
+        const value i(builder_, qn_for_row(builder_, map.get(), row.get(), 0, nullptr, nullptr));
+        body(i);
+        qn_end_for(builder_, 0, nullptr, nullptr);
+    }
+    /** Folds: carried = body(index, carried), starting with init; returns the last one. */
+    template <class F>
+    value fold(const value &begin, const value &end, const value &init, F &&body,
+               std::int64_t step = 1)
+    {
+        const qn_val start = init.get();
+        qn_val carried{0}, result{0};
+        const value i(builder_,
+                      qn_for(builder_, begin.get(), end.get(), step, 1, &start, &carried));
+        const qn_val next = static_cast<value>(body(i, value(builder_, carried))).get();
+        qn_end_for(builder_, 1, &next, &result);
+        return value(builder_, result);
+    }
+
+    /** Finishes; throws the first error of all calls before. */
+    kernel finish()
+    {
+        qn_error e{};
+        qn_kernel *k = nullptr;
+        check(qn_finish(builder_, &k, &e), e);
+        return kernel(k);
+    }
+
+  private:
+    qn_builder *builder_ = nullptr;
+};
+
+} // namespace quern
+
+#endif
