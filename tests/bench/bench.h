@@ -6,7 +6,7 @@
  * bench_main.c         the program: options, header, output lines, summary
  * bench_memory.c       memory of arrays; bench_turns.c: times of two sides in turns; bench_plan.h: what --plan says
  * bench_cases_speed.c  the kernels against the same loops in C
- * bench_cases_compile.c  what compiling costs
+ * bench_cases_compile.c  what compiling costs, of kernels of bench_compile_texts.c, too
  * bench_cases_cost.c   what finding and entering code costs
  * bench_cases_copy.c   deep copies against memcpy, transpositions and streams against code by hand
  * bench_cases_product.c  sums of products: against the peak, and against C

@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "bench.h"
+#include "bench_compile.h"
 #include "bodies.h"
 #include "native.h"
 
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_COMPILES = 30, MAX_RANK = 3, MAX_ARGS = 17, IR_BYTES = 1 << 18, LARGE_BYTES = 1 << 17 };
+enum { N_COMPILES = 30, MAX_RANK = 3, MAX_ARGS = 17, IR_BYTES = 1 << 18 };
 
 /* ---------------------------------------------------------------- one compile */
 
@@ -26,7 +27,9 @@ struct source {
     qn_kernel *(*make)(const source *s, int round, qn_error *err);
     int kernel, rank; /* saxpy and stencils: KERNEL_... */
     int first, step;  /* product: extents */
-    int n_ops;        /* large: operations */
+    void (*print)(char *text, int n);
+    int n_ops;        /* for it */
+    int n_compiles;   /* 0: N_COMPILES */
     const bench_body_info *body;
     qn_view *view; /* the arguments of this round, [MAX_ARGS] */
     qn_arg *arg;   /* [MAX_ARGS] */
@@ -93,46 +96,19 @@ static qn_kernel *make_body(const source *s, int round, qn_error *err)
     return status ? NULL : bench_body(s->body, err);
 }
 
-/* The text of a straight body of n operations on 15 views and neighbouring elements: a quarter are loads; each other one takes
- * the value before it and two of the last twelve; none is left out. */
-static void print_large(char *text, int n)
+/* A text of so many operations: a straight body on 16 vectors, or a vector, rows of 100 elements and a vector of indices. */
+static qn_kernel *make_text(const source *s, int round, qn_error *err)
 {
-    static const char *const op[] = {"add", "mul", "sub", "fma", "min", "fma"};
-    enum { VIEWS = 15, NEIGHBOURS = 4, RECENT = 12 };
-    char *at = text;
-    uint32_t random = 1;
-    at += sprintf(at, "kernel \"large\" contract {\n  view o: f32[1];\n");
-    for (int v = 0; v < VIEWS; v++)
-        at += sprintf(at, "  view a%d: f32[1] read_only;\n", v);
-    at += sprintf(at, "  %%0: i64 = const 0; %%e: i64 = extent o, 0; %%n0: i64 = const %d; %%f: i64 = sub %%e, %%n0;\n"
-                      "  %%i0: i64 = parallel %%0, %%f;\n", NEIGHBOURS);
-    for (int d = 1; d < NEIGHBOURS; d++)
-        at += sprintf(at, "  %%n%d: i64 = const %d; %%i%d: i64 = add %%i0, %%n%d;\n", d, d, d, d);
-    for (int i = 0; i < n; i++) {
-        random = random * 1664525u + 1013904223u;
-        int a = i % 4 == 1 ? 2 : (int)(random >> 8) % RECENT + 1, b = (int)(random >> 16) % RECENT + 1;
-        int o = (int)(random >> 24) % 6;
-        if (i < RECENT || i % 4 == 0) {
-            at += sprintf(at, "  %%v%d: f32 = load a%d[%%i%d];\n", i, (int)(random >> 10) % VIEWS, (int)(random >> 20) % NEIGHBOURS);
-            continue;
-        }
-        at += sprintf(at, "  %%v%d: f32 = %s %%v%d, %%v%d", i, op[o], i - 1, i - a);
-        at += strcmp(op[o], "fma") ? sprintf(at, ";\n") : sprintf(at, ", %%v%d;\n", i - b);
-    }
-    sprintf(at, "  store o[%%i0], %%v%d;\n}\n", n - 1);
-}
-
-static qn_kernel *make_large(const source *s, int round, qn_error *err)
-{
-    const int64_t extent = 1000 + round;
+    const int64_t extents[2] = {1000 + round, REDUCE_POINTS};
+    const int n_views = s->print == bench_print_straight ? 16 : 3;
     qn_kernel *k = NULL;
     qn_status status = QN_OK;
     char *text = malloc(LARGE_BYTES);
     if (!text)
         return NULL;
-    print_large(text, s->n_ops);
-    for (int i = 0; i < 16 && !status; i++)
-        status = add_view(s, QN_F32, 1, &extent, err);
+    s->print(text, s->n_ops);
+    for (int i = 0; i < n_views && !status; i++)
+        status = add_view(s, i == 2 && n_views == 3 ? QN_I64 : QN_F32, i == 1 && n_views == 3 ? 2 : 1, extents, err);
     status = status ? status : qn_kernel_parse(text, strlen(text), &k, err);
     free(text);
     return status ? NULL : k;
@@ -308,8 +284,13 @@ void bench_compile_cases(bench *b)
         {.name = "compile/stencil7", .goal_seconds = 3.2e-3, .make = make_loop, .kernel = KERNEL_SEVEN, .rank = 3},
         {.name = "compile/product/whole", .goal_seconds = 4e-3, .make = make_product, .first = 192, .step = 24},
         {.name = "compile/product/rest", .goal_seconds = 6e-3, .make = make_product, .first = 193, .step = 26},
-        {.name = "compile/large/300", .goal_seconds = 300 * 20e-6, .make = make_large, .n_ops = 300},
-        {.name = "compile/large/1000", .goal_seconds = 1000 * 20e-6, .make = make_large, .n_ops = 1000},
+        {.name = "compile/large/300", .goal_seconds = 300 * 20e-6, .make = make_text, .print = bench_print_straight, .n_ops = 300},
+        {.name = "compile/large/1000", .goal_seconds = 1000 * 20e-6, .make = make_text, .print = bench_print_straight, .n_ops = 1000},
+        {.name = "compile/large/3000", .goal_seconds = 3000 * 20e-6, .make = make_text, .print = bench_print_straight, .n_ops = 3000, .n_compiles = 5},
+        {.name = "compile/branches/96", .goal_seconds = 96 * 400e-6, .make = make_text, .print = bench_print_branches, .n_ops = 96, .n_compiles = 9},
+        {.name = "compile/gathers/100", .goal_seconds = 100 * 0.6e-3, .make = make_text, .print = bench_print_gathers, .n_ops = 100, .n_compiles = 5},
+        {.name = "compile/reduces/16", .goal_seconds = 16 * 0.8e-3, .make = make_text, .print = bench_print_reduces, .n_ops = 16, .n_compiles = 9},
+        {.name = "compile/reduces/50", .goal_seconds = 50 * 0.8e-3, .make = make_text, .print = bench_print_reduces, .n_ops = 50, .n_compiles = 9},
     };
     qn_view view[MAX_ARGS];
     qn_arg arg[MAX_ARGS];
@@ -322,7 +303,7 @@ void bench_compile_cases(bench *b)
         s.view = view;
         s.arg = arg;
         s.n_args = &n_args;
-        if (bench_wants(b, s.name) && compile_median(b, &s, N_COMPILES, &seconds))
+        if (bench_wants(b, s.name) && compile_median(b, &s, s.n_compiles ? s.n_compiles : N_COMPILES, &seconds))
             bench_report_cost(b, s.name, seconds, s.goal_seconds);
         if (i == 0)
             emission_case(b, &s);

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bench_compile.h: texts of kernels of n operations, branches, gathers or reduces; `at` has room for LARGE_BYTES. */
+#ifndef QN_TESTS_BENCH_BENCH_COMPILE_H
+#define QN_TESTS_BENCH_BENCH_COMPILE_H
+
+enum { LARGE_BYTES = 1 << 20, REDUCE_POINTS = 100 };
+
+void bench_print_straight(char *at, int n);
+void bench_print_branches(char *at, int n);
+void bench_print_gathers(char *at, int n);
+void bench_print_reduces(char *at, int n);
+
+#endif
