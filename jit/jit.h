@@ -178,7 +178,9 @@ typedef struct qn_plan {
     int32_t jam_rest;            /* of the jammed one: OVERLAP, or SCALAR: a smaller step where its size is known, else
                                     one by one */
     uint32_t pack;               /* load that is copied for each step of the lanes, 0: none (jit/llvm_pack.c) */
-    int64_t scratch_bytes;       /* for the copy, or the sums of a strip */
+    int32_t pack_steps;          /* steps of the lanes for which all that a batch loads in reduces is copied together, 0: none is;
+                                    pack is 0 then */
+    int64_t scratch_bytes;       /* for the copies, or the sums of a strip */
     int32_t strip;               /* iterations of the lanes whose sums are in memory while points run outside, a few at once (jam;
                                     jam_dim is the dimension of the points then); 0: sums are in registers */
     int32_t straight;            /* x86: a reduce of at most so many additions has no loop */

@@ -183,7 +183,9 @@ static LLVMValueRef shared_product(lower *g, int kind, LLVMValueRef a, LLVMValue
 
 LLVMValueRef qn__element_pointer(lower *g, LLVMValueRef base, LLVMValueRef index, int at, int64_t bytes)
 {
-    LLVMValueRef offset = shared_product(g, MEMO_SCALE, index, NULL, bytes, &at);
+    int scaled = at;
+    LLVMValueRef offset = shared_product(g, MEMO_SCALE, index, NULL, bytes, &scaled);
+    at = scaled > at ? scaled : at; /* the product may have been there before the base */
     return shared_product(g, MEMO_ADDRESS, base, offset, 0, &at);
 }
 

@@ -176,13 +176,34 @@ static void lanes_apart(lower *g, const span *spans, int at, span s, int64_t ste
     }
 }
 
+/** Whole steps, several of which copy together what they load. */
+static void lanes_copied(lower *g, const span *spans, int at, span s)
+{
+    int64_t step = (int64_t)g->width * g->unroll, block = step * g->p->pack_steps;
+    LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, block - 1), "");
+    LLVMValueRef low = s.low, end = qn__whole_steps(g, (span){low, up}, block), pair[2] = {s.high};
+    loop l;
+    if (qn__is_known_empty(&s))
+        return;
+    qn__loop_open(g, &l, low, end, block, true, false, 0, NULL, NULL);
+    pair[1] = LLVMBuildAdd(g->b, l.index, qn__const_i64(g, block), "");
+    LLVMValueRef high = qn__call(g, "llvm.smin", &g->i64, 1, pair, 2);
+    qn__pack_steps_open(g, l.index, high);
+    qn__nest_over(g, spans, at, (span){l.index, high}, step, false);
+    qn__pack_close(g);
+    qn__loop_close(g, &l, NULL, NULL);
+}
+
 /** Whole steps. */
 static void lanes_together(lower *g, const span *spans, int at, span s, bool guarded, int streaming)
 {
     g->width = g->p->width;
     g->unroll = g->p->unroll;
     g->streaming = streaming;
-    qn__nest_over(g, spans, at, s, (int64_t)g->width * g->unroll, guarded);
+    if (g->p->pack_steps)
+        lanes_copied(g, spans, at, s);
+    else
+        qn__nest_over(g, spans, at, s, (int64_t)g->width * g->unroll, guarded);
     g->streaming = STREAM_NONE;
 }
 

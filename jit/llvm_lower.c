@@ -191,7 +191,7 @@ static size lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts 
         else
             open_function(&g, symbol);
         compute_bounds(&g);
-        if (p->pack)
+        if (p->pack || p->pack_steps)
             g.copy = LLVMBuildIntToPtr(g.b, qn__range_word(&g, 2 + 2 * qn__n_sequential(k)), g.ptr, "");
         if (p->strip)
             g.strip.memory = LLVMBuildIntToPtr(g.b, qn__range_word(&g, 2 + 2 * qn__n_sequential(k)), g.ptr, "");

@@ -107,8 +107,10 @@ typedef struct lower {
         LLVMValueRef result[MOST_STRIPPED]; /* arrays of the reduces at the top that are done */
         uint32_t done;                      /* those before this instruction; 0: no strip is being emitted */
     } strip; /* see llvm_strip.c */
-    LLVMValueRef copy; /* memory for plan->pack */
-    bool is_packed;    /* it holds what plan->pack loads in this step of the lanes */
+    LLVMValueRef copy; /* memory for plan->pack and pack_steps */
+    bool is_packed;    /* it holds what plan->pack loads in this step of the lanes, or what these steps load */
+    LLVMValueRef copy_low; /* index of the lanes with which copies of several steps begin */
+    int copy_level;
     int rest_lanes;    /* lanes that run of the last vector of this step, 0: all, or not known */
     bool loads_are_late;  /* those without checks of views that nothing writes: next to their use, as its operand */
     bool loads_on_demand; /* in a region without branches whose loads need no checks */
@@ -227,7 +229,7 @@ typedef struct address {
 /** Address of part p of access i. With `clamped`, positions (index - lower bound) come from there instead of the index
  *  operands. */
 void qn__make_address(lower *g, uint32_t i, int p, const LLVMValueRef *clamped, address *x);
-/** base + index x bytes, shared; `at` is the level of the index. */
+/** base + index x bytes, shared; `at` is the level of the index, or of the base if that is higher. */
 LLVMValueRef qn__element_pointer(lower *g, LLVMValueRef base, LLVMValueRef index, int at, int64_t bytes);
 /** Adds the displacement, where the access is, so that it ends in the instruction. */
 void qn__displace(lower *g, address *x);
@@ -337,9 +339,11 @@ void qn__stream_fence(lower *g);
 /** Copies what plan->pack loads in this step of the lanes; until qn__pack_close it is loaded from there. */
 void qn__pack_open(lower *g);
 void qn__pack_close(lower *g);
+/** The same for what the steps of the lanes [low, high) load in reduces, with plan->pack_steps. */
+void qn__pack_steps_open(lower *g, LLVMValueRef low, LLVMValueRef high);
 bool qn__is_packed(const lower *g, uint32_t i);
-/** Part p of the packed load for the indices that stand in g->iv. */
-LLVMValueRef qn__load_packed(lower *g, int p);
+/** Part p of packed load i for the indices that stand in g->iv. */
+LLVMValueRef qn__load_packed(lower *g, uint32_t i, int p);
 
 /* ---- llvm_strip.c */
 /** Iterations [low, high) of the lanes, whole steps, in strips. */

@@ -207,7 +207,7 @@ static void load_checked(lower *g, uint32_t i, int p, const check *c)
 void qn__lower_load_part(lower *g, uint32_t i, int p)
 {
     if (qn__is_packed(g, i)) {
-        qn__set(g, i, p, qn__load_packed(g, p), g->depth);
+        qn__set(g, i, p, qn__load_packed(g, i, p), g->depth);
         return;
     }
     bool is_vector = g->width > 1 && g->a.value[i].shape != QN_UNIFORM;

@@ -6,10 +6,15 @@
  *
  * The copy lies in memory of the launch (range, behind the sequential dimensions): points x unroll x width elements.
  * Where the points have unit stride, width of them are loaded at once from the rows of all lanes and transposed.
+ *
+ * Where the lanes are a batch (plan->pack_steps), what several steps load is copied together: a long piece of each element's
+ * lanes, some elements side by side.
  */
 #include "jit/llvm_lower.h"
 
-enum { MOST_TRANSPOSED = 16 };
+#include <string.h>
+
+enum { MOST_TRANSPOSED = 16, MOST_TOGETHER = 8, MOST_VECTORS = 8 };
 
 /** The one reduction dimension of the packed load. */
 static int dim_of(const lower *g)
@@ -186,6 +191,162 @@ static void copy_points(lower *g, int d)
     qn__loop_close(g, &l, NULL, NULL);
 }
 
+/* ---------------------------------------------------------------- several steps */
+
+/** The copy of load i: of each step of the lanes, of each point, the vectors of the step. The last dimension moves least. */
+typedef struct layout {
+    int dim[QN_MAX_RANK], n_dims;
+    int64_t stride[QN_MAX_RANK], of_lane; /* bytes, of one iteration of each dimension and of the lanes */
+} layout;
+
+static int64_t distance(const lower *g, uint32_t i, int d)
+{
+    int64_t stride = 0;
+    (void)qn__access_stride(g->k, g->f, &g->a, i, d, &stride);
+    return stride < 0 ? -stride : stride;
+}
+
+static int64_t trips(const lower *g, int d)
+{
+    int64_t begin = 0, end = 0;
+    (void)(qn__is_const(g->begin[d], &begin) && qn__is_const(g->end[d], &end));
+    return end - begin;
+}
+
+static layout layout_of(const lower *g, uint32_t i)
+{
+    uint32_t dims = qn__packed_dims(g->k, g->f, &g->a, g->p, i);
+    layout x = {.n_dims = 0};
+    for (int d = 0; d < g->k->n_dims; d++) {
+        int at = dims >> d & 1 ? x.n_dims++ : 0;
+        if (!(dims >> d & 1))
+            continue;
+        for (; at > 0 && distance(g, i, x.dim[at - 1]) < distance(g, i, d); at--)
+            x.dim[at] = x.dim[at - 1];
+        x.dim[at] = d;
+    }
+    int64_t bytes = qn_dtype_bytes(g->k->inst[i].type), all = bytes * g->p->width * g->p->unroll;
+    for (int n = x.n_dims - 1; n >= 0; n--) {
+        x.stride[n] = all;
+        all *= trips(g, x.dim[n]);
+    }
+    x.of_lane = all / (g->p->width * g->p->unroll);
+    return x;
+}
+
+/** Where part p of load i is in its copy. */
+static LLVMValueRef step_pointer(lower *g, uint32_t i, int p)
+{
+    layout x = layout_of(g, i);
+    int64_t bytes = qn_dtype_bytes(g->k->inst[i].type), constant = qn__packed_offset(g->k, g->f, &g->a, g->p, i), known;
+    LLVMValueRef pointer = g->copy;
+    int lanes = g->p->lane_dim, left = x.n_dims;
+    constant += p / g->jam_max * g->width * bytes;
+    pointer = qn__element_pointer(g, pointer, g->copy_low, g->copy_level, -x.of_lane);
+    pointer = qn__element_pointer(g, pointer, g->iv[lanes], g->iv_level[lanes], x.of_lane);
+    for (int wanted = g->iv_level[lanes]; left > 0; wanted++)
+        for (int n = 0; n < x.n_dims; n++) {
+            int d = x.dim[n], at = g->iv_level[d] > g->iv_level[lanes] ? g->iv_level[d] : g->iv_level[lanes];
+            if (at != wanted)
+                continue;
+            left--;
+            int64_t begin = 0;
+            (void)qn__is_const(g->begin[d], &begin);
+            constant += (g->ahead[d] + qn__part_ahead(g, d, p) - begin) * x.stride[n];
+            if (qn__is_const(g->iv[d], &known))
+                constant += known * x.stride[n];
+            else
+                pointer = qn__element_pointer(g, pointer, g->iv[d], at, x.stride[n]);
+        }
+    LLVMValueRef ahead = qn__const_i64(g, constant);
+    return LLVMBuildGEP2(g->b, g->i8, pointer, &ahead, 1, "");
+}
+
+static unsigned step_alignment(const lower *g, uint32_t i)
+{
+    int64_t bytes = g->width * qn_dtype_bytes(g->k->inst[i].type);
+    return (unsigned)(bytes > 64 ? 64 : bytes);
+}
+
+static void step_ahead(lower *g, int d, int n)
+{
+    if (d >= 0)
+        qn__set_ahead(g, d, n, g->depth);
+}
+
+/** `n` points from the one in g->iv on, along dimension d (-1: one), for one step of the lanes. */
+static void copy_together(lower *g, uint32_t i, int d, int n)
+{
+    LLVMValueRef v[MOST_TOGETHER][MOST_VECTORS];
+    for (int m = 0; m < n; m++) {
+        step_ahead(g, d, m);
+        qn__lower_load(g, i);
+        for (int u = 0; u < g->unroll; u++)
+            v[m][u] = g->value[i].part[u * g->jam_max];
+    }
+    for (int m = 0; m < n; m++) {
+        step_ahead(g, d, m);
+        for (int u = 0; u < g->unroll; u++) {
+            LLVMValueRef store = LLVMBuildStore(g->b, v[m][u], step_pointer(g, i, u * g->jam_max));
+            LLVMSetAlignment(store, step_alignment(g, i));
+        }
+    }
+    if (d >= 0)
+        qn__set_ahead(g, d, 0, 0);
+}
+
+/** The steps of the lanes [low, high) for dimensions x->dim[at], ... The last runs several iterations at once: the processor
+ *  follows that many streams well. Its last step begins so early that it ends with the dimension. */
+static void copy_steps(lower *g, uint32_t i, const layout *x, int at, LLVMValueRef low, LLVMValueRef high)
+{
+    int d = at < x->n_dims ? x->dim[at] : -1, lanes = g->p->lane_dim, together = 1;
+    loop l;
+    if (d >= 0) {
+        int64_t n = trips(g, d), groups = at + 1 < x->n_dims ? n : (n + MOST_TOGETHER - 1) / MOST_TOGETHER, begin = 0;
+        together = (int)((n + groups - 1) / groups);
+        (void)qn__is_const(g->begin[d], &begin);
+        qn__loop_open(g, &l, qn__const_i64(g, begin), qn__const_i64(g, begin + groups * together), together, false, false, 0, NULL, NULL);
+        LLVMValueRef pair[2] = {l.index, qn__const_i64(g, begin + n - together)};
+        g->iv[d] = groups * together == n ? l.index : qn__call(g, "llvm.smin", &g->i64, 1, pair, 2);
+        g->iv_level[d] = g->depth;
+    }
+    if (at + 1 < x->n_dims) {
+        copy_steps(g, i, x, at + 1, low, high);
+    } else {
+        loop steps;
+        qn__loop_open(g, &steps, low, high, (int64_t)g->width * g->unroll, false, false, 0, NULL, NULL);
+        g->iv[lanes] = steps.index;
+        g->iv_level[lanes] = g->depth;
+        copy_together(g, i, d, together);
+        qn__loop_close(g, &steps, NULL, NULL);
+    }
+    if (d >= 0)
+        qn__loop_close(g, &l, NULL, NULL);
+}
+
+void qn__pack_steps_open(lower *g, LLVMValueRef low, LLVMValueRef high)
+{
+    LLVMValueRef iv[QN_MAX_RANK];
+    int iv_level[QN_MAX_RANK];
+    memcpy(iv, g->iv, sizeof iv);
+    memcpy(iv_level, g->iv_level, sizeof iv_level);
+    g->copy_low = low;
+    g->copy_level = g->depth;
+    for (int d = 0; d < g->k->n_dims; d++)
+        if (!g->iv[d])
+            g->iv[d] = g->begin[d];
+    for (uint32_t n = 0; n < g->k->n_accesses; n++) {
+        uint32_t i = g->k->access[n].inst;
+        if (!qn__is_packed_in_steps(g->k, g->f, &g->a, g->p, i))
+            continue;
+        layout x = layout_of(g, i);
+        copy_steps(g, i, &x, 0, low, high);
+    }
+    memcpy(g->iv, iv, sizeof iv);
+    memcpy(g->iv_level, iv_level, sizeof iv_level);
+    g->is_packed = true;
+}
+
 /* ---------------------------------------------------------------- all of it */
 
 void qn__pack_open(lower *g)
@@ -203,13 +364,17 @@ void qn__pack_close(lower *g)
 
 bool qn__is_packed(const lower *g, uint32_t i)
 {
-    return g->is_packed && i == g->p->pack;
+    if (!g->is_packed || !g->p->pack_steps)
+        return g->is_packed && i == g->p->pack;
+    return qn__is_packed_in_steps(g->k, g->f, &g->a, g->p, i);
 }
 
-LLVMValueRef qn__load_packed(lower *g, int p)
+LLVMValueRef qn__load_packed(lower *g, uint32_t i, int p)
 {
-    int d = dim_of(g);
-    LLVMValueRef v = LLVMBuildLoad2(g->b, vector_type(g), copy_pointer(g, d, (int)g->ahead[d], p / g->jam_max), "");
-    LLVMSetAlignment(v, alignment(g));
+    LLVMTypeRef t = qn__vector_of(g, qn__memory_type(g, g->k->inst[i].type));
+    bool in_steps = g->p->pack_steps;
+    LLVMValueRef pointer = in_steps ? step_pointer(g, i, p) : copy_pointer(g, dim_of(g), (int)g->ahead[dim_of(g)], p / g->jam_max);
+    LLVMValueRef v = LLVMBuildLoad2(g->b, t, pointer, "");
+    LLVMSetAlignment(v, in_steps ? step_alignment(g, i) : alignment(g));
     return v;
 }

@@ -45,9 +45,17 @@ bool qn__plan_tile(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, 
 bool qn__may_cross(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, int c, int cross);
 /** Whether everything that is loaded in reduces depends on d: iterations of other dimensions share it, those of d nothing. */
 bool qn__is_batch(const qn_kernel *k, const qn_analysis *a, int d);
-/** Sets p->pack and p->scratch_bytes if a copy of what the lanes load pays; the rest of the plan is made
+/** Sets p->pack, or p->pack_steps, and p->scratch_bytes if a copy of what the lanes load pays; the rest of the plan is made
  *  (jit/plan_pack.c). */
 void qn__plan_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);
+/** Whether load i is one of those that p->pack_steps is for. */
+bool qn__is_packed_in_steps(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i);
+/** The dimensions, but for the lanes, whose indices tell the elements apart that such a load reads in a step of the lanes: as
+ *  bits; and how many there are for each lane. */
+uint32_t qn__packed_dims(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i);
+int64_t qn__packed_points(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i);
+/** Where in the memory for copies that of load i begins; k->n_insts: all bytes. */
+int64_t qn__packed_offset(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i);
 /** Sets p->prefetch and p->steps_ahead if a register tile asks for something ahead of time; the rest of the plan is made
  *  (jit/plan_prefetch.c). */
 void qn__plan_prefetch(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);

@@ -13,6 +13,9 @@ enum { NARROW_BYTES = 32 << 10, WIDE_BYTES = 192 << 10 };
 enum { LEAST_TILES = 8, LEAST_TILES_GATHERED = 2 };
 /* The second-level cache: lines so far apart share a set, which holds so many. */
 enum { WAY_BYTES = 128 << 10, WAYS = 8 };
+/* A batch reads as many streams as there are elements: of each so much at once as fits the second-level cache together. Fewer
+ * streams, and those of a few lines, are read as they are. */
+enum { PIECE_BYTES = 4096, LEAST_PIECE_BYTES = 256, FAR_BYTES = 2 * PIECE_BYTES, LEAST_STREAMS = 96, LEAST_BLOCKS = 4 };
 
 uint32_t qn__single_reduce(const qn_kernel *k, uint32_t i)
 {
@@ -70,7 +73,8 @@ static bool is_worth(const qn_kernel *k, const qn_facts *f, const qn_analysis *a
     return tiles >= LEAST_TILES && is_much;
 }
 
-void qn__plan_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
+/** A load that all steps of the lanes copy anew. */
+static void choose_load(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
 {
     bool is_known = p->remainder == QN_REMAINDER_NONE || p->remainder == QN_REMAINDER_TILE;
     int at = 0;
@@ -88,4 +92,127 @@ void qn__plan_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, 
         p->pack = i;
         p->scratch_bytes = bytes;
     }
+}
+
+/* ---------------------------------------------------------------- several steps at once */
+
+/** Loops outside that of the lanes, as bits. */
+static uint32_t outside_lanes(const qn_plan *p)
+{
+    uint32_t dims = 0;
+    for (int n = 0; n < p->n_loops && p->order[n] != p->lane_dim; n++)
+        dims |= 1u << p->order[n];
+    return dims;
+}
+
+/** Whether all strides of load i are known, one element along the lanes, and so is how often each loop inside theirs runs. */
+static bool has_known_strides(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
+{
+    uint32_t outside = outside_lanes(p);
+    int64_t stride;
+    for (int d = 0; d < k->n_dims; d++) {
+        if (!(a->value[i].deps >> d & 1))
+            continue;
+        if (!qn__access_stride(k, f, a, i, d, &stride) || (d == p->lane_dim && stride != 1))
+            return false;
+        bool is_outside = outside >> d & 1;
+        if (is_outside ? d == p->jam_dim || d == p->cross_dim : d != p->lane_dim && qn__trips(f, d) <= 0)
+            return false;
+    }
+    return a->value[i].deps >> p->lane_dim & 1;
+}
+
+bool qn__is_packed_in_steps(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
+{
+    const qn_inst *x = &k->inst[i];
+    if (x->op != QN_I_LOAD || !qn__single_reduce(k, i) || x->type == QN_BOOL || (k->param[x->imm].traits & QN_ATOMIC))
+        return false;
+    if (qn__is_checked(f, k, qn__site_of(k, i)) || !qn__is_plain_access(k, f, i) || !qn__is_known_ahead(k, i))
+        return false;
+    return has_known_strides(k, f, a, p, i) && !qn__is_written_too(k, f, a, x->imm);
+}
+
+uint32_t qn__packed_dims(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
+{
+    uint32_t dims = 0, wanted = a->value[i].deps & ~outside_lanes(p) & ~(1u << p->lane_dim);
+    int64_t stride;
+    for (int d = 0; d < k->n_dims; d++)
+        if ((wanted >> d & 1) && qn__access_stride(k, f, a, i, d, &stride) && stride != 0)
+            dims |= 1u << d;
+    return dims;
+}
+
+int64_t qn__packed_points(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
+{
+    uint32_t dims = qn__packed_dims(k, f, a, p, i);
+    int64_t n = 1;
+    for (int d = 0; d < k->n_dims; d++)
+        if ((dims >> d & 1) && (__builtin_mul_overflow(n, qn__trips(f, d), &n) || n > MOST_COPY_BYTES))
+            return MOST_COPY_BYTES;
+    return n;
+}
+
+/** Bytes that load i reads in a step of the lanes. */
+static int64_t step_bytes(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
+{
+    return qn__packed_points(k, f, a, p, i) * p->width * p->unroll * qn_dtype_bytes(k->inst[i].type);
+}
+
+int64_t qn__packed_offset(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
+{
+    int64_t bytes = 0;
+    for (uint32_t n = 0; n < k->n_accesses; n++) {
+        uint32_t m = k->access[n].inst;
+        if (m < i && qn__is_packed_in_steps(k, f, a, p, m))
+            bytes += (step_bytes(k, f, a, p, m) * p->pack_steps + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+    }
+    return bytes;
+}
+
+/** Whether each element that load i reads in a step of the lanes lies so far from all others that it is a stream. */
+static bool is_of_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
+{
+    uint32_t dims = qn__packed_dims(k, f, a, p, i);
+    int64_t stride, bytes = qn_dtype_bytes(k->inst[i].type);
+    for (int d = 0; d < k->n_dims; d++)
+        if ((dims >> d & 1) && qn__access_stride(k, f, a, i, d, &stride) && stride < FAR_BYTES / bytes && stride > -FAR_BYTES / bytes)
+            return false;
+    return true;
+}
+
+/** Steps of the lanes whose copies are made together, 0 if none should be. */
+static int32_t choose_steps(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p)
+{
+    int64_t streams = 0, each = 0, narrowest = LINE_BYTES;
+    bool are_far = true;
+    for (uint32_t n = 0; n < k->n_accesses; n++) {
+        uint32_t i = k->access[n].inst;
+        if (!qn__is_packed_in_steps(k, f, a, p, i))
+            continue;
+        int64_t bytes = p->width * p->unroll * qn_dtype_bytes(k->inst[i].type);
+        streams += qn__packed_points(k, f, a, p, i);
+        each += step_bytes(k, f, a, p, i);
+        narrowest = bytes < narrowest ? bytes : narrowest;
+        are_far &= is_of_streams(k, f, a, p, i);
+    }
+    if (each == 0 || each > MOST_COPY_BYTES || f->plan.pack < 0 || f->plan.pack == 1)
+        return 0;
+    int64_t most = MOST_COPY_BYTES / each;
+    if (f->plan.pack > 1)
+        return (int32_t)(f->plan.pack < most ? f->plan.pack : most);
+    int bits = f->cache_class < QN_STREAM_CACHE_CLASS ? f->cache_class : QN_STREAM_CACHE_CLASS;
+    bool is_near = f->cache_class >= 62 || qn__touched_in_all(k, f, a) <= (double)(INT64_C(1) << bits);
+    int64_t steps = PIECE_BYTES / narrowest < most ? PIECE_BYTES / narrowest : most;
+    bool is_long = qn__trips(f, p->lane_dim) >= LEAST_BLOCKS * steps * p->width * p->unroll;
+    return is_near || !are_far || !is_long || streams < LEAST_STREAMS || steps * narrowest < LEAST_PIECE_BYTES ? 0 : (int32_t)steps;
+}
+
+void qn__plan_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
+{
+    bool is_batch = p->lane_dim >= 0 && p->width >= 2 && qn__is_parallel(k, p->lane_dim) && qn__is_batch(k, a, p->lane_dim);
+    p->pack_steps = is_batch ? choose_steps(k, f, a, p) : 0;
+    if (p->pack_steps)
+        p->scratch_bytes = qn__packed_offset(k, f, a, p, k->n_insts);
+    else
+        choose_load(k, f, a, p);
 }

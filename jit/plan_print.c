@@ -58,6 +58,8 @@ void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out)
         qn__text_add(out, "straight %d\n", p->straight);
     if (p->pack)
         qn__text_add(out, "pack %s, %lld bytes\n", k->param[k->inst[p->pack].imm].name, (long long)p->scratch_bytes);
+    if (p->pack_steps)
+        qn__text_add(out, "pack %d steps of the lanes, %lld bytes\n", p->pack_steps, (long long)p->scratch_bytes);
     if (p->strip)
         qn__text_add(out, "strip %d, %lld bytes of sums\n", p->strip, (long long)p->scratch_bytes);
     if (p->prefetch)

@@ -56,7 +56,7 @@ void qn__plan_split(const qn_kernel *k, const qn_facts *f, qn_plan *p, bool is_t
 
 int32_t qn__plan_chunks_per_thread(const qn_plan *p)
 {
-    bool copies_again = p->pack && p->split_dim != p->lane_dim;
+    bool copies_again = (p->pack || p->pack_steps) && p->split_dim != p->lane_dim;
     return copies_again ? 1 : CHUNKS_PER_THREAD;
 }
 

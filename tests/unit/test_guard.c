@@ -21,7 +21,7 @@ typedef struct guarded_kernel {
     int n_views;
     struct {
         int dtype, rank;
-        int extent[2];
+        int extent[3];
         bool takes_strides;
     } view[MOST_VIEWS];
 } guarded_kernel;
@@ -78,6 +78,13 @@ typedef struct guarded_kernel {
     "%z: i64 = const 0; %h: i64 = extent y, 0; %w: i64 = extent y, 1;\n"                           \
     "%i: i64 = parallel %z, %h; %j: i64 = parallel %z, %w;\n"                                      \
     "%v: u8 = load x[%j, %i]; store y[%i, %j], %v; }"
+#define BATCH                                                                                      \
+    "kernel \"batch\" { view x: f64[3]; view y: f64[3]; view z: f64[3];\n"                         \
+    "%0: i64 = const 0; %h: i64 = extent z, 0; %w: i64 = extent z, 1; %n: i64 = extent z, 2;\n"    \
+    "%l: i64 = extent x, 1; %i: i64 = parallel %0, %h; %j: i64 = parallel %0, %w;\n"               \
+    "%m: i64 = parallel %0, %n; %k: i64 = reduction %0, %l;\n"                                     \
+    "%r: f64 = reduce sum over %k { %a: f64 = load x[%i, %k, %m]; %b: f64 = load y[%k, %j, %m];\n" \
+    "%p: f64 = mul %a, %b; yield %p; }; store z[%i, %j, %m], %r; }"
 
 static const guarded_kernel kernels[] = {
     {"copy u8", COPY("u8"), 2, {{QN_U8, 1, {N}, true}, {QN_U8, 1, {N}, true}}},
@@ -96,6 +103,8 @@ static const guarded_kernel kernels[] = {
     {"dot", DOT, 3, {{QN_F64, 1, {N}, true}, {QN_F64, 1, {N}, true}, {QN_F64, 0, {0}, false}}},
     {"the one before", BEHIND, 2, {{QN_I16, 1, {N}, true}, {QN_I16, 1, {N}, true}}},
     {"ragged rows", RAGGED, 3, {{QN_I64, 1, {N}, false}, {QN_F32, 1, {N}, true}, {QN_F32, 1, {N}, true}}},
+    {"batch", BATCH, 3, {{QN_F64, 3, {3, 9, N}, false}, {QN_F64, 3, {9, 11, N}, false}, {QN_F64, 3, {3, 11, N}, false}}},
+    {"batch of rows", BATCH, 3, {{QN_F64, 3, {1, 18, N}, false}, {QN_F64, 3, {18, 3, N}, false}, {QN_F64, 3, {1, 3, N}, false}}},
     {"transpose", TRANSPOSE, 2, {{QN_U8, 2, {N, 7}, true}, {QN_U8, 2, {7, N}, true}}},
 };
 
@@ -154,7 +163,7 @@ typedef struct run {
 
 static bool make_view(run *r, int v)
 {
-    int64_t extents[2], low, high, bytes = qn_dtype_bytes(r->g->view[v].dtype);
+    int64_t extents[3], low, high, bytes = qn_dtype_bytes(r->g->view[v].dtype);
     qn_layout l;
     for (int d = 0; d < r->g->view[v].rank; d++) {
         int e = r->g->view[v].extent[d];
@@ -205,6 +214,12 @@ static const qn_options ways[] = {
     {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .isa = QN_ISA_V4, .specialize = QN_SPECIALIZE_DYNAMIC},
     {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .isa = QN_ISA_V4, .specialize = QN_SPECIALIZE_DYNAMIC,
      .executor = QN_THREADS, .plan = {.width = 4, .unroll = 3}},
+    {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .isa = QN_ISA_V3, .specialize = QN_SPECIALIZE_EXACT,
+     .plan = {.pack = 3, .streams = 1}},
+    {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .isa = QN_ISA_V4, .specialize = QN_SPECIALIZE_EXACT,
+     .plan = {.pack = 2, .unroll = 2}},
+    {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .isa = QN_ISA_V4, .specialize = QN_SPECIALIZE_EXACT,
+     .executor = QN_THREADS, .plan = {.pack = 4, .width = 4, .chunk = 9}},
 };
 
 /** Runs one kernel, size, stride and placement in all ways; the number of differences. */
@@ -218,7 +233,8 @@ static int compare(qn_context *c, const qn_kernel *k, const run *shape, bool has
     if (make_run(&expected))
         status = launch(c, k, &expected, &interp, &expected_error);
     for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
-        if (ways[w].isa == QN_ISA_V4 && !has_v4)
+        bool has_batch = shape->g->view[0].rank == 3;
+        if ((ways[w].isa == QN_ISA_V4 && !has_v4) || (ways[w].plan.pack && !has_batch))
             continue;
         run found = *shape;
         qn_error err = {0};
