@@ -176,15 +176,14 @@ static uint64_t product(const ptx_inst *i, uint64_t a, uint64_t b)
     return ptx_has(i, WORD_hi) ? (uint64_t)(p >> t.bits) : (uint64_t)p;
 }
 
-static uint64_t divide(const ptx_inst *i, uint64_t a, uint64_t b, const char **wrong)
+/** By zero PTX promises some value, and code divides ahead of the branch that uses it or does not: a value that nobody expects. */
+static uint64_t divide(const ptx_inst *i, uint64_t a, uint64_t b)
 {
     ptx_type type = i->type[0];
     int64_t x = ptx_extend(a, type.bits), y = ptx_extend(b, type.bits);
     bool is_div = i->base == BASE_div;
-    if (ptx_cut(b, type.bits) == 0) { /* PTX leaves it open */
-        *wrong = "a division by zero";
-        return 0;
-    }
+    if (ptx_cut(b, type.bits) == 0)
+        return ~(a + 1) * UINT64_C(0x9e3779b97f4a7c15);
     if (type.kind == 's')
         return y == -1 ? (is_div ? 0 - (uint64_t)x : 0) : (uint64_t)(is_div ? x / y : x % y);
     a = ptx_cut(a, type.bits);
@@ -218,7 +217,7 @@ static uint64_t int_op(const ptx_inst *i, uint64_t a, uint64_t b, uint64_t c, co
         return product(i, a, b) + c;
     case BASE_div:
     case BASE_rem:
-        return divide(i, a, b, wrong);
+        return divide(i, a, b);
     case BASE_neg:
         return 0 - a;
     case BASE_abs:
