@@ -32,7 +32,8 @@ static char *map_aligned(size_t bytes)
     return start + head;
 }
 
-qn_buffer *qn__buffer_new(const char *label, size_t bytes, bool zeroed)
+/** Storage of so many bytes, zeroed unless told otherwise, with one reference; NULL if memory runs out. */
+static qn_buffer *new_storage(const char *label, size_t bytes, bool zeroed)
 {
     size_t label_bytes = strlen(label) + 1;
     size_t head = offsetof(qn_buffer, label) + label_bytes;
@@ -175,7 +176,7 @@ static qn_status storage_range(const qn_layout *l, int64_t *low, int64_t *high, 
 static qn_buffer *new_aligned(const char *label, int64_t bytes, int64_t alignment, bool zeroed)
 {
     size_t slack = alignment > ALIGNMENT ? (size_t)alignment : 0;
-    qn_buffer *b = qn__buffer_new(label, (size_t)bytes + slack, zeroed);
+    qn_buffer *b = new_storage(label, (size_t)bytes + slack, zeroed);
     if (!b || !slack)
         return b;
     b->bytes = (size_t)bytes;

@@ -21,9 +21,6 @@ struct qn_buffer {
     char label[];        /* zero-terminated */
 };
 
-/** Storage of so many bytes, zeroed unless told otherwise, with one reference; NULL if memory runs
- * out. */
-qn_buffer *qn__buffer_new(const char *label, size_t bytes, bool zeroed);
 /** A counted owner of foreign storage: `data` is not freed; `release_data`, which may be NULL, is
  * called once with the last reference, on the thread that drops it. NULL if memory runs out. */
 qn_buffer *qn__buffer_foreign(const char *label, void *data, size_t bytes,

@@ -25,7 +25,8 @@ static const size_t call_slots[QN_N_CUDA_CALLS] = {
 #undef QN_X
 };
 
-const char *qn__cuda_call_name(int call)
+/** The driver's name of a function. */
+static const char *call_name(int call)
 {
     return call >= 0 && call < QN_N_CUDA_CALLS ? call_names[call] : "?";
 }
@@ -109,6 +110,6 @@ qn_status qn__cuda_fail(const qn_cuda_api *api, const char *who, int device, int
     char place[32] = "";
     if (device >= 0)
         snprintf(place, sizeof place, "device %d: ", device);
-    return qn__fail(err, status, "%s: %s%s: %s (%d): %s", who, place, qn__cuda_call_name(call),
+    return qn__fail(err, status, "%s: %s%s: %s (%d): %s", who, place, call_name(call),
                     name, result, text);
 }

@@ -228,8 +228,6 @@ enum {
  * QN_ERR_NOT_AVAILABLE with the reason if it is not there, or too old. It is never closed. */
 qn_status qn__cuda_open(const char *path, qn_cuda_api *out, qn_error *err);
 
-/** The driver's name of a function. */
-const char *qn__cuda_call_name(int call);
 /** The status that a result of the driver becomes. */
 qn_status qn__cuda_status(int result);
 /** Whether nothing can be done in this CUDA context after a result. */

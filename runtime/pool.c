@@ -272,7 +272,8 @@ bool qn__pool_init(qn_pool *p)
     return true;
 }
 
-void qn__pool_stop(qn_pool *p)
+/** Ends and joins the threads. */
+static void stop(qn_pool *p)
 {
     pthread_mutex_lock(&p->lock);
     p->stop = true;
@@ -290,7 +291,7 @@ void qn__pool_stop(qn_pool *p)
 
 void qn__pool_release(qn_pool *p)
 {
-    qn__pool_stop(p);
+    stop(p);
     qn__free(p->thread);
     pthread_cond_destroy(&p->wake);
     pthread_cond_destroy(&p->done);

@@ -41,8 +41,6 @@ typedef struct qn_pool {
 } qn_pool;
 
 bool qn__pool_init(qn_pool *p);
-/** Ends and joins the threads; the pool may be used again. */
-void qn__pool_stop(qn_pool *p);
 void qn__pool_release(qn_pool *p);
 /** The number of threads, with the caller; `wanted` and `limit` are 0 if they say nothing. Counted
  * once. */

@@ -351,7 +351,7 @@ static void small_cases(bench *b, qn_context *context, int most)
         arrays a;
         qn_error error = {0};
         qn_call *call[2] = {NULL, NULL};
-        double seconds[2][N_SAMPLES], ratio[N_SAMPLES];
+        double seconds[2][N_SAMPLES] = {{0}}, ratio[N_SAMPLES] = {0};
         threads_case c = {.name = name, .text = triad_text, .n_views = 3, .rank = 1, .extent = n};
         snprintf(name, sizeof name, "threads/small/triad/%lld", (long long)n);
         if (!bench_wants(b, name))
@@ -359,9 +359,10 @@ static void small_cases(bench *b, qn_context *context, int most)
         qn_status status = make(b, &c, context, &a, &error);
         for (int i = 0; i < 2 && !status; i++)
             status = prepare(&a, &c, i ? most : 1, &call[i], &error);
-        if (status || !check(&c, &a, call[0], call[1], &error))
+        bool is_right = !status && check(&c, &a, call[0], call[1], &error);
+        if (!is_right)
             bench_wrong(b, name, "%s", status ? error.message : "elements differ");
-        for (int i = 0; i < N_SAMPLES && !status; i++) {
+        for (int i = 0; i < N_SAMPLES && is_right; i++) {
             for (int w = 0; w < 2; w++)
                 seconds[w][i] = run_times(call[w], calls_of(call[w], SMALL_SECONDS));
             ratio[i] = seconds[0][i] / seconds[1][i];
@@ -370,7 +371,7 @@ static void small_cases(bench *b, qn_context *context, int most)
         line.ours = bench_median(seconds[1], N_SAMPLES);
         line.theirs = bench_median(seconds[0], N_SAMPLES);
         line.ratio = bench_median(ratio, N_SAMPLES);
-        if (!status)
+        if (is_right)
             bench_report(b, &line);
         qn_call_release(call[0]);
         qn_call_release(call[1]);

@@ -86,8 +86,7 @@ void gpu_memory_release(gpu_bench *b);
 /** An array of these extents; with --tiny of tiny ones, which are odd so that edges are met. */
 gpu_array gpu_array_of(const gpu_bench *b, int dtype, int rank, int64_t n0, int64_t n1, int64_t n2);
 int64_t gpu_elements(const gpu_array *a);
-/** The layout of an array, and the view of it at the start of a slot. */
-qn_status gpu_layout(const gpu_array *a, qn_layout *out, qn_error *err);
+/** The view of an array at the start of a slot. */
 qn_status gpu_view(gpu_bench *b, int slot, const gpu_array *a, qn_view *out, qn_error *err);
 /** The residue of an index, and the sixteenths that are its value; of a dimension, what a step adds to the residue. */
 int gpu_residue(const gpu_array *a, const int64_t *index);

@@ -89,7 +89,7 @@ void gpu_memory_release(gpu_bench *b)
     free(b->scratch);
 }
 
-qn_status gpu_layout(const gpu_array *a, qn_layout *out, qn_error *err)
+static qn_status layout_of(const gpu_array *a, qn_layout *out, qn_error *err)
 {
     return a->is_left ? qn_layout_left(a->rank, a->extent, out, err)
                       : qn_layout_right(a->rank, a->extent, out, err);
@@ -98,7 +98,7 @@ qn_status gpu_layout(const gpu_array *a, qn_layout *out, qn_error *err)
 qn_status gpu_view(gpu_bench *b, int slot, const gpu_array *a, qn_view *out, qn_error *err)
 {
     qn_layout l;
-    qn_status status = gpu_layout(a, &l, err);
+    qn_status status = layout_of(a, &l, err);
     return status ? status
                   : qn_cuda_wrap(b->context, QN_SPACE_CUDA, b->slot[slot].label, b->slot[slot].data,
                                  a->dtype, &l, 0, out, err);
