@@ -539,7 +539,9 @@ enum { QN_LOADER_AUTO = 0, QN_LOADER_ARENA = 1, QN_LOADER_ORC = 2 };
     X(prefetch, "-1: nothing is asked for ahead of time", -1, 0, 0)                                \
     X(team, "on a GPU, who runs an iteration, where the kernel allows it: 1 a thread, 2 a warp, 4 a block", 0, 4, 0) \
     X(chunk, "on threads, iterations (those of reductions included) that are worth a chunk of their own", 0, INT32_MAX, 0) \
-    X(strip, "sums of reduces in memory for so many iterations of the lanes; -1: in registers", -1, 65536, 0)
+    X(strip, "sums of reduces in memory for so many iterations of the lanes; -1: in registers", -1, 65536, 0) \
+    X(tile_dim, "a parallel dimension that is walked in cache tiles, outside all other loops", 0, QN_MAX_RANK, 1) \
+    X(tile, "about how many of its iterations are one; -1: there are no such tiles", -1, INT32_MAX, 0)
 /** The plan fields, by the names of the list. 0 leaves a field to the planner. */
 typedef struct qn_plan_options {
 #define QN_X(name, text, least, most, names_dim) int32_t name;

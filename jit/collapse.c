@@ -123,7 +123,7 @@ void qn__collapse(const qn_kernel *k, qn_facts *f)
     const qn_plan_options *wanted = &f->plan; /* a plan that names dimensions means those of the kernel */
     qn_analysis a;
     if (k->n_dims < 2 || f->is_ordered || may_fail(k, f) ||
-        wanted->lane_dim > 0 || wanted->jam_dim || wanted->cross_dim || wanted->order[0])
+        wanted->lane_dim > 0 || wanted->jam_dim || wanted->cross_dim || wanted->tile_dim || wanted->order[0])
         return;
     uint32_t *mask = qn__zalloc(k->n_insts, sizeof *mask);
     if (mask && qn__analyse(k, f, -1, -1, &a)) {

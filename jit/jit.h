@@ -188,6 +188,7 @@ typedef struct qn_plan {
     int32_t steps_ahead;         /* so many steps of the lanes ahead, all that a tile loads is asked for; 0: nothing is */
     int32_t lead_bytes;          /* so far ahead, what the first of many rows of a view meets is asked for; 0: nothing is */
     int64_t tile[QN_MAX_RANK];   /* cache tile of each dimension, 0: none */
+    int32_t tile_at;             /* x86: the loops over tiles are outside loop order[tile_at]; -1: there are none */
     int32_t streams;             /* 1: non-temporal stores */
     int32_t split_dim;           /* domain dimension that threads divide, -1: none */
     int64_t granule;             /* its chunks start at multiples of this, counted from its begin */

@@ -90,12 +90,12 @@ static void masked_rest_of_rows(lower *g, const span *spans, int at, span s)
     int width = g->width >= 8 ? g->width / 2 : g->width;
     LLVMTypeRef small = width <= 16 ? g->i32 : g->i8;
     g->width = width;
-    qn__seek(g, 0, &here); /* where the bounds of the lanes are known */
+    qn__seek(g, g->lanes_level, &here); /* where the bounds of the lanes are known */
     LLVMValueRef n = LLVMBuildSub(g->b, s.high, s.low, "");
     LLVMValueRef whole = LLVMBuildAnd(g->b, n, qn__const_i64(g, -(int64_t)width), "");
     LLVMValueRef end = LLVMBuildAdd(g->b, s.low, whole, "");
     LLVMValueRef left = LLVMBuildTrunc(g->b, LLVMBuildSub(g->b, s.high, end, ""), small, "");
-    LLVMValueRef mask = LLVMBuildICmp(g->b, LLVMIntULT, qn__lanes(g, small, 1), qn__splat(g, left, 0), "");
+    LLVMValueRef mask = LLVMBuildICmp(g->b, LLVMIntULT, qn__lanes(g, small, 1), qn__splat(g, left, g->lanes_level), "");
     qn__unseek(g, &here);
     qn__nest_over(g, spans, at, (span){s.low, end}, width, true);
     set_mask(g, 0, mask);
@@ -269,7 +269,7 @@ void qn__nest_lanes(lower *g, const span *spans, int at)
         return;
     }
     place here;
-    qn__seek(g, 0, &here); /* the bounds of the lanes are known from the beginning */
+    qn__seek(g, g->lanes_level, &here); /* where the bounds of the lanes are known: from the beginning, or in a tile */
     LLVMValueRef middle = has_rest ? qn__whole_steps(g, s, step) : s.high;
     qn__unseek(g, &here);
     bool is_known = qn__is_const(middle, &low) && qn__is_const(s.high, &high);

@@ -111,6 +111,7 @@ typedef struct lower {
     bool is_packed;    /* it holds what plan->pack loads in this step of the lanes, or what these steps load */
     LLVMValueRef copy_low; /* index of the lanes with which copies of several steps begin */
     int copy_level;
+    int lanes_level;   /* where the bounds of the loop over the lanes are known */
     int rest_lanes;    /* lanes that run of the last vector of this step, 0: all, or not known */
     bool loads_are_late;  /* those without checks of views that nothing writes: next to their use, as its operand */
     bool loads_on_demand; /* in a region without branches whose loads need no checks */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * llvm_nest.c: the nest of loops over the domain: plan->order, outermost first. A jammed dimension runs in steps of `jam`, and
- * what is left overlaps the last whole step, or is a smaller step where its number is known, or runs one by one. The loop
- * over the lanes is that of llvm_lanes.c.
+ * what is left overlaps the last whole step, or is a smaller step where its number is known, or runs one by one. Loops over
+ * cache tiles stand before loop plan->tile_at. The loop over the lanes is that of llvm_lanes.c.
  */
 #include "jit/llvm_nest.h"
 #include "jit/llvm_wide.h"
 
 #include <string.h>
 
-static void emit_nest(lower *g, const span *spans, int at);
+static void emit_loop(lower *g, const span *spans, int at);
 
 void qn__nest_over(lower *g, const span *spans, int at, span s, int64_t step, bool guarded)
 {
@@ -117,12 +117,18 @@ static void loop_crossed(lower *g, const span *spans, int at)
         loop_overlapping(g, spans, at, spans[at], cross);
 }
 
-/** Tiles of the jammed dimension, the innermost, around the lanes: the lanes sweep each tile. */
-static void loop_tiles(lower *g, const span *spans, int at)
+/** Loops over tiles of the dimensions from place `tiled` on that have any, around the loops from `at` on, which sweep each tile. */
+static void loop_tiles(lower *g, const span *spans, int at, int tiled)
 {
-    int last = g->p->n_loops - 1;
-    int64_t tile = g->p->tile[g->p->jam_dim];
-    span inner[QN_MAX_RANK], s = spans[last];
+    while (tiled < g->p->n_loops && !g->p->tile[g->p->order[tiled]])
+        tiled++;
+    if (tiled == g->p->n_loops) {
+        emit_loop(g, spans, at);
+        return;
+    }
+    int lanes_level = g->lanes_level;
+    int64_t tile = g->p->tile[g->p->order[tiled]];
+    span inner[QN_MAX_RANK], s = spans[tiled];
     loop l;
     memcpy(inner, spans, sizeof inner);
     LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, tile - 1), ""), pair[2];
@@ -132,8 +138,10 @@ static void loop_tiles(lower *g, const span *spans, int at)
     qn__loop_open(g, &l, s.low, end, tile, true, false, 0, NULL, NULL);
     pair[0] = s.high;
     pair[1] = LLVMBuildAdd(g->b, l.index, qn__const_i64(g, tile), "");
-    inner[last] = (span){l.index, qn__call(g, "llvm.smin", &g->i64, 1, pair, 2)};
-    qn__nest_lanes(g, inner, at);
+    inner[tiled] = (span){l.index, qn__call(g, "llvm.smin", &g->i64, 1, pair, 2)};
+    g->lanes_level = g->p->order[tiled] == g->p->lane_dim ? g->depth : lanes_level;
+    loop_tiles(g, inner, at, tiled + 1);
+    g->lanes_level = lanes_level;
     qn__loop_close(g, &l, NULL, NULL);
 }
 
@@ -143,12 +151,16 @@ void qn__nest_emit(lower *g, const span *spans, int at)
     bool packs = g->p->pack && at > 0 && g->p->order[at - 1] == g->p->lane_dim;
     if (packs)
         qn__pack_open(g);
-    emit_nest(g, spans, at);
+    if (at == g->p->tile_at)
+        loop_tiles(g, spans, at, at);
+    else
+        emit_loop(g, spans, at);
     if (packs)
         qn__pack_close(g);
 }
 
-static void emit_nest(lower *g, const span *spans, int at)
+/** Loop number `at` and what is inside. */
+static void emit_loop(lower *g, const span *spans, int at)
 {
     bool is_sequential =
         at < g->p->n_loops && qn__dim_kind(g->k, g->p->order[at]) == QN_DIM_SEQUENTIAL;
@@ -160,8 +172,7 @@ static void emit_nest(lower *g, const span *spans, int at)
             qn__set_index(g, g->p->order[at], spans[at].low);
         qn__nest_emit(g, spans, at + 1);
     } else if (g->p->order[at] == g->p->lane_dim) {
-        bool has_tiles = g->p->transpose && g->p->tile[g->p->jam_dim];
-        (has_tiles ? loop_tiles : qn__nest_lanes)(g, spans, at);
+        qn__nest_lanes(g, spans, at);
     } else if (g->p->order[at] == g->p->jam_dim) {
         loop_jammed(g, spans, at);
     } else if (g->p->order[at] == g->p->cross_dim) {

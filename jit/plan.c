@@ -269,6 +269,7 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
     out->jam = 1;
     out->cross_dim = -1;
     out->cross = 1;
+    out->tile_at = -1;
     out->width = 1;
     out->unroll = 1;
     if (qn__target_of(f->isa) == QN_TARGET_NVPTX) {
@@ -301,7 +302,8 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
         qn__plan_strip_end(k, f, out);
     else if (s.has_analysis)
         qn__plan_streams(k, f, &s.a, out);
-    qn__plan_tiles(k, f, out);
+    if (s.has_analysis && !s.has_strip)
+        qn__plan_tiles(k, f, &s.a, out);
     choose_jam_rest(&s);
     if (out->lane_dim >= 0)
         choose_remainder(&s);

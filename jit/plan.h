@@ -117,8 +117,8 @@ bool qn__is_stream(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, 
 
 /** Chooses jam and order for accesses that run along another dimension than the lanes (jit/plan_transpose.c). */
 void qn__plan_transpose(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);
-/** Tiles of the transposed dimension where arrays are larger than the caches and are not streamed; after the rest. */
-void qn__plan_tiles(const qn_kernel *k, const qn_facts *f, qn_plan *p);
+/** Sets p->tile and p->tile_at if cache tiles pay, once the loops are known and which stores are streams (jit/plan_reuse.c). */
+void qn__plan_tiles(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);
 /** Whether access `site` moves far with dimension `lanes` and by one element with `across`, on every iteration. */
 bool qn__is_transposed(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lanes, int across, uint32_t site);
 /** A dimension across which access i would be transposed, or -1. */

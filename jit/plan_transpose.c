@@ -9,8 +9,7 @@
 #include "jit/plan.h"
 
 enum { PIECE_BYTES = 16, MOST_SMALL_STRIDE = 4, LIVE_VECTORS = 24, SMALL_BODY = 24, LARGE_BODY = 160,
-       MOST_STAGED = 4, STREAM_RATIO = 4, MOST_STREAMS = 8,
-       TILE = 512 /* a multiple of every block */ };
+       MOST_STAGED = 4, STREAM_RATIO = 4, MOST_STREAMS = 8 };
 
 bool qn__is_transposed(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lanes, int across, uint32_t site)
 {
@@ -128,16 +127,6 @@ static bool lanes_carry_most(const qn_kernel *k, const qn_facts *f, const qn_ana
     while (p->jam > 2 && p->jam * views > MOST_STREAMS)
         p->jam /= 2;
     return true;
-}
-
-void qn__plan_tiles(const qn_kernel *k, const qn_facts *f, qn_plan *p)
-{
-    double points = 1;
-    for (int d = 0; d < k->n_dims; d++)
-        points *= (double)qn__trips_or(f, d, INT64_MAX);
-    if (p->transpose && !p->streams && qn__trips_or(f, p->jam_dim, INT64_MAX) > TILE && f->cache_class < 62 &&
-        points * (double)(LINE_BYTES / p->width) > (double)(INT64_C(1) << f->cache_class))
-        p->tile[p->jam_dim] = TILE;
 }
 
 void qn__plan_transpose(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)

@@ -53,6 +53,10 @@ static void random_plan(const test_case *t, randoms *r, qn_plan_options *p)
         p->prefetch = -1;
     if (random_percent(r, 40))
         p->strip = random_percent(r, 20) ? -1 : 1 + random_below(r, 100);
+    if (n > 0 && random_percent(r, 30)) {
+        p->tile_dim = 1 + parallel[random_below(r, n)];
+        p->tile = random_percent(r, 15) ? -1 : 1 + random_below(r, random_percent(r, 70) ? 9 : 200);
+    }
     if (random_percent(r, 40))
         p->team = random_percent(r, 60) ? 4 : 1 + random_below(r, 3);
     if (n < 2 || random_percent(r, 40))

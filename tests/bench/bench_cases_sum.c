@@ -14,7 +14,7 @@
 enum { MOST = 8, HALF = 8, MAX_RANK = 3 };
 
 /* Extents of arrays: nothing, a vector, a square matrix, and what single kernels need. */
-enum { SCALAR, VECTOR, SQUARE, PHI, PSI, ELL, PREDICT_13, PREDICT_14, LONG, WIDE, CUBE, N_SHAPES };
+enum { SCALAR, VECTOR, SQUARE, PHI, PSI, ELL, PREDICT_13, PREDICT_14, LONG, WIDE, CUBE, THICK, THIN, ROWS_LONG, N_SHAPES };
 static const struct {
     int rank;
     int64_t extent[MAX_RANK];
@@ -30,13 +30,16 @@ static const struct {
     [LONG] = {1, {LARGE_N}},
     [WIDE] = {2, {LARGE_2D, LARGE_2D}},
     [CUBE] = {3, {LARGE_3D, LARGE_3D, LARGE_3D}},
+    [THICK] = {3, {PLANES_1003, 1003, 1003}},
+    [ROWS_LONG] = {2, {ROWS_0, ROWS_1}},
+    [THIN] = {3, {PLANES_3003, 3003, 3003}},
 };
 
 typedef struct sum_case {
     bench_body_info body;
     int shape[MOST]; /* of each array; a VECTOR in a case with a SQUARE has the length of its edge */
     sum_loop right, left; /* NULL: not in this layout */
-    bool is_expert;
+    bool is_expert, is_large;
 } sum_case;
 
 #define STENCIL5 "O(i, j) = A(i, j) + 0.1 * ((A(i - 1, j) + A(i + 1, j)) + (A(i, j - 1) + A(i, j + 1)) - 4.0 * A(i, j))"
@@ -48,62 +51,68 @@ typedef struct sum_case {
 
 static const sum_case cases[] = {
     {{"DOT", "sum(s, i, A, 0, A(i) * B(i)); O() = s", .n_out = 1, .n_in = 2, .ranks = "011"},
-     {SCALAR, VECTOR, VECTOR}, dot, NULL, false},
+     {SCALAR, VECTOR, VECTOR}, dot, NULL, false, false},
     {{"REDUCE_SUM", "sum(s, i, A, 0, A(i)); O() = s", .n_out = 1, .n_in = 1, .ranks = "01"},
-     {SCALAR, VECTOR}, reduce_sum, NULL, false},
+     {SCALAR, VECTOR}, reduce_sum, NULL, false, false},
     {{"PI_REDUCE", "sum(s, i, A, 0, 0.000001 / (1.0 + (real(i) + 0.5) * 0.000001 * ((real(i) + 0.5) * 0.000001))); O() = 4.0 * s",
       .n_out = 1, .n_in = 1, .ranks = "01"},
-     {SCALAR, VECTOR}, pi_reduce, NULL, false},
+     {SCALAR, VECTOR}, pi_reduce, NULL, false, false},
     {{"TRAP_INT", "sum(s, i, A, 0, 1.0 / root((real(i) * 0.0000006 - 0.2) * (real(i) * 0.0000006 - 0.2) + 0.04)); "
       "O() = s * 0.0000006", .n_out = 1, .n_in = 1, .ranks = "01"},
-     {SCALAR, VECTOR}, trap_int, NULL, false},
+     {SCALAR, VECTOR}, trap_int, NULL, false, false},
     {{"REDUCE3_INT", "sum(s, i, A, 0, A(i)); least(l, i, A, 0, A(i)); most(m, i, A, 0, A(i)); O() = s; P() = l; Q() = m",
       .n_out = 3, .n_in = 1, .dtype = QN_I32, .ranks = "0001"},
-     {SCALAR, SCALAR, SCALAR, VECTOR}, reduce3_int, NULL, false},
+     {SCALAR, SCALAR, SCALAR, VECTOR}, reduce3_int, NULL, false, false},
     {{"REDUCE_STRUCT", "sum(s, i, A, 0, A(i)); least(l, i, A, 0, A(i)); most(m, i, A, 0, A(i)); O() = s; P() = l; Q() = m; "
       "sum(t, i, A, 0, B(i)); least(n, i, A, 0, B(i)); most(o, i, A, 0, B(i)); R() = t; S() = n; U() = o",
       .n_out = 6, .n_in = 2, .ranks = "00000011"},
-     {SCALAR, SCALAR, SCALAR, SCALAR, SCALAR, SCALAR, VECTOR, VECTOR}, reduce_struct, NULL, false},
+     {SCALAR, SCALAR, SCALAR, SCALAR, SCALAR, SCALAR, VECTOR, VECTOR}, reduce_struct, NULL, false, false},
     {{"GESUMMV", "stripes(s, j, A, 1, A(i, j) * C(j)); stripes(t, j, A, 1, B(i, j) * C(j)); O(i) = 1.5 * s + 1.2 * t",
       .rank = 1, .n_out = 1, .n_in = 3, .ranks = "1221"},
-     {VECTOR, SQUARE, SQUARE, VECTOR}, gesummv_right, gesummv_left, false},
+     {VECTOR, SQUARE, SQUARE, VECTOR}, gesummv_right, gesummv_left, false, false},
     {{"ATAX_1", ROWS "O(i) = s", .rank = 1, .n_out = 1, .n_in = 2, .ranks = "121"},
-     {VECTOR, SQUARE, VECTOR}, rows_right, rows_left, false},
+     {VECTOR, SQUARE, VECTOR}, rows_right, rows_left, false, false},
     {{"ATAX_2", COLUMNS "O(i) = s", .rank = 1, .n_out = 1, .n_in = 2, .ranks = "121"},
-     {VECTOR, SQUARE, VECTOR}, columns_right, columns_left, false},
+     {VECTOR, SQUARE, VECTOR}, columns_right, columns_left, false, false},
     {{"MVT_1", ROWS "O(i) = O(i) + s", .rank = 1, .n_out = 1, .n_in = 2, .ranks = "121"},
-     {VECTOR, SQUARE, VECTOR}, add_rows_right, add_rows_left, false},
+     {VECTOR, SQUARE, VECTOR}, add_rows_right, add_rows_left, false, false},
     {{"MVT_2", COLUMNS "O(i) = O(i) + s", .rank = 1, .n_out = 1, .n_in = 2, .ranks = "121"},
-     {VECTOR, SQUARE, VECTOR}, add_columns_right, add_columns_left, false},
+     {VECTOR, SQUARE, VECTOR}, add_columns_right, add_columns_left, false, false},
     {{"GEMVER_W", ROWS "O(i) = O(i) + 1.5 * s", .rank = 1, .n_out = 1, .n_in = 2, .ranks = "121"},
-     {VECTOR, SQUARE, VECTOR}, gemver_w_right, gemver_w_left, false},
+     {VECTOR, SQUARE, VECTOR}, gemver_w_right, gemver_w_left, false, false},
     {{"LTIMES", "sum(s, l, A, 2, B(k, l) * A(i, j, l)); O(i, j, k) = O(i, j, k) + s", .rank = 3, .n_out = 1, .n_in = 2,
       .ranks = "332"},
-     {PHI, PSI, ELL}, ltimes_right, ltimes_left, false},
+     {PHI, PSI, ELL}, ltimes_right, ltimes_left, false, false},
     {{"ADI", "real t = 1.0 / (0.3 * O(i, j - 1) + 1.6); O(i, j) = -0.3 * t; "
       "P(i, j) = (1.4 * A(j, i) - 0.2 * (A(j, i - 1) + A(j, i + 1)) - 0.3 * P(i, j - 1)) * t", .rank = 2, .n_out = 2,
       .n_in = 1, .first = 1, .last = 1, .sequential = 2},
-     {SQUARE, SQUARE, SQUARE}, adi_right, adi_left, false},
+     {SQUARE, SQUARE, SQUARE}, adi_right, adi_left, false, false},
     {{"INT_PREDICT", "O(i, 0) = 0.1 * O(i, 12) + 0.2 * O(i, 11) + 0.3 * O(i, 10) + 0.4 * O(i, 9) + 0.5 * O(i, 8) + "
       "0.6 * O(i, 7) + 0.7 * O(i, 6) + 0.8 * (O(i, 4) + O(i, 5)) + O(i, 2)", .rank = 1, .n_out = 1, .ranks = "2"},
-     {PREDICT_13}, NULL, int_predict, false},
+     {PREDICT_13}, NULL, int_predict, false, false},
     {{"DIFF_PREDICT", "real a = A(i, 4); real b = a - O(i, 4); O(i, 4) = a; real c = b - O(i, 5); O(i, 5) = b; "
       "real d = c - O(i, 6); O(i, 6) = c; real e = d - O(i, 7); O(i, 7) = d; real f = e - O(i, 8); O(i, 8) = e; "
       "real g = f - O(i, 9); O(i, 9) = f; real h = g - O(i, 10); O(i, 10) = g; real p = h - O(i, 11); O(i, 11) = h; "
       "real q = p - O(i, 12); O(i, 12) = p; O(i, 13) = q", .rank = 1, .n_out = 1, .n_in = 1, .ranks = "22"},
-     {PREDICT_14, PREDICT_14}, NULL, diff_predict, false},
+     {PREDICT_14, PREDICT_14}, NULL, diff_predict, false, false},
+    {{"PLANES_1003", STENCIL7, .rank = 3, .n_out = 1, .n_in = 1, .first = 1, .last = 1}, {THICK, THICK}, planes_1003, NULL, false, true},
+    {{"PLANES_3003", STENCIL7, .rank = 3, .n_out = 1, .n_in = 1, .first = 1, .last = 1}, {THIN, THIN}, planes_3003, NULL, false, true},
+    {{"LONG_ROWS", STENCIL5, .rank = 2, .n_out = 1, .n_in = 1, .first = 1, .last = 1}, {ROWS_LONG, ROWS_LONG}, long_rows, NULL, false, true},
+    {{"COPY_ROWS", "O(i, j, k) = A(i, j, k)", .rank = 3, .n_out = 1, .n_in = 1, .first = 1, .last = 1}, {CUBE, CUBE}, copy_rows, NULL, false, true},
 
-    {{"COPY", "O(i) = A(i)", .rank = 1, .n_out = 1, .n_in = 1}, {LONG, LONG}, expert_copy, NULL, true},
-    {{"STENCIL5", STENCIL5, .rank = 2, .n_out = 1, .n_in = 1, .first = 1, .last = 1}, {WIDE, WIDE}, expert_stencil5, NULL, true},
-    {{"STENCIL7", STENCIL7, .rank = 3, .n_out = 1, .n_in = 1, .first = 1, .last = 1}, {CUBE, CUBE}, expert_stencil7, NULL, true},
+    {{"COPY", "O(i) = A(i)", .rank = 1, .n_out = 1, .n_in = 1}, {LONG, LONG}, expert_copy, NULL, true, false},
+    {{"STENCIL5", STENCIL5, .rank = 2, .n_out = 1, .n_in = 1, .first = 1, .last = 1}, {WIDE, WIDE}, expert_stencil5, NULL, true, false},
+    {{"STENCIL7", STENCIL7, .rank = 3, .n_out = 1, .n_in = 1, .first = 1, .last = 1}, {CUBE, CUBE}, expert_stencil7, NULL, true, false},
+    {{"PLANES_1003", STENCIL7, .rank = 3, .n_out = 1, .n_in = 1, .first = 1, .last = 1}, {THICK, THICK}, expert_planes_1003, NULL, true, false},
+    {{"PLANES_3003", STENCIL7, .rank = 3, .n_out = 1, .n_in = 1, .first = 1, .last = 1}, {THIN, THIN}, expert_planes_3003, NULL, true, false},
     {{"DOT", "sum(s, i, A, 0, A(i) * B(i)); O() = s", .n_out = 1, .n_in = 2, .ranks = "011"},
-     {SCALAR, VECTOR, VECTOR}, expert_dot, NULL, true},
+     {SCALAR, VECTOR, VECTOR}, expert_dot, NULL, true, false},
     {{"REDUCE_SUM", "sum(s, i, A, 0, A(i)); O() = s", .n_out = 1, .n_in = 1, .ranks = "01"},
-     {SCALAR, VECTOR}, expert_sum, NULL, true},
+     {SCALAR, VECTOR}, expert_sum, NULL, true, false},
     {{"ATAX_1", ROWS "O(i) = s", .rank = 1, .n_out = 1, .n_in = 2, .ranks = "121"},
-     {VECTOR, SQUARE, VECTOR}, expert_rows, NULL, true},
+     {VECTOR, SQUARE, VECTOR}, expert_rows, NULL, true, false},
     {{"ATAX_2", COLUMNS "O(i) = s", .rank = 1, .n_out = 1, .n_in = 2, .ranks = "121"},
-     {VECTOR, SQUARE, VECTOR}, expert_columns, NULL, true},
+     {VECTOR, SQUARE, VECTOR}, expert_columns, NULL, true, false},
 };
 
 /* ---------------------------------------------------------------- arrays */
@@ -214,7 +223,7 @@ static void run_case(bench *b, const char *name, const sum_case *c, bool is_left
     }
     free(ours);
     double goal = c->is_expert ? 0.85 : 0.9;
-    bench_line line = {.name = name, .group = c->is_expert ? GROUP_EXPERT : GROUP_BODY, .goal = goal, .short_below = goal};
+    bench_line line = {.name = name, .group = c->is_expert ? GROUP_EXPERT : c->is_large ? GROUP_DATA : GROUP_BODY, .goal = goal, .short_below = goal};
     if (is_ok)
         bench_in_turns(b, &line, call, run_native, &(native_run){loop, a.data});
     else
@@ -230,7 +239,7 @@ void bench_sum_cases(bench *b)
             const sum_case *c = &cases[n];
             char name[64];
             qn_error error = {0};
-            snprintf(name, sizeof name, "%s/%s/%s", c->is_expert ? "expert" : "raja", c->body.name, is_left ? "left" : "right");
+            snprintf(name, sizeof name, "%s/%s/%s", c->is_expert ? "expert" : c->is_large ? "large" : "raja", c->body.name, is_left ? "left" : "right");
             if (!(is_left ? c->left : c->right) || !bench_wants(b, name))
                 continue;
             qn_kernel *k = bench_body(&c->body, &error);

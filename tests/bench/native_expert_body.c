@@ -105,6 +105,31 @@ void expert_stencil7(void *const *p)
     FENCE();
 }
 
+/* Planes so large that three of them are in no cache: a few rows of all planes, then the next rows. */
+static void tiled_planes(double *restrict o, const double *restrict a, int64_t planes, int64_t n)
+{
+    const int64_t tile = 393216 / (3 * 8 * n) + 1;
+    for (int64_t from = 1; from < n - 1; from += tile)
+        for (int64_t i = 1; i < planes - 1; i++)
+            for (int64_t j = from; j < n - 1 && j < from + tile; j++)
+                stencil_row(o + (i * n + j) * n + 1, a + (i * n + j) * n + 1, n - 2, n, n * n);
+    FENCE();
+}
+
+void expert_planes_1003(void *const *p)
+{
+    OUT(0, o);
+    IN(0, a);
+    tiled_planes(o, a, PLANES_1003, 1003);
+}
+
+void expert_planes_3003(void *const *p)
+{
+    OUT(0, o);
+    IN(0, a);
+    tiled_planes(o, a, PLANES_3003, 3003);
+}
+
 #define SUM_OF(n, STEP, REST)                                                                      \
     vector s[ACCUMULATORS];                                                                        \
     int64_t i = 0;                                                                                 \

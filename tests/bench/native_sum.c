@@ -232,3 +232,47 @@ void diff_predict(void *const *p)
         o[13 * N + i] = r;
     }
 }
+
+#define PLANES(N0, N)                                                                              \
+    OUT(0, o);                                                                                     \
+    IN(0, a);                                                                                      \
+    for (int64_t i = 1; i < (N0) - 1; i++)                                                         \
+        for (int64_t j = 1; j < (N) - 1; j++)                                                      \
+            for (int64_t k = 1; k < (N) - 1; k++) {                                                \
+                const double *x = a + (i * (N) + j) * (N) + k;                                     \
+                o[(i * (N) + j) * (N) + k] =                                                       \
+                    *x + 0.1 * ((x[-(N)] + x[N]) + (x[-1] + x[1]) + (x[-(N) * (N)] + x[(N) * (N)]) - 6.0 * *x); \
+            }
+
+void planes_1003(void *const *p)
+{
+    PLANES(PLANES_1003, 1003)
+}
+
+void planes_3003(void *const *p)
+{
+    PLANES(PLANES_3003, 3003)
+}
+
+void long_rows(void *const *p)
+{
+    OUT(0, o);
+    IN(0, a);
+    enum { N = ROWS_1 };
+    for (int64_t i = 1; i < ROWS_0 - 1; i++)
+        for (int64_t j = 1; j < N - 1; j++) {
+            const double *x = a + i * N + j;
+            o[i * N + j] = *x + 0.1 * ((x[-N] + x[N]) + (x[-1] + x[1]) - 4.0 * *x);
+        }
+}
+
+void copy_rows(void *const *p)
+{
+    OUT(0, o);
+    IN(0, a);
+    enum { N = LARGE_3D };
+    for (int64_t i = 1; i < N - 1; i++)
+        for (int64_t j = 1; j < N - 1; j++)
+            for (int64_t k = 1; k < N - 1; k++)
+                o[(i * N + j) * N + k] = a[(i * N + j) * N + k];
+}

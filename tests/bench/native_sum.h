@@ -12,7 +12,9 @@ enum {
     SUM_EDGE = 1000, /* of square matrices */
     LTIMES_D = 64, LTIMES_G = 32, LTIMES_M = 25, LTIMES_Z = 488,
     PREDICT_N = 100000, PREDICT_INT = 13, PREDICT_DIFF = 14,
-    LARGE_N = 17000003, LARGE_2D = 4134, LARGE_3D = 258 /* out of cache */
+    LARGE_N = 17000003, LARGE_2D = 4134, LARGE_3D = 258, /* out of cache */
+    PLANES_1003 = 24, PLANES_3003 = 6, /* planes larger than a cache */
+    ROWS_0 = 26, ROWS_1 = 1000003 /* rows larger than a cache */
 };
 
 typedef void (*sum_loop)(void *const *p);
@@ -39,6 +41,10 @@ void diff_predict(void *const *p);
 void expert_copy(void *const *p);
 void expert_stencil5(void *const *p);
 void expert_stencil7(void *const *p);
+void planes_1003(void *const *p), planes_3003(void *const *p); /* seven points, as plain loops */
+void long_rows(void *const *p); /* five points */
+void copy_rows(void *const *p); /* the inner points of a cube */
+void expert_planes_1003(void *const *p), expert_planes_3003(void *const *p);
 void expert_dot(void *const *p);
 void expert_sum(void *const *p);
 void expert_rows(void *const *p);

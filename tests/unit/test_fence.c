@@ -113,6 +113,8 @@ static void choose_plan(qn_plan_options *p, int n_dims, uint64_t *seed)
     p->transpose = -(int32_t)below(seed, 2);
     p->strip = below(seed, 2) ? 1 + (int32_t)below(seed, 200) : 0;
     p->prefetch = -(int32_t)below(seed, 2);
+    p->tile_dim = (int32_t)below(seed, n_dims + 1);
+    p->tile = (int32_t)below(seed, 40);
 }
 
 static guard_case make_case(int kernel, int at)

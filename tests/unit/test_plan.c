@@ -35,6 +35,14 @@ static const char five[] = "kernel \"five\" { view x: f64[2]; view y: f64[2]; %o
                            "%i: i64 = parallel %o, %m1; %j: i64 = parallel %o, %n1; %i0: i64 = sub %i, %o; %i2: i64 = add %i, %o;\n"
                            "%a: f64 = load x[%i, %j]; %b: f64 = load x[%i0, %j]; %c: f64 = load x[%i2, %j];\n"
                            "%s: f64 = add %a, %b; %t: f64 = add %s, %c; store y[%i, %j], %t; }";
+static const char seven[] = "kernel \"seven\" { view x: f64[3]; view y: f64[3]; %o: i64 = const 1;\n"
+                            "%l: i64 = extent y, 0; %m: i64 = extent y, 1; %n: i64 = extent y, 2;\n"
+                            "%l1: i64 = sub %l, %o; %m1: i64 = sub %m, %o; %n1: i64 = sub %n, %o;\n"
+                            "%i: i64 = parallel %o, %l1; %j: i64 = parallel %o, %m1; %k: i64 = parallel %o, %n1;\n"
+                            "%i0: i64 = sub %i, %o; %i2: i64 = add %i, %o; %j0: i64 = sub %j, %o; %j2: i64 = add %j, %o;\n"
+                            "%a: f64 = load x[%i, %j, %k]; %b: f64 = load x[%i0, %j, %k]; %c: f64 = load x[%i2, %j, %k];\n"
+                            "%d: f64 = load x[%i, %j0, %k]; %e: f64 = load x[%i, %j2, %k]; %s: f64 = add %a, %b;\n"
+                            "%t: f64 = add %c, %d; %u: f64 = add %s, %t; %v: f64 = add %u, %e; store y[%i, %j, %k], %v; }";
 static const char planes[] = "kernel \"planes\" { view x: f32[3]; view y: f32[1]; %z: i64 = const 0; %n: i64 = extent y, 0;\n"
                              "%h: i64 = extent x, 0; %w: i64 = extent x, 1; %i: i64 = parallel %z, %n;\n"
                              "%k: i64 = reduction %z, %h; %l: i64 = reduction %z, %w;\n"
@@ -409,6 +417,31 @@ static void test_streams_of_sums(void)
     }
 }
 
+/** The plan for two f64 views of these extents. */
+static qn_plan plan_for(const char *text, int rank, const int64_t *e, const qn_options *o, int isa)
+{
+    qn_view v[2] = {view(QN_F64, rank, e, false), view(QN_F64, rank, e, false)};
+    return plan_of(text, v, 2, o, isa, false);
+}
+
+static void test_tiles(void)
+{
+    int64_t thick[3] = {24, 1003, 1003}, thin[3] = {6, 3003, 3003}, small[3] = {60, 40, 400}, wide[2] = {26, 1000003};
+    qn_plan p = plan_for(seven, 3, thick, NULL, QN_ISA_V4);
+    tap_ok(p.tile[1] >= 8 && p.tile[1] <= 64 && !p.tile[0] && !p.tile[2] && p.tile_at == 0 && p.streams,
+           "large planes: tiles of %d rows", (int)p.tile[1]);
+    p = plan_for(seven, 3, thin, NULL, QN_ISA_V4);
+    tap_ok(p.tile[1] >= 4 && p.tile[1] <= 8, "fewer of long rows: %d", (int)p.tile[1]);
+    tap_is_int(plan_for(seven, 3, small, NULL, QN_ISA_V4).tile_at, -1, "none in cache");
+    p = plan_for(five, 2, wide, NULL, QN_ISA_V4);
+    tap_ok(p.tile[1] >= 4096 && p.tile[1] % ((int64_t)p.width * p.unroll) == 0, "rows larger than a cache: tiles of the lanes");
+    qn_options o = {.bytes = sizeof o, .plan = {.tile = -1}};
+    tap_is_int(plan_for(seven, 3, thick, &o, QN_ISA_V4).tile_at, -1, "none on request");
+    o.plan = (qn_plan_options){.tile_dim = 3, .tile = 9, .width = 4, .unroll = 2};
+    p = plan_for(seven, 3, small, &o, QN_ISA_V3);
+    tap_ok(p.tile[2] == 16 && p.tile_at == 0, "those that the caller wants, in whole steps");
+}
+
 static void test_transpose(void)
 {
     int64_t e[2] = {128, 1000}, large[2] = {6000, 6000};
@@ -434,6 +467,7 @@ int main(void)
     test_strips();
     test_striped_strips();
     test_transpose();
+    test_tiles();
     test_collapse();
     test_streams();
     test_streams_of_sums();
