@@ -96,10 +96,11 @@ static void emit_units(lower *g, span *spans)
 
 static void emit_step(lower *g, span *spans, int step)
 {
+    bool is_grid = g->p->team == QN_TEAM_GRID;
     for (int at = 0; at < g->p->n_loops; at++)
-        if (qn__dim_kind(g->k, g->p->order[at]) == QN_DIM_SEQUENTIAL) /* a launch runs one index */
+        if (is_grid || qn__dim_kind(g->k, g->p->order[at]) == QN_DIM_SEQUENTIAL) /* parallel dimensions of a grid have one index, a launch runs one of others */
             qn__set_index(g, g->p->order[at], spans[at].low);
-    if (g->p->team != QN_TEAM_GRID)
+    if (!is_grid)
         emit_units(g, spans);
     else if (step == 0)
         qn__team_first(g);
