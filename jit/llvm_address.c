@@ -262,10 +262,8 @@ static void finish_address(lower *g, address *x, const qn_param_fact *param, int
 /** The displacement is added where the access is, so that it ends in the instruction. */
 void qn__displace(lower *g, address *x)
 {
-    if (x->constant) {
-        LLVMValueRef n = qn__const_i64(g, x->constant);
-        x->pointer = LLVMBuildGEP2(g->b, g->i8, x->pointer, &n, 1, "");
-    }
+    if (x->constant)
+        x->pointer = qn__ahead(g, x->pointer, x->constant);
 }
 
 /** Address of part p of access i. With `clamped`, positions come from there instead of the index operands. */
@@ -305,10 +303,8 @@ LLVMValueRef qn__lane_pointers(lower *g, const address *x)
     else if (x->kind != ADDRESS_LANES)
         offsets = qn__lanes(g, g->i64, bytes);
     LLVMValueRef base = x->pointer;
-    if (x->kind == ADDRESS_REVERSED) {
-        LLVMValueRef back = qn__const_i64(g, (int64_t)(g->width - 1) * -bytes);
-        base = LLVMBuildGEP2(g->b, g->i8, base, &back, 1, "");
-    }
+    if (x->kind == ADDRESS_REVERSED)
+        base = qn__ahead(g, base, (int64_t)(g->width - 1) * -bytes);
     return LLVMBuildGEP2(g->b, g->i8, base, &offsets, 1, "");
 }
 

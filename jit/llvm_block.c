@@ -28,8 +28,7 @@ static void run_body(lower *g, LLVMValueRef low, LLVMValueRef thread, const LLVM
     LLVMValueRef at = LLVMBuildAdd(g->b, low, thread, "");
     LLVMValueRef mine = LLVMBuildICmp(g->b, LLVMIntULT, thread, qn__const_i64(g, g->p->tile[x]), "");
     branch then = qn__begin_branch(g, LLVMBuildAnd(g->b, mine, LLVMBuildICmp(g->b, LLVMIntSLT, at, g->end[x], ""), ""));
-    g->iv[x] = at;
-    g->iv_level[x] = g->depth;
+    qn__set_index(g, x, at);
     for (uint32_t i = next_reduce(g->k, g->k->body); i < g->k->n_insts; i = next_reduce(g->k, g->k->inst[i].region[2]))
         qn__set(g, i, 0, value[n++], g->depth);
     body(g, arg);

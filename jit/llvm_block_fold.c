@@ -136,8 +136,7 @@ static void set_k(lower *g, const block *m, LLVMValueRef first, int at, int j, b
     g->iv[m->k] = first;
     g->iv_level[m->k] = at;
     if (is_clamped) {
-        g->iv[m->k] = clamped(g, LLVMBuildAdd(g->b, first, qn__const_i64(g, j * step), ""), m->k);
-        g->iv_level[m->k] = g->depth;
+        qn__set_index(g, m->k, clamped(g, LLVMBuildAdd(g->b, first, qn__const_i64(g, j * step), ""), m->k));
     }
     qn__set_ahead(g, m->k, is_clamped ? 0 : j * step, g->depth);
 }
@@ -294,8 +293,7 @@ static LLVMValueRef place_in(lower *g, const block *m, int n_array, LLVMValueRef
 /** The place i iterations and j points further. */
 static LLVMValueRef further(lower *g, const array *v, LLVMValueRef at, int64_t i, int64_t j)
 {
-    LLVMValueRef ahead = qn__const_i64(g, v->first + i * v->by_x + j * v->by_k);
-    return LLVMBuildGEP2(g->b, g->i8, at, &ahead, 1, "");
+    return qn__ahead(g, at, v->first + i * v->by_x + j * v->by_k);
 }
 
 /** Evaluates a point whose loads were made ahead; what it adds is stored. What is evaluated and not stored, and its loads, are

@@ -13,8 +13,7 @@
 
 static LLVMValueRef field(lower *g, size_t offset)
 {
-    LLVMValueRef n = qn__const_i64(g, (int64_t)offset);
-    return LLVMBuildGEP2(g->b, g->i8, g->fault, &n, 1, "");
+    return qn__ahead(g, g->fault, (int64_t)offset);
 }
 
 static void set_field(lower *g, size_t offset, LLVMValueRef v)

@@ -27,14 +27,10 @@ static LLVMValueRef lanes_below(lower *g, LLVMValueRef n)
 {
     unsigned bits = g->width < 8 ? 8 : (unsigned)g->width;
     LLVMValueRef off = LLVMBuildSub(g->b, qn__const_i64(g, 64), n, "");
-    LLVMValueRef word = LLVMBuildLShr(g->b, LLVMConstAllOnes(g->i64), off, ""), lane[8];
+    LLVMValueRef word = LLVMBuildLShr(g->b, LLVMConstAllOnes(g->i64), off, "");
     word = LLVMBuildTrunc(g->b, word, LLVMIntTypeInContext(g->context, bits), "");
     LLVMValueRef mask = LLVMBuildBitCast(g->b, word, LLVMVectorType(g->i1, bits), "");
-    for (int l = 0; l < g->width && l < 8; l++)
-        lane[l] = LLVMConstInt(g->i32, (unsigned)l, false);
-    return g->width >= 8 ? mask
-                         : LLVMBuildShuffleVector(g->b, mask, LLVMConstNull(LLVMTypeOf(mask)),
-                                                  LLVMConstVector(lane, (unsigned)g->width), "");
+    return g->width >= 8 ? mask : qn__shuffle(g, mask, NULL, (const int[8]){0, 1, 2, 3, 4, 5, 6, 7}, g->width);
 }
 
 /* ---------------------------------------------------------------- what is left of them */

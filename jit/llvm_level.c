@@ -53,12 +53,31 @@ LLVMValueRef qn__const_bits(const lower *g, int dtype, uint64_t bits)
 
 LLVMValueRef qn__const_splat(const lower *g, LLVMValueRef scalar)
 {
+    return qn__constant_like(qn__vector_of(g, LLVMTypeOf(scalar)), scalar);
+}
+
+LLVMValueRef qn__constant_like(LLVMTypeRef t, LLVMValueRef scalar)
+{
     LLVMValueRef lane[64];
-    if (g->width == 1)
+    if (LLVMGetTypeKind(t) != LLVMVectorTypeKind)
         return scalar;
-    for (int n = 0; n < g->width; n++)
+    for (unsigned n = 0; n < LLVMGetVectorSize(t); n++)
         lane[n] = scalar;
-    return LLVMConstVector(lane, (unsigned)g->width);
+    return LLVMConstVector(lane, LLVMGetVectorSize(t));
+}
+
+LLVMValueRef qn__shuffle(const lower *g, LLVMValueRef a, LLVMValueRef b, const int *index, int n)
+{
+    LLVMValueRef lane[64];
+    for (int l = 0; l < n; l++)
+        lane[l] = LLVMConstInt(g->i32, (unsigned long long)index[l], false);
+    return LLVMBuildShuffleVector(g->b, a, b ? b : LLVMConstNull(LLVMTypeOf(a)), LLVMConstVector(lane, (unsigned)n), "");
+}
+
+LLVMValueRef qn__ahead(const lower *g, LLVMValueRef pointer, int64_t bytes)
+{
+    LLVMValueRef n = qn__const_i64(g, bytes);
+    return LLVMBuildGEP2(g->b, g->i8, pointer, &n, 1, "");
 }
 
 LLVMValueRef qn__lanes(const lower *g, LLVMTypeRef t, int64_t step)
@@ -91,6 +110,15 @@ LLVMValueRef qn__umin(lower *g, LLVMValueRef a, LLVMValueRef b)
     if (qn__is_const(a, &m) && qn__is_const(b, &n))
         return (uint64_t)m < (uint64_t)n ? a : b;
     return qn__call(g, "llvm.umin", &g->i64, 1, v, 2);
+}
+
+LLVMValueRef qn__smin(lower *g, LLVMValueRef a, LLVMValueRef b)
+{
+    int64_t m, n;
+    LLVMValueRef v[2] = {a, b};
+    if (qn__is_const(a, &m) && qn__is_const(b, &n))
+        return m < n ? a : b;
+    return qn__call(g, "llvm.smin", &g->i64, 1, v, 2);
 }
 
 bool qn__is_const(LLVMValueRef v, int64_t *n)

@@ -132,6 +132,13 @@ static inline int qn__index_level(const lower *g, int d)
     return g->ahead_level[d] > g->iv_level[d] ? g->ahead_level[d] : g->iv_level[d];
 }
 
+/** Sets the index of a dimension where the lowering stands. */
+static inline void qn__set_index(lower *g, int d, LLVMValueRef index)
+{
+    g->iv[d] = index;
+    g->iv_level[d] = g->depth;
+}
+
 /** Sets the constant part of an index for what is emitted from level `at` on, or takes it away (0, 0). */
 static inline void qn__set_ahead(lower *g, int d, int64_t n, int at)
 {
@@ -161,10 +168,17 @@ LLVMTypeRef qn__vector_of(const lower *g, LLVMTypeRef t); /* t itself when width
 LLVMValueRef qn__const_i64(const lower *g, int64_t n);
 LLVMValueRef qn__const_bits(const lower *g, int dtype, uint64_t bits); /* scalar */
 LLVMValueRef qn__const_splat(const lower *g, LLVMValueRef scalar);     /* constant vector */
+/** A scalar constant in all lanes of type t. */
+LLVMValueRef qn__constant_like(LLVMTypeRef t, LLVMValueRef scalar);
+/** The n elements that `index` names of vector a and, counted on, of b, which may be NULL; those beyond a are zero then. */
+LLVMValueRef qn__shuffle(const lower *g, LLVMValueRef a, LLVMValueRef b, const int *index, int n);
+/** The pointer so many bytes further. */
+LLVMValueRef qn__ahead(const lower *g, LLVMValueRef pointer, int64_t bytes);
 LLVMValueRef qn__lanes(const lower *g, LLVMTypeRef t, int64_t step);   /* <0, step, 2 step, ...> */
 LLVMValueRef qn__call(lower *g, const char *name, LLVMTypeRef *overloads, int n_overloads, LLVMValueRef *args, int n);
-/** Smaller of two scalars of type i64, unsigned. */
+/** Smaller of two scalars of type i64: unsigned, signed. */
 LLVMValueRef qn__umin(lower *g, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef qn__smin(lower *g, LLVMValueRef a, LLVMValueRef b);
 LLVMBasicBlockRef qn__new_block(lower *g, const char *name);
 /** A known i64 constant? */
 bool qn__is_const(LLVMValueRef v, int64_t *n);
@@ -459,8 +473,6 @@ int qn__reduce_in_order(lower *g, const reduction *r, int n, LLVMValueRef (*acc)
 /** The result for v, the fold from the identity on: that of an empty range is specified to be another for some. */
 LLVMValueRef qn__or_empty(lower *g, const reduction *r, LLVMValueRef v);
 LLVMValueRef qn__combine(lower *g, const reduction *r, LLVMValueRef a, LLVMValueRef b);
-/** A scalar constant in all lanes of type t. */
-LLVMValueRef qn__constant_like(LLVMTypeRef t, LLVMValueRef scalar);
 /** Makes the arrays of levels `first` to the highest and fills them with the identity. */
 void qn__stripes_open(lower *g, const reduction *r, stripes *s, int first, LLVMTypeRef t);
 /** Adds entry number count - 1 of a level; when its block is full, the block's result goes up. */

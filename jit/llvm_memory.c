@@ -130,10 +130,10 @@ static LLVMValueRef load_scalar(lower *g, uint32_t i, int p, const check *c, int
 
 static LLVMValueRef reverse(lower *g, LLVMValueRef v)
 {
-    LLVMValueRef lane[64];
+    int lane[64];
     for (int n = 0; n < g->width; n++)
-        lane[n] = LLVMConstInt(g->i32, (unsigned long long)(g->width - 1 - n), false);
-    return LLVMBuildShuffleVector(g->b, v, LLVMConstNull(LLVMTypeOf(v)), LLVMConstVector(lane, (unsigned)g->width), "");
+        lane[n] = g->width - 1 - n;
+    return qn__shuffle(g, v, NULL, lane, g->width);
 }
 
 static LLVMValueRef all_lanes(const lower *g)

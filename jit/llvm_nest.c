@@ -50,13 +50,11 @@ void qn__nest_once(lower *g, const span *spans, int at, LLVMValueRef middle, LLV
 static void loop_overlapping(lower *g, const span *spans, int at, span s, int64_t step)
 {
     LLVMValueRef last = LLVMBuildSub(g->b, s.high, qn__const_i64(g, step), "");
-    LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, step - 1), ""), pair[2];
+    LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, step - 1), "");
     LLVMValueRef end = qn__whole_steps(g, (span){s.low, up}, step);
     loop l;
     qn__loop_open(g, &l, s.low, end, step, true, false, 0, NULL, NULL);
-    pair[0] = l.index;
-    pair[1] = last;
-    qn__set_index(g, g->p->order[at], qn__call(g, "llvm.smin", &g->i64, 1, pair, 2));
+    qn__set_index(g, g->p->order[at], qn__smin(g, l.index, last));
     qn__nest_emit(g, spans, at + 1);
     qn__loop_close(g, &l, NULL, NULL);
 }
@@ -131,14 +129,12 @@ static void loop_tiles(lower *g, const span *spans, int at, int tiled)
     span inner[QN_MAX_RANK], s = spans[tiled];
     loop l;
     memcpy(inner, spans, sizeof inner);
-    LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, tile - 1), ""), pair[2];
+    LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, tile - 1), "");
     LLVMValueRef end = qn__whole_steps(g, (span){s.low, up}, tile);
     if (qn__is_known_empty(&(span){s.low, end}))
         return;
     qn__loop_open(g, &l, s.low, end, tile, true, false, 0, NULL, NULL);
-    pair[0] = s.high;
-    pair[1] = LLVMBuildAdd(g->b, l.index, qn__const_i64(g, tile), "");
-    inner[tiled] = (span){l.index, qn__call(g, "llvm.smin", &g->i64, 1, pair, 2)};
+    inner[tiled] = (span){l.index, qn__smin(g, s.high, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, tile), ""))};
     g->lanes_level = g->p->order[tiled] == g->p->lane_dim ? g->depth : lanes_level;
     loop_tiles(g, inner, at, tiled + 1);
     g->lanes_level = lanes_level;

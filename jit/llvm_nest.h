@@ -19,13 +19,6 @@ static inline bool qn__is_known_empty(const span *s)
     return qn__is_const(s->low, &low) && qn__is_const(s->high, &high) && high <= low;
 }
 
-/** Sets the index of a dimension where the lowering stands. */
-static inline void qn__set_index(lower *g, int d, LLVMValueRef index)
-{
-    g->iv[d] = index;
-    g->iv_level[d] = g->depth;
-}
-
 /** What is inside loop at - 1: the loops from `at` on, and the body. */
 void qn__nest_emit(lower *g, const span *spans, int at);
 /** [low, high) in steps; high - low is a multiple of step. The body is what comes next in the nest. */

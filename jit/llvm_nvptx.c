@@ -309,8 +309,7 @@ static LLVMValueRef set_indices(lower *g, walk *w)
             number = LLVMBuildURem(g->b, rest, w->tiles[n], "");
             rest = LLVMBuildUDiv(g->b, rest, w->tiles[n], "");
         }
-        g->iv[w->dim[n]] = thread_index(g, w, n, number, &ok);
-        g->iv_level[w->dim[n]] = g->depth;
+        qn__set_index(g, w->dim[n], thread_index(g, w, n, number, &ok));
     }
     return ok;
 }
@@ -432,8 +431,7 @@ void qn__nvptx_units(lower *g, const LLVMValueRef *low, const LLVMValueRef *high
 
 static LLVMValueRef lock_address(lower *g)
 {
-    LLVMValueRef n = qn__const_i64(g, (int64_t)offsetof(qn_gpu_fault, lock));
-    return LLVMBuildGEP2(g->b, g->i8, g->fault, &n, 1, "");
+    return qn__ahead(g, g->fault, (int64_t)offsetof(qn_gpu_fault, lock));
 }
 
 static void fence(lower *g)

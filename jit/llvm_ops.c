@@ -11,14 +11,7 @@
 /** A constant of v's type (all lanes) with these canonical bits. */
 static LLVMValueRef like(const lower *g, LLVMValueRef v, int dtype, uint64_t bits)
 {
-    LLVMValueRef scalar = qn__const_bits(g, dtype, bits), lane[64];
-    LLVMTypeRef t = LLVMTypeOf(v);
-    if (LLVMGetTypeKind(t) != LLVMVectorTypeKind)
-        return scalar;
-    unsigned n = LLVMGetVectorSize(t);
-    for (unsigned m = 0; m < n; m++)
-        lane[m] = scalar;
-    return LLVMConstVector(lane, n);
+    return qn__constant_like(LLVMTypeOf(v), qn__const_bits(g, dtype, bits));
 }
 
 /** The intrinsic `name`, overloaded by the type of v. */

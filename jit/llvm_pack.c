@@ -46,8 +46,7 @@ static LLVMValueRef copy_pointer(lower *g, int d, int ahead, int u)
     int64_t vector = g->width * bytes_of(g), row = vector * g->unroll, begin = 0;
     LLVMValueRef point = qn__element_pointer(g, g->copy, g->iv[d], g->iv_level[d], row);
     (void)qn__is_const(g->begin[d], &begin);
-    LLVMValueRef offset = qn__const_i64(g, vector * u + (ahead - begin) * row);
-    return LLVMBuildGEP2(g->b, g->i8, point, &offset, 1, "");
+    return qn__ahead(g, point, vector * u + (ahead - begin) * row);
 }
 
 static void store_copy(lower *g, LLVMValueRef v, int d, int ahead, int u)
@@ -60,12 +59,10 @@ static void store_copy(lower *g, LLVMValueRef v, int d, int ahead, int u)
 /** Lanes of the left and right half blocks of two rows: the lower ones if which is 0, else the upper ones. */
 static LLVMValueRef exchange(lower *g, LLVMValueRef a, LLVMValueRef b, int half, int which)
 {
-    LLVMValueRef lane[MOST_TRANSPOSED];
-    for (int l = 0; l < g->width; l++) {
-        int from = (l & ~half) + (which ? half : 0);
-        lane[l] = LLVMConstInt(g->i32, (unsigned long long)((l & half) ? g->width + from : from), false);
-    }
-    return LLVMBuildShuffleVector(g->b, a, b, LLVMConstVector(lane, (unsigned)g->width), "");
+    int lane[MOST_TRANSPOSED];
+    for (int l = 0; l < g->width; l++)
+        lane[l] = (l & ~half) + (which ? half : 0) + (l & half ? g->width : 0);
+    return qn__shuffle(g, a, b, lane, g->width);
 }
 
 /** Transposes width rows of width lanes: blocks of half the size change places at each stage. */
@@ -137,9 +134,7 @@ static void copy_column(lower *g, int d, const rows *r, int64_t begin, int64_t e
     int64_t up = begin + (end - begin + r->n - 1) / r->n * r->n;
     loop l;
     qn__loop_open(g, &l, qn__const_i64(g, begin), qn__const_i64(g, up), r->n, false, false, 0, NULL, NULL);
-    LLVMValueRef pair[2] = {l.index, qn__const_i64(g, end - r->n)};
-    g->iv[d] = up == end ? l.index : qn__call(g, "llvm.smin", &g->i64, 1, pair, 2);
-    g->iv_level[d] = g->depth;
+    qn__set_index(g, d, up == end ? l.index : qn__smin(g, l.index, qn__const_i64(g, end - r->n)));
     copy_block(g, d, r);
     qn__loop_close(g, &l, NULL, NULL);
 }
@@ -167,8 +162,7 @@ static bool copy_transposed(lower *g, int d)
         LLVMValueRef most = qn__const_i64(g, (g->unroll - 1) * g->width + g->rest_lanes - 1);
         r.last = LLVMBuildSub(g->b, most, ahead, "");
     }
-    g->iv[lanes] = LLVMBuildAdd(g->b, first, ahead, "");
-    g->iv_level[lanes] = g->depth;
+    qn__set_index(g, lanes, LLVMBuildAdd(g->b, first, ahead, ""));
     copy_column(g, d, &r, begin, end);
     g->iv[lanes] = first;
     g->iv_level[lanes] = lane_level;
@@ -183,8 +177,7 @@ static void copy_points(lower *g, int d)
     uint32_t i = g->p->pack;
     loop l;
     qn__loop_open(g, &l, g->begin[d], g->end[d], 1, false, false, 0, NULL, NULL);
-    g->iv[d] = l.index;
-    g->iv_level[d] = g->depth;
+    qn__set_index(g, d, l.index);
     qn__lower_load(g, i);
     for (int u = 0; u < g->unroll; u++)
         store_copy(g, g->value[i].part[u * g->jam_max], d, 0, u);

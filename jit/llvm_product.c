@@ -126,8 +126,7 @@ static void set_clamped(lower *g, int d, LLVMValueRef low, LLVMValueRef offset, 
         v = LLVMBuildSelect(g->b, less, v, last, "");
         n = 0;
     }
-    g->iv[d] = v;
-    g->iv_level[d] = g->depth;
+    qn__set_index(g, d, v);
     qn__set_ahead(g, d, n, g->depth);
 }
 
@@ -173,9 +172,8 @@ static LLVMValueRef address_of(lower *g, const product *m, const operand *o, LLV
 {
     LLVMValueRef at = LLVMBuildMul(g->b, point, qn__const_i64(g, pitch(m->side, o->bytes) * o->bytes), "");
     at = LLVMBuildAdd(g->b, at, LLVMBuildMul(g->b, position, qn__const_i64(g, o->bytes), ""), "");
-    LLVMValueRef ahead = qn__const_i64(g, o->first + (points * pitch(m->side, o->bytes) + positions) * o->bytes);
     at = LLVMBuildGEP2(g->b, g->i8, qn__nvptx_shared(g), &at, 1, "");
-    return LLVMBuildGEP2(g->b, g->i8, at, &ahead, 1, "");
+    return qn__ahead(g, at, o->first + (points * pitch(m->side, o->bytes) + positions) * o->bytes);
 }
 
 static void put(lower *g, const product *m, const LLVMValueRef *value)
@@ -215,8 +213,7 @@ static void get(lower *g, const product *m, const operand *o, LLVMValueRef point
 static void set_iteration(lower *g, const product *m, int d, int e)
 {
     int n = d == m->y;
-    g->iv[d] = LLVMBuildAdd(g->b, m->low[n], m->of_thread[n], "");
-    g->iv_level[d] = g->depth;
+    qn__set_index(g, d, LLVMBuildAdd(g->b, m->low[n], m->of_thread[n], ""));
     qn__set_ahead(g, d, iteration(m, n, e), g->depth);
 }
 
@@ -231,8 +228,7 @@ static void add_point(lower *g, const product *m, LLVMValueRef from, LLVMValueRe
         qn__loop_open(g, &once, qn__const_i64(g, 0), qn__const_i64(g, 1), 1, false, false, 0, NULL, NULL);
         set_iteration(g, m, m->x, e % m->each[0]);
         set_iteration(g, m, m->y, e / m->each[0]);
-        g->iv[m->k] = LLVMBuildAdd(g->b, from, point, "");
-        g->iv_level[m->k] = g->depth;
+        qn__set_index(g, m->k, LLVMBuildAdd(g->b, from, point, ""));
         qn__set_ahead(g, m->k, ahead, g->depth);
         for (int n = 0; n < m->n; n++)
             held[g->site[m->op[n].inst]] = value[n][m->op[n].d == m->x ? e % m->each[0] : e / m->each[0]];

@@ -26,16 +26,6 @@ LLVMValueRef qn__add_point(lower *g, const reduction *r, LLVMValueRef accumulate
     return qn__combine(g, r, accumulated, a->value[n]);
 }
 
-LLVMValueRef qn__constant_like(LLVMTypeRef t, LLVMValueRef scalar)
-{
-    LLVMValueRef lane[64];
-    if (LLVMGetTypeKind(t) != LLVMVectorTypeKind)
-        return scalar;
-    for (unsigned n = 0; n < LLVMGetVectorSize(t); n++)
-        lane[n] = scalar;
-    return LLVMConstVector(lane, LLVMGetVectorSize(t));
-}
-
 static bool is_vector(const lower *g, const reduction *r)
 {
     return g->width > 1 && g->a.value[r->inst].shape != QN_UNIFORM;
@@ -110,13 +100,6 @@ void qn__fold_point(lower *g, const reduction *r, LLVMValueRef *acc)
     emit_point(g, r, &a, acc);
 }
 
-/** Sets the index of a reduction dimension for what follows. */
-static void set_index(lower *g, int d, LLVMValueRef index)
-{
-    g->iv[d] = index;
-    g->iv_level[d] = g->depth;
-}
-
 LLVMValueRef qn__low_of(const lower *g, const reduction *r, int d)
 {
     return r->low ? r->low : g->begin[d];
@@ -172,7 +155,7 @@ static void fold_steps(lower *g, const reduction *r, int d, LLVMValueRef low, LL
         return;
     memcpy(init, acc, sizeof init);
     qn__loop_open(g, &l, low, high, step, guarded, false, r->n, init, phi);
-    set_index(g, d, l.index);
+    qn__set_index(g, d, l.index);
     memcpy(inner, phi, sizeof inner);
     for (int n = 0; n < step && step > 1; n += together)
         qn__wide_points(g, r->inst, d, n, step - n < together ? step - n : together, add_point, &(point_sum){r, inner});
@@ -220,7 +203,7 @@ static void fold(lower *g, const reduction *r, int at, LLVMValueRef *acc)
     LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], inner[MOST_PARTS];
     memcpy(init, acc, sizeof init);
     qn__loop_open(g, &l, qn__low_of(g, r, d), qn__high_of(g, r, d), 1, qn__reduce_may_be_empty(g, r, d), false, r->n, init, phi);
-    set_index(g, d, l.index);
+    qn__set_index(g, d, l.index);
     memcpy(inner, phi, sizeof inner);
     fold(g, r, at + 1, inner);
     qn__loop_close(g, &l, inner, acc);
@@ -285,7 +268,7 @@ static void fold_counted(lower *g, const reduction *r, int at, LLVMValueRef *sta
         LLVMValueRef init[MOST_PARTS * (MOST_DEPTH + 1)], phi[MOST_PARTS * (MOST_DEPTH + 1)];
         memcpy(init, state, (size_t)n_state * sizeof *state);
         qn__loop_open(g, &l, qn__low_of(g, r, d), qn__high_of(g, r, d), 1, qn__reduce_may_be_empty(g, r, d), false, n_state, init, phi);
-        set_index(g, d, l.index);
+        qn__set_index(g, d, l.index);
         LLVMValueRef inner[MOST_PARTS * (MOST_DEPTH + 1)];
         memcpy(inner, phi, (size_t)n_state * sizeof *inner);
         fold_counted(g, r, at + 1, inner);
@@ -331,7 +314,7 @@ static LLVMValueRef stripe_points(lower *g, const reduction *r, const stripes *s
     loop l;
     LLVMValueRef init = count, phi, out;
     qn__loop_open(g, &l, qn__low_of(g, r, d), qn__high_of(g, r, d), 1, qn__reduce_may_be_empty(g, r, d), false, 1, &init, &phi);
-    set_index(g, d, l.index);
+    qn__set_index(g, d, l.index);
     LLVMValueRef next = stripe_points(g, r, s, at + 1, phi);
     qn__loop_close(g, &l, &next, &out);
     return out;

@@ -8,12 +8,6 @@
 
 #include <string.h>
 
-static void set_index(lower *g, int d, LLVMValueRef index)
-{
-    g->iv[d] = index;
-    g->iv_level[d] = g->depth;
-}
-
 /** Values of a reduce: its accumulators, or vectors of partials by part. */
 typedef LLVMValueRef sums[MOST_PARTS];
 
@@ -151,7 +145,7 @@ static void lane_range(lower *g, const reduction *r, int n_reduces, LLVMValueRef
     if (!(qn__is_const(low, &a) && qn__is_const(whole, &b) && a == b)) {
         n_acc = pack(g, n_reduces, acc, init, true);
         qn__loop_open(g, &l, low, whole, step, true, false, n_acc, init, phi);
-        set_index(g, d, l.index);
+        qn__set_index(g, d, l.index);
         pack(g, n_reduces, acc, phi, false);
         lane_step(g, r, n_reduces, NULL, acc);
         pack(g, n_reduces, acc, next, true);
@@ -163,7 +157,7 @@ static void lane_range(lower *g, const reduction *r, int n_reduces, LLVMValueRef
     LLVMValueRef some = LLVMBuildICmp(g->b, LLVMIntNE, left, qn__const_i64(g, 0), "");
     n_acc = pack(g, n_reduces, acc, init, true);
     qn__loop_open(g, &l, qn__const_i64(g, 0), LLVMBuildZExt(g->b, some, g->i64, ""), 1, true, false, n_acc, init, phi);
-    set_index(g, d, whole);
+    qn__set_index(g, d, whole);
     pack(g, n_reduces, acc, phi, false);
     lane_step(g, r, n_reduces, left, acc);
     pack(g, n_reduces, acc, next, true);
@@ -171,12 +165,12 @@ static void lane_range(lower *g, const reduction *r, int n_reduces, LLVMValueRef
     pack(g, n_reduces, acc, out, false);
 }
 
-static LLVMValueRef half_of(lower *g, LLVMValueRef v, unsigned first, unsigned n)
+static LLVMValueRef half_of(lower *g, LLVMValueRef v, int first, int n)
 {
-    LLVMValueRef lane[64];
-    for (unsigned m = 0; m < n; m++)
-        lane[m] = LLVMConstInt(g->i32, first + m, false);
-    return LLVMBuildShuffleVector(g->b, v, LLVMConstNull(LLVMTypeOf(v)), LLVMConstVector(lane, n), "");
+    int lane[64];
+    for (int m = 0; m < n; m++)
+        lane[m] = first + m;
+    return qn__shuffle(g, v, NULL, lane, n);
 }
 
 /** 64 lanes to one: l with l + 32, l + 16, ... First whole vectors, then halves of one. */
@@ -189,7 +183,7 @@ static LLVMValueRef across_lanes(lower *g, const reduction *r, LLVMValueRef *acc
     for (; n > 1; n /= 2)
         for (int u = 0; u < n / 2; u++)
             v[u] = qn__combine(g, r, v[u], v[u + n / 2]);
-    for (unsigned half = LLVMGetVectorSize(LLVMTypeOf(v[0])) / 2; half > 0; half /= 2)
+    for (int half = (int)LLVMGetVectorSize(LLVMTypeOf(v[0])) / 2; half > 0; half /= 2)
         v[0] = qn__combine(g, r, half_of(g, v[0], 0, half), half_of(g, v[0], half, half));
     return LLVMBuildExtractElement(g->b, v[0], LLVMConstInt(g->i32, 0, false), "");
 }
@@ -248,7 +242,7 @@ static void lane_rows(lower *g, const reduction *r, int n_reduces, int at, sums 
         for (int q = 0; q < r[m].n; q++)
             init[n++] = acc[m][q];
     qn__loop_open(g, &l, qn__low_of(g, r, d), qn__high_of(g, r, d), 1, qn__reduce_may_be_empty(g, r, d), false, n, init, phi);
-    set_index(g, d, l.index);
+    qn__set_index(g, d, l.index);
     for (int m = 0, at_phi = 0; m < n_reduces; m++)
         for (int q = 0; q < r[m].n; q++)
             acc[m][q] = phi[at_phi++];

@@ -72,9 +72,8 @@ static LLVMValueRef address_of(lower *g, uint32_t i, const stage_place *p)
         }
     LLVMValueRef at = LLVMBuildMul(g->b, p->x, qn__const_i64(g, row_bytes), "");
     at = LLVMBuildAdd(g->b, at, LLVMBuildMul(g->b, p->y, qn__const_i64(g, bytes), ""), "");
-    LLVMValueRef ahead = qn__const_i64(g, first + p->ahead_x * row_bytes + p->ahead_y * bytes);
     at = LLVMBuildGEP2(g->b, g->i8, qn__nvptx_shared(g), &at, 1, "");
-    return LLVMBuildGEP2(g->b, g->i8, at, &ahead, 1, "");
+    return qn__ahead(g, at, first + p->ahead_x * row_bytes + p->ahead_y * bytes);
 }
 
 LLVMValueRef qn__staged_value(lower *g, uint32_t i)
@@ -88,8 +87,7 @@ LLVMValueRef qn__staged_value(lower *g, uint32_t i)
 /** Sets the index of a dimension to low + first, a row's with its number. */
 static void set_index(lower *g, int d, LLVMValueRef low, LLVMValueRef first, const row *r)
 {
-    g->iv[d] = LLVMBuildAdd(g->b, low, first, "");
-    g->iv_level[d] = g->depth;
+    qn__set_index(g, d, LLVMBuildAdd(g->b, low, first, ""));
     if (r && r->index)
         g->iv[d] = LLVMBuildAdd(g->b, g->iv[d], LLVMBuildMul(g->b, r->index, qn__const_i64(g, ROWS), ""), "");
 }

@@ -20,8 +20,7 @@ bool qn__is_small_stride(const lower *g, const address *x, int dtype, LLVMValueR
 static LLVMValueRef vector_pointer(lower *g, const address *x, int64_t bytes, int k)
 {
     int64_t first = x->stride < 0 ? (g->width - 1) * x->stride * bytes : 0;
-    LLVMValueRef n = qn__const_i64(g, first + (int64_t)k * g->width * bytes);
-    return LLVMBuildGEP2(g->b, g->i8, x->pointer, &n, 1, "");
+    return qn__ahead(g, x->pointer, first + (int64_t)k * g->width * bytes);
 }
 
 /** Lane whose element is element e of vector k, or -1. */
@@ -49,13 +48,14 @@ LLVMValueRef qn__load_strided(lower *g, const address *x, LLVMTypeRef t, int64_t
     for (int k = 0; k < n; k++) {
         LLVMValueRef args[4] = {vector_pointer(g, x, bytes, k), LLVMConstInt(g->i32, align, false),
                                 elements_of(g, x, k), LLVMConstNull(t)};
-        LLVMValueRef v = qn__call(g, "llvm.masked.load", types, 2, args, 4), pick[64];
+        LLVMValueRef v = qn__call(g, "llvm.masked.load", types, 2, args, 4);
+        int pick[64];
         for (int l = 0; l < g->width; l++)
-            pick[l] = LLVMConstInt(g->i32, (unsigned long long)l, false);
+            pick[l] = l;
         for (int e = 0; e < g->width; e++)
             if (lane_of(g, x, k, e) >= 0)
-                pick[lane_of(g, x, k, e)] = LLVMConstInt(g->i32, (unsigned long long)(g->width + e), false);
-        all = LLVMBuildShuffleVector(g->b, all ? all : v, v, LLVMConstVector(pick, (unsigned)g->width), "");
+                pick[lane_of(g, x, k, e)] = g->width + e;
+        all = qn__shuffle(g, all ? all : v, v, pick, g->width);
     }
     return all;
 }
@@ -89,15 +89,14 @@ static LLVMValueRef load_piece(lower *g, const address *x, LLVMTypeRef element, 
     LLVMTypeRef t = LLVMVectorType(element, (unsigned)lanes);
     LLVMValueRef all = NULL;
     for (int n = 0; n < stride; n++) {
-        int begin = n + 1 < stride ? n * lanes : (stride - 1) * (lanes - 1);
-        LLVMValueRef offset = qn__const_i64(g, ((int64_t)first * stride + begin) * bytes), pick[16];
+        int begin = n + 1 < stride ? n * lanes : (stride - 1) * (lanes - 1), pick[16];
         for (int l = 0; l < lanes; l++) {
             bool is_here = l * stride >= n * lanes && l * stride < (n + 1) * lanes;
-            pick[l] = LLVMConstInt(g->i32, (unsigned long long)(is_here ? l * stride - begin : lanes), false);
+            pick[l] = is_here ? l * stride - begin : lanes;
         }
-        LLVMValueRef v = LLVMBuildLoad2(g->b, t, LLVMBuildGEP2(g->b, g->i8, x->pointer, &offset, 1, ""), "");
+        LLVMValueRef v = LLVMBuildLoad2(g->b, t, qn__ahead(g, x->pointer, ((int64_t)first * stride + begin) * bytes), "");
         LLVMSetAlignment(v, (unsigned)bytes);
-        v = LLVMBuildShuffleVector(g->b, v, LLVMConstNull(t), LLVMConstVector(pick, (unsigned)lanes), "");
+        v = qn__shuffle(g, v, NULL, pick, lanes);
         all = all ? LLVMBuildOr(g->b, all, v, "") : v;
     }
     return all;
@@ -107,14 +106,14 @@ static LLVMValueRef load_piece(lower *g, const address *x, LLVMTypeRef element, 
 static LLVMValueRef load_pieces(lower *g, const address *x, LLVMTypeRef element, int64_t bytes, int first, int lanes)
 {
     enum { PIECE_BYTES = 16 };
-    LLVMValueRef pick[64];
+    int pick[64];
     if (lanes * bytes <= PIECE_BYTES)
         return load_piece(g, x, element, bytes, first, lanes);
     LLVMValueRef low = load_pieces(g, x, element, bytes, first, lanes / 2);
     LLVMValueRef high = load_pieces(g, x, element, bytes, first + lanes / 2, lanes / 2);
     for (int l = 0; l < lanes; l++)
-        pick[l] = LLVMConstInt(g->i32, (unsigned long long)l, false);
-    return LLVMBuildShuffleVector(g->b, low, high, LLVMConstVector(pick, (unsigned)lanes), "");
+        pick[l] = l;
+    return qn__shuffle(g, low, high, pick, lanes);
 }
 
 LLVMValueRef qn__load_filled(lower *g, const address *x, int dtype)
@@ -129,14 +128,10 @@ void qn__store_strided(lower *g, const address *x, LLVMValueRef v, int64_t bytes
     int n = (int)(x->stride < 0 ? -x->stride : x->stride);
     LLVMTypeRef types[2] = {LLVMTypeOf(v), g->ptr};
     for (int k = 0; k < n; k++) {
-        LLVMValueRef pick[64];
-        for (int e = 0; e < g->width; e++) {
-            int lane = lane_of(g, x, k, e);
-            pick[e] = LLVMConstInt(g->i32, lane < 0 ? 0 : (unsigned long long)lane, false);
-        }
-        LLVMValueRef spread = LLVMBuildShuffleVector(g->b, v, LLVMConstNull(LLVMTypeOf(v)),
-                                                     LLVMConstVector(pick, (unsigned)g->width), "");
-        LLVMValueRef args[4] = {spread, vector_pointer(g, x, bytes, k),
+        int pick[64];
+        for (int e = 0; e < g->width; e++)
+            pick[e] = lane_of(g, x, k, e) < 0 ? 0 : lane_of(g, x, k, e);
+        LLVMValueRef args[4] = {qn__shuffle(g, v, NULL, pick, g->width), vector_pointer(g, x, bytes, k),
                                 LLVMConstInt(g->i32, align, false), elements_of(g, x, k)};
         qn__call(g, "llvm.masked.store", types, 2, args, 4);
     }

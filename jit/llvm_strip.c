@@ -25,12 +25,6 @@
 
 enum { PAIR = 2 };
 
-static void set_index(lower *g, int d, LLVMValueRef index)
-{
-    g->iv[d] = index;
-    g->iv_level[d] = g->depth;
-}
-
 /* ---------------------------------------------------------------- arrays */
 
 /** The array at so many bytes, as the address that the element of iteration 0 would have. */
@@ -58,8 +52,7 @@ static LLVMValueRef vector_at(lower *g, const reduction *r, LLVMValueRef array, 
 {
     int d = g->p->lane_dim;
     LLVMValueRef first = qn__element_pointer(g, array, g->iv[d], g->iv_level[d], qn_dtype_bytes(r->type));
-    LLVMValueRef by = qn__const_i64(g, ahead);
-    return LLVMBuildGEP2(g->b, g->i8, first, &by, 1, "");
+    return qn__ahead(g, first, ahead);
 }
 
 static void load_sums(lower *g, const reduction *r, LLVMValueRef array, int64_t ahead, LLVMValueRef *acc)
@@ -94,7 +87,7 @@ static void set_identity(lower *g, const reduction *r, LLVMValueRef *acc)
 static void lanes_open(lower *g, loop *l)
 {
     qn__loop_open(g, l, g->strip.low, g->strip.high, (int64_t)g->width * g->unroll, false, false, 0, NULL, NULL);
-    set_index(g, g->p->lane_dim, l->index);
+    qn__set_index(g, g->p->lane_dim, l->index);
 }
 
 static void fill_identity(lower *g, const reduction *r, LLVMValueRef array)
@@ -178,7 +171,7 @@ static void add_points(lower *g, const reduction *r, const run *x, LLVMValueRef 
 static void add_step(lower *g, const reduction *r, const run *x, LLVMValueRef m, int together, LLVMValueRef keep, bool is_last)
 {
     LLVMValueRef ahead = LLVMBuildMul(g->b, m, qn__const_i64(g, x->apart), "");
-    set_index(g, r->dim[r->n_dims - 1], LLVMBuildAdd(g->b, x->first, ahead, ""));
+    qn__set_index(g, r->dim[r->n_dims - 1], LLVMBuildAdd(g->b, x->first, ahead, ""));
     g->jam_step = x->apart;
     g->jam = together;
     add_points(g, r, x, keep, is_last);
@@ -291,7 +284,7 @@ static void fold(lower *g, const reduction *r, int at, LLVMValueRef array)
     }
     loop l;
     qn__loop_open(g, &l, qn__low_of(g, r, d), qn__high_of(g, r, d), 1, qn__reduce_may_be_empty(g, r, d), false, 0, NULL, NULL);
-    set_index(g, d, l.index);
+    qn__set_index(g, d, l.index);
     fold(g, r, at + 1, array);
     qn__loop_close(g, &l, NULL, NULL);
 }
@@ -462,7 +455,7 @@ static void lower_strip(lower *g)
 
 void qn__lower_strips(lower *g, LLVMValueRef low, LLVMValueRef high)
 {
-    LLVMValueRef by = qn__const_i64(g, g->p->strip), pair[2];
+    LLVMValueRef by = qn__const_i64(g, g->p->strip);
     int64_t first, last;
     loop l;
     if (qn__is_const(low, &first) && qn__is_const(high, &last) && first >= last)
@@ -471,12 +464,8 @@ void qn__lower_strips(lower *g, LLVMValueRef low, LLVMValueRef high)
     g->unroll = g->p->unroll;
     LLVMValueRef n = count_blocks(g, LLVMBuildSub(g->b, high, low, ""), g->p->strip);
     qn__loop_open(g, &l, low, LLVMBuildAdd(g->b, low, LLVMBuildMul(g->b, n, by, ""), ""), g->p->strip, true, false, 0, NULL, NULL);
-    pair[0] = high;
-    pair[1] = LLVMBuildAdd(g->b, l.index, by, "");
     g->strip.low = l.index;
-    g->strip.high = qn__is_const(high, &last) && qn__is_const(pair[1], &first)
-                        ? qn__const_i64(g, first < last ? first : last)
-                        : qn__call(g, "llvm.smin", &g->i64, 1, pair, 2);
+    g->strip.high = qn__smin(g, high, LLVMBuildAdd(g->b, l.index, by, ""));
     lower_strip(g);
     qn__loop_close(g, &l, NULL, NULL);
 }

@@ -18,13 +18,12 @@ typedef struct table {
 /** `n` lanes of v, which may have more or fewer; those added are zero. */
 static LLVMValueRef with_lanes(lower *g, LLVMValueRef v, int n)
 {
-    LLVMValueRef pick[64];
-    int have = (int)LLVMGetVectorSize(LLVMTypeOf(v));
+    int pick[64], have = (int)LLVMGetVectorSize(LLVMTypeOf(v));
     if (have == n)
         return v;
     for (int l = 0; l < n; l++)
-        pick[l] = LLVMConstInt(g->i32, (unsigned long long)(l < have ? l : have), false);
-    return LLVMBuildShuffleVector(g->b, v, LLVMConstNull(LLVMTypeOf(v)), LLVMConstVector(pick, (unsigned)n), "");
+        pick[l] = l < have ? l : have;
+    return qn__shuffle(g, v, NULL, pick, n);
 }
 
 /** Register number n of the table, loaded as far out as possible: the view is not written. */
@@ -36,8 +35,7 @@ static LLVMValueRef table_register(lower *g, const table *t, int n)
         return found;
     place here;
     int at = qn__seek(g, 0, &here);
-    LLVMValueRef offset = qn__const_i64(g, (int64_t)n * t->lanes * t->bits / 8), mask[64];
-    LLVMValueRef pointer = LLVMBuildGEP2(g->b, g->i8, base, &offset, 1, "");
+    LLVMValueRef pointer = qn__ahead(g, base, (int64_t)n * t->lanes * t->bits / 8), mask[64];
     for (int l = 0; l < t->lanes; l++)
         mask[l] = LLVMConstInt(g->i1, (int64_t)n * t->lanes + l < t->extent, false);
     unsigned align = (unsigned)t->bits / 8;
@@ -75,10 +73,10 @@ static LLVMValueRef look_up(lower *g, const table *t, int first, int n)
     int half = 1;
     while (2 * half < n)
         half *= 2;
-    LLVMValueRef low = look_up(g, t, first, half), high = look_up(g, t, first + half, n - half), splat[64];
-    for (int l = 0; l < t->lanes; l++)
-        splat[l] = LLVMConstInt(LLVMIntTypeInContext(g->context, (unsigned)t->bits), (unsigned long long)(half * t->lanes), false);
-    LLVMValueRef bit = LLVMBuildAnd(g->b, t->index, LLVMConstVector(splat, (unsigned)t->lanes), "");
+    LLVMValueRef low = look_up(g, t, first, half), high = look_up(g, t, first + half, n - half);
+    LLVMTypeRef word = LLVMIntTypeInContext(g->context, (unsigned)t->bits);
+    LLVMValueRef number = LLVMConstInt(word, (unsigned long long)(half * t->lanes), false);
+    LLVMValueRef bit = LLVMBuildAnd(g->b, t->index, qn__constant_like(LLVMTypeOf(t->index), number), "");
     LLVMValueRef is_high = LLVMBuildICmp(g->b, LLVMIntNE, bit, LLVMConstNull(LLVMTypeOf(bit)), "");
     return LLVMBuildSelect(g->b, is_high, high, low, "");
 }

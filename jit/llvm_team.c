@@ -105,8 +105,7 @@ static void set_point(lower *g, const source *s, LLVMValueRef q)
             index = q;
         else if (is_small)
             index = LLVMBuildZExt(g->b, index, g->i64, "");
-        g->iv[d] = LLVMBuildAdd(g->b, g->begin[d], index, "");
-        g->iv_level[d] = g->depth;
+        qn__set_index(g, d, LLVMBuildAdd(g->b, g->begin[d], index, ""));
     }
 }
 

@@ -33,21 +33,13 @@ typedef struct pieces {
 
 /* ---------------------------------------------------------------- shuffles */
 
-static LLVMValueRef shuffle(lower *g, LLVMValueRef a, LLVMValueRef b, const int *index, int n)
-{
-    LLVMValueRef lane[MOST_LANES];
-    for (int i = 0; i < n; i++)
-        lane[i] = LLVMConstInt(g->i32, (unsigned long long)index[i], false);
-    return LLVMBuildShuffleVector(g->b, a, b ? b : LLVMConstNull(LLVMTypeOf(a)), LLVMConstVector(lane, (unsigned)n), "");
-}
-
 /** The n elements from `first` on of a vector. */
 static LLVMValueRef elements(lower *g, LLVMValueRef v, int first, int n)
 {
     int index[MOST_LANES];
     for (int i = 0; i < n; i++)
         index[i] = first + i;
-    return shuffle(g, v, NULL, index, n);
+    return qn__shuffle(g, v, NULL, index, n);
 }
 
 /** Joins a power of two of vectors of q elements. */
@@ -58,7 +50,7 @@ static LLVMValueRef join(lower *g, LLVMValueRef *v, int n, int q)
         for (int i = 0; i < 2 * q; i++)
             index[i] = i;
         for (int i = 0; i < n / 2; i++)
-            v[i] = shuffle(g, v[2 * i], v[2 * i + 1], index, 2 * q);
+            v[i] = qn__shuffle(g, v[2 * i], v[2 * i + 1], index, 2 * q);
     }
     return v[0];
 }
@@ -75,8 +67,8 @@ static void transpose_groups(lower *g, LLVMValueRef *r, int q, int n)
     }
     for (int steps = q; steps > 1; steps /= 2) {
         for (int k = 0; k < q / 2; k++) {
-            next[2 * k] = shuffle(g, r[k], r[k + q / 2], low, n);
-            next[2 * k + 1] = shuffle(g, r[k], r[k + q / 2], high, n);
+            next[2 * k] = qn__shuffle(g, r[k], r[k + q / 2], low, n);
+            next[2 * k + 1] = qn__shuffle(g, r[k], r[k + q / 2], high, n);
         }
         for (int k = 0; k < q; k++)
             r[k] = next[k];
@@ -168,8 +160,7 @@ static LLVMValueRef new_buffer(lower *g)
 
 static LLVMValueRef row_of(lower *g, LLVMValueRef buffer, int u, int l)
 {
-    LLVMValueRef offset = qn__const_i64(g, ((int64_t)u * g->width + l) * LINE_BYTES);
-    return LLVMBuildGEP2(g->b, g->i8, buffer, &offset, 1, "");
+    return qn__ahead(g, buffer, ((int64_t)u * g->width + l) * LINE_BYTES);
 }
 
 void qn__stage_fill(lower *g, LLVMValueRef from)
@@ -239,7 +230,7 @@ static void store_pieces(lower *g, const pieces *s, LLVMValueRef *r)
         int index[MOST_LANES];
         for (int l = 0; l < n; l++)
             index[l] = l < s->lanes ? l : 0;
-        r[k] = shuffle(g, r[k], NULL, index, n);
+        r[k] = qn__shuffle(g, r[k], NULL, index, n);
     }
     transpose_groups(g, r, s->q, n);
     for (int l = 0; l < s->lanes; l++) {

@@ -63,8 +63,8 @@ static LLVMValueRef join(lower *g, const element *e, int count)
 
 static LLVMValueRef pointer_of(lower *g, const group *s, const element *e)
 {
-    LLVMValueRef at = qn__const_i64(g, e->at), pointer = s->base[e->base].pointer;
-    return e->at ? LLVMBuildGEP2(g->b, g->i8, pointer, &at, 1, "") : pointer;
+    LLVMValueRef pointer = s->base[e->base].pointer;
+    return e->at ? qn__ahead(g, pointer, e->at) : pointer;
 }
 
 static LLVMValueRef load_from(lower *g, const element *e, LLVMTypeRef t, LLVMValueRef pointer, int64_t align)
@@ -131,10 +131,10 @@ static void load_one(lower *g, const group *s, element *e)
         e->value = load_from(g, e, e->type, pointer_of(g, s, e), align_of(s, e));
     } else if (other) {
         LLVMValueRef apart = qn__const_i64(g, e->at - other->at), none = qn__const_i64(g, 0);
-        LLVMValueRef by = LLVMBuildSelect(g->b, e->condition, apart, none, ""), at = qn__const_i64(g, other->at);
+        LLVMValueRef by = LLVMBuildSelect(g->b, e->condition, apart, none, "");
         LLVMValueRef pointer = LLVMBuildGEP2(g->b, g->i8, s->base[e->base].pointer, &by, 1, "");
         int64_t align = align_of(s, e) | align_of(s, other);
-        e->value = load_from(g, e, e->type, LLVMBuildGEP2(g->b, g->i8, pointer, &at, 1, ""), align & -align);
+        e->value = load_from(g, e, e->type, qn__ahead(g, pointer, other->at), align & -align);
     } else {
         branch then = qn__begin_branch(g, e->condition);
         e->value = qn__end_branch(g, &then, load_from(g, e, e->type, pointer_of(g, s, e), align_of(s, e)));

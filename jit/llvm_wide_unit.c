@@ -91,8 +91,7 @@ static void rows_apart(lower *g, const unit *w)
         n = LLVMBuildZExt(g->b, n, g->i64, "");
     loop l;
     qn__loop_open(g, &l, qn__const_i64(g, 0), n, 1, false, false, 0, NULL, NULL);
-    g->iv[d] = LLVMBuildAdd(g->b, first, l.index, "");
-    g->iv_level[d] = g->depth;
+    qn__set_index(g, d, LLVMBuildAdd(g->b, first, l.index, ""));
     w->body(g, w->arg);
     qn__loop_close(g, &l, NULL, NULL);
     g->iv[d] = first;
