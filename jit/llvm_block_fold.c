@@ -141,11 +141,6 @@ static void set_k(lower *g, const block *m, LLVMValueRef first, int at, int j, b
     qn__set_ahead(g, m->k, is_clamped ? 0 : j * step, g->depth);
 }
 
-static void open_once(lower *g, loop *l)
-{
-    qn__loop_open(g, l, qn__const_i64(g, 0), qn__const_i64(g, 1), 1, false, false, 0, NULL, NULL);
-}
-
 /** A chunk: the number of its first point, and whether it may reach beyond the last. */
 typedef struct part {
     LLVMValueRef q;
@@ -167,10 +162,10 @@ static void for_kind(lower *g, block *m, const part *c, point_function run, LLVM
     LLVMValueRef first = LLVMBuildAdd(g->b, LLVMBuildAdd(g->b, m->begin, c->q, ""), m->is_thin ? m->thin_k : m->off_k, "");
     int at = g->depth;
     for (int j = 0; j < each_point(m); j++) {
-        open_once(g, &outer);
+        qn__once_open(g, &outer, NULL);
         set_k(g, m, first, at, j, c->is_clamped);
         for (int i = 0; i < (m->is_thin ? 1 : m->each_x); i++) {
-            open_once(g, &inner);
+            qn__once_open(g, &inner, NULL);
             set_x(g, m, i);
             run(g, m, i, j, values, to);
             qn__loop_close(g, &inner, NULL, NULL);
@@ -266,7 +261,7 @@ static void fetch_rows(lower *g, block *m)
 {
     loop once;
     for (int i = 0; i < m->each_x; i++) {
-        open_once(g, &once);
+        qn__once_open(g, &once, NULL);
         set_x(g, m, i);
         for (int n = 0; n < m->n_loads; n++)
             if (!m->load[n].has_k)
@@ -407,18 +402,13 @@ static LLVMValueRef add_chunk(lower *g, const block *m, const part *c, LLVMValue
 
 /* ---------------------------------------------------------------- chunks */
 
-static void barrier(lower *g)
-{
-    qn__call(g, "llvm.nvvm.barrier0", NULL, 0, NULL, 0);
-}
-
 static void put_chunk(lower *g, block *m, const part *c, LLVMValueRef *fetched)
 {
     LLVMValueRef to[2];
     for (int n = 0; n < m->n_arrays; n++)
         to[n] = place_in(g, m, n, c->q, m->off_x, m->array[n].is_thin ? m->thin_k : m->off_k);
     for_points(g, m, c, put_point, fetched, to);
-    barrier(g);
+    qn__nvptx_barrier(g);
 }
 
 /** The chunks from 0 to point `whole`, of which there is at least one; the next one's loads are made before one is added. */
@@ -482,7 +472,7 @@ static LLVMValueRef fold(lower *g, block *m)
         sums[v] = m->r.identity;
     if (m->r.points != 0) {
         LLVMValueRef points = m->points, whole = LLVMBuildAnd(g->b, points, qn__const_i64(g, -m->chunk), "");
-        barrier(g); /* the buffers have been read */
+        qn__nvptx_barrier(g); /* the buffers have been read */
         set_places(g, m);
         fetch_rows(g, m);
         fold_some(g, m, whole, NULL, sums);

@@ -62,6 +62,10 @@ void qn__loop_open(lower *g, loop *l, LLVMValueRef start, LLVMValueRef end, int6
 
 void qn__once_open(lower *g, loop *l, LLVMValueRef condition)
 {
+    if (!condition) {
+        qn__loop_open(g, l, qn__const_i64(g, 0), qn__const_i64(g, 1), 1, false, false, 0, NULL, NULL);
+        return;
+    }
     *l = (loop){.is_single = true, .is_guarded = true, .after = qn__new_block(g, "after")};
     LLVMBasicBlockRef inside = qn__new_block(g, "once");
     LLVMBuildCondBr(g->b, condition, inside, l->after);

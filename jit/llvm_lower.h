@@ -399,7 +399,8 @@ typedef struct loop {
  *  close; phi receives the carried values. A loop known to be empty must not be opened. */
 void qn__loop_open(lower *g, loop *l, LLVMValueRef start, LLVMValueRef end, int64_t step, bool guarded,
                    bool is_sequential, int n_carried, LLVMValueRef *init, LLVMValueRef *phi);
-/** The same for what runs once or, where the condition does not hold, not at all. It carries nothing. */
+/** The same for what runs once, at a level of its own, or where the condition does not hold not at all; NULL: it always runs. It
+ *  carries nothing. */
 void qn__once_open(lower *g, loop *l, LLVMValueRef condition);
 /** Closes it with the next carried values; out receives the final ones. */
 void qn__loop_close(lower *g, loop *l, LLVMValueRef *next, LLVMValueRef *out);

@@ -163,6 +163,11 @@ LLVMValueRef qn__nvptx_shared(lower *g)
     return found;
 }
 
+void qn__nvptx_barrier(lower *g)
+{
+    qn__call(g, "llvm.nvvm.barrier0", NULL, 0, NULL, 0);
+}
+
 /* ---------------------------------------------------------------- units of work */
 
 LLVMValueRef qn__nvptx_register(lower *g, const char *name, LLVMTypeRef t)

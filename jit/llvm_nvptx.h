@@ -19,6 +19,8 @@ void qn__nvptx_open(lower *g, const char *symbol, int step);
 LLVMValueRef qn__nvptx_scratch(lower *g);
 /** Shared memory of the block; its size is given at the launch. */
 LLVMValueRef qn__nvptx_shared(lower *g);
+/** All threads of the block wait for one another. */
+void qn__nvptx_barrier(lower *g);
 /** A special register, "tid.x", as i32 or i64. */
 LLVMValueRef qn__nvptx_register(lower *g, const char *name, LLVMTypeRef t);
 /** The body for first, first + step, ... below end, unsigned; i32 or i64. */

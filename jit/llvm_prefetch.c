@@ -44,7 +44,7 @@ static void prefetch_parts(lower *g, uint32_t i, int d, int64_t n, int64_t ahead
 {
     loop once;
     LLVMValueRef index = g->iv[d];
-    qn__loop_open(g, &once, qn__const_i64(g, 0), qn__const_i64(g, 1), 1, false, false, 0, NULL, NULL);
+    qn__once_open(g, &once, NULL);
     qn__set_index(g, d, index);
     qn__set_ahead(g, d, n, g->depth);
     FOR_PARTS(g, p)

@@ -154,7 +154,7 @@ static void fetch(lower *g, const product *m, LLVMValueRef from, LLVMValueRef *v
         share s = share_of(g, m, o);
         bool d_inside = is_multiple(g, o->d, m->side), k_inside = is_multiple(g, m->k, CHUNK);
         for (int e = 0; e < ELEMENTS; e++) {
-            qn__loop_open(g, &once, qn__const_i64(g, 0), qn__const_i64(g, 1), 1, false, false, 0, NULL, NULL);
+            qn__once_open(g, &once, NULL);
             set_clamped(g, o->d, m->low[o->d == m->y], s.d, e * s.step_d, d_inside);
             set_clamped(g, m->k, from, s.k, e * s.step_k, k_inside);
             qn__lower_load(g, o->inst);
@@ -225,7 +225,7 @@ static void add_point(lower *g, const product *m, LLVMValueRef from, LLVMValueRe
         get(g, m, &m->op[n], point, ahead, value[n]);
     for (int e = 0; e < m->n_sums; e++) {
         loop once;
-        qn__loop_open(g, &once, qn__const_i64(g, 0), qn__const_i64(g, 1), 1, false, false, 0, NULL, NULL);
+        qn__once_open(g, &once, NULL);
         set_iteration(g, m, m->x, e % m->each[0]);
         set_iteration(g, m, m->y, e / m->each[0]);
         qn__set_index(g, m->k, LLVMBuildAdd(g->b, from, point, ""));
@@ -240,11 +240,6 @@ static void add_point(lower *g, const product *m, LLVMValueRef from, LLVMValueRe
     }
     qn__set_ahead(g, m->x, 0, 0);
     qn__set_ahead(g, m->y, 0, 0);
-}
-
-static void barrier(lower *g)
-{
-    qn__call(g, "llvm.nvvm.barrier0", NULL, 0, NULL, 0);
 }
 
 enum { STATE = MOST_SUMS + MOST_LOADS * ELEMENTS };
@@ -264,9 +259,9 @@ static void use_chunk(lower *g, const product *m, LLVMValueRef from, LLVMValueRe
 
 static void share_chunk(lower *g, const product *m, const LLVMValueRef *fetched)
 {
-    barrier(g); /* the one before has been read */
+    qn__nvptx_barrier(g); /* the one before has been read */
     put(g, m, fetched);
-    barrier(g);
+    qn__nvptx_barrier(g);
 }
 
 static bool is_zero(LLVMValueRef v)
@@ -413,7 +408,7 @@ static void finish(lower *g, const product *m, int e, LLVMValueRef value, void (
 {
     bool x_inside = is_multiple(g, m->x, m->side), y_inside = is_multiple(g, m->y, m->side);
     loop once;
-    qn__loop_open(g, &once, qn__const_i64(g, 0), qn__const_i64(g, 1), 1, false, false, 0, NULL, NULL);
+    qn__once_open(g, &once, NULL);
     set_iteration(g, m, m->x, e % m->each[0]);
     set_iteration(g, m, m->y, e / m->each[0]);
     LLVMValueRef ok = NULL;

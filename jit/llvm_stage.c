@@ -154,7 +154,7 @@ static void read_words(lower *g, const tile *t, uint32_t i, LLVMValueRef *value)
     set_index(g, t->y, t->low_y, at.y, NULL);
     set_index(g, t->x, t->low_x, at.x, NULL);
     for (int64_t m = 0; m < SIDE; m += rows) {
-        qn__loop_open(g, &once, qn__const_i64(g, 0), qn__const_i64(g, 1), 1, false, false, 0, NULL, NULL);
+        qn__once_open(g, &once, NULL);
         qn__set_ahead(g, t->x, m, g->depth);
         *value++ = qn__load_word(g, i);
         qn__set_ahead(g, t->x, 0, 0);
@@ -205,11 +205,6 @@ static void run_row(lower *g, const tile *t, const row *r)
 
 /* ---------------------------------------------------------------- tiles */
 
-static void barrier(lower *g)
-{
-    qn__call(g, "llvm.nvvm.barrier0", NULL, 0, NULL, 0);
-}
-
 /** Rows in a loop; with guards where the tile may reach beyond the domain. */
 static void for_rows(lower *g, const tile *t, bool is_staging, bool is_guarded)
 {
@@ -233,51 +228,40 @@ static void for_rows(lower *g, const tile *t, bool is_staging, bool is_guarded)
     qn__loop_close(g, &l, NULL, NULL);
 }
 
-/** A level of its own for what follows, without a loop. */
-static void open_once(lower *g, loop *l)
-{
-    qn__loop_open(g, l, qn__const_i64(g, 0), qn__const_i64(g, 1), 1, false, false, 0, NULL, NULL);
-}
-
-static void close_once(lower *g, loop *l)
-{
-    qn__loop_close(g, l, NULL, NULL);
-}
-
 /** A whole tile of a small body: all loads of a thread are under way before the first is stored. */
 static void run_unrolled(lower *g, tile *t)
 {
     LLVMValueRef value[EACH][64], words[64 * EACH];
     loop outer, inner;
     t->by_element = g->p->staged & ~g->p->words;
-    open_once(g, &outer);
+    qn__once_open(g, &outer, NULL);
     for_words(g, t, true, words);
     set_indices(g, t, true, NULL);
     for (int n = 0; n < EACH; n++) {
-        open_once(g, &inner);
+        qn__once_open(g, &inner, NULL);
         read_row(g, t, &(row){NULL, n}, value[n]);
-        close_once(g, &inner);
+        qn__loop_close(g, &inner, NULL, NULL);
     }
     for (int n = 0; n < EACH; n++)
         write_row(g, t, &(row){NULL, n}, value[n]);
     for_words(g, t, false, words);
-    close_once(g, &outer);
-    barrier(g);
-    open_once(g, &outer);
+    qn__loop_close(g, &outer, NULL, NULL);
+    qn__nvptx_barrier(g);
+    qn__once_open(g, &outer, NULL);
     set_indices(g, t, false, NULL);
     for (int n = 0; n < EACH; n++) {
-        open_once(g, &inner);
+        qn__once_open(g, &inner, NULL);
         run_row(g, t, &(row){NULL, n});
-        close_once(g, &inner);
+        qn__loop_close(g, &inner, NULL, NULL);
     }
-    close_once(g, &outer);
+    qn__loop_close(g, &outer, NULL, NULL);
 }
 
 static void run_rolled(lower *g, tile *t, bool is_guarded)
 {
     t->by_element = g->p->staged;
     for_rows(g, t, true, is_guarded);
-    barrier(g);
+    qn__nvptx_barrier(g);
     for_rows(g, t, false, is_guarded);
 }
 
@@ -300,7 +284,7 @@ void qn__stage_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y, void (*bod
     t.across = LLVMBuildAnd(g->b, thread, qn__const_i64(g, SIDE - 1), "");
     t.along = LLVMBuildUDiv(g->b, thread, qn__const_i64(g, SIDE), "");
     bool is_small = g->k->n_insts - g->k->body <= SMALL_BODY;
-    barrier(g); /* the tile before has been read */
+    qn__nvptx_barrier(g); /* the tile before has been read */
     if (is_divided(g, t.x) && is_divided(g, t.y)) {
         if (is_small)
             run_unrolled(g, &t);

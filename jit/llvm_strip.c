@@ -249,10 +249,7 @@ static void add_known_run(lower *g, const reduction *r, const run *x, int64_t n,
         int rest = (int)(n - whole) + more;
         if (!rest && x->n_arrays == 1 && !(fresh && !whole))
             continue;
-        if (is_longer)
-            qn__once_open(g, &l, more ? is_longer : LLVMBuildNot(g->b, is_longer, ""));
-        else
-            qn__loop_open(g, &l, qn__const_i64(g, 0), qn__const_i64(g, 1), 1, false, false, 0, NULL, NULL);
+        qn__once_open(g, &l, !is_longer ? NULL : more ? is_longer : LLVMBuildNot(g->b, is_longer, ""));
         add_rest(g, r, x, whole, rest, fresh);
         qn__loop_close(g, &l, NULL, NULL);
     }

@@ -127,7 +127,7 @@ static void set_base(lower *g, const source *s, LLVMValueRef q)
 static LLVMValueRef add(lower *g, const source *s, LLVMValueRef q, int64_t n, LLVMValueRef acc)
 {
     loop once;
-    qn__loop_open(g, &once, qn__const_i64(g, 0), qn__const_i64(g, 1), 1, false, false, 0, NULL, NULL);
+    qn__once_open(g, &once, NULL);
     if (s->array) {
         LLVMValueRef at = LLVMBuildGEP2(g->b, g->i64, s->array, &q, 1, ""), ahead = qn__const_i64(g, n);
         at = LLVMBuildGEP2(g->b, g->i64, at, &ahead, 1, "");
@@ -391,7 +391,7 @@ void qn__team_second(lower *g)
         upper u = {&x, &r, n++};
         qn__nvptx_stride(g, warp, blocks, qn__const_i64(g, SECOND_WARPS), second_block, &u);
     }
-    qn__call(g, "llvm.nvvm.barrier0", NULL, 0, NULL, 0);
+    qn__nvptx_barrier(g);
     branch first_warp = qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntEQ, warp, qn__const_i64(g, 0), ""));
     finish(g, &x, blocks);
     qn__end_branch(g, &first_warp, NULL);

@@ -217,7 +217,7 @@ void qn__wide_points(lower *g, uint32_t reduce, int d, int first, int n, void (*
         qn__wide_load_elements(g, &s);
     for (int m = 0; m < n; m++) {
         loop once;
-        qn__loop_open(g, &once, qn__const_i64(g, 0), qn__const_i64(g, 1), 1, false, false, 0, NULL, NULL);
+        qn__once_open(g, &once, NULL);
         qn__set_ahead(g, d, first + m, g->depth);
         if (ok)
             qn__wide_set_values(g, &s, m);
