@@ -440,6 +440,21 @@ bool qn__region_has_memory(const qn_kernel *k, uint32_t begin, uint32_t end)
     return false;
 }
 
+uint32_t qn__next_reduce(const qn_kernel *k, uint32_t i)
+{
+    while (i < k->n_insts && k->inst[i].op != QN_I_REDUCE)
+        i = k->inst[i].region[2];
+    return i;
+}
+
+int qn__n_top_reduces(const qn_kernel *k)
+{
+    int n = 0;
+    FOR_TOP_REDUCES(k, i)
+        n++;
+    return n;
+}
+
 uint32_t qn__enclosing_reduce(const qn_kernel *k, uint32_t i)
 {
     for (i = k->inst[i].parent; i; i = k->inst[i].parent)

@@ -82,6 +82,12 @@ bool qn__is_written_too(const qn_kernel *k, const qn_facts *f, const qn_analysis
 /** Bit p: parameter p is such a view. */
 uint64_t qn__written_too(const qn_kernel *k, const qn_facts *f, const qn_analysis *a);
 
+/** The first reduce at the top from instruction i on, which stands there too; k->n_insts: there is none. */
+uint32_t qn__next_reduce(const qn_kernel *k, uint32_t i);
+#define FOR_TOP_REDUCES(k, i)                                                                      \
+    for (uint32_t i = qn__next_reduce(k, (k)->body); i < (k)->n_insts; i = qn__next_reduce(k, (k)->inst[i].region[2]))
+/** How many there are. */
+int qn__n_top_reduces(const qn_kernel *k);
 /** The reduce an instruction stands in, 0 if none. */
 uint32_t qn__enclosing_reduce(const qn_kernel *k, uint32_t i);
 /** Whether a region stores, loads, loops or branches: worth a real branch around it. */

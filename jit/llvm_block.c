@@ -13,13 +13,6 @@
 /** Results of blocks of points that are loaded before the first of them is added. */
 enum { TOGETHER = 16, LEVELS = MOST_DEPTH + 1 };
 
-static uint32_t next_reduce(const qn_kernel *k, uint32_t i)
-{
-    while (i < k->n_insts && k->inst[i].op != QN_I_REDUCE)
-        i = k->inst[i].region[2];
-    return i;
-}
-
 /** The body for the iteration of this thread, if there is one, with the values of the reduces. */
 static void run_body(lower *g, LLVMValueRef low, LLVMValueRef thread, const LLVMValueRef *value,
                      void (*body)(lower *g, void *arg), void *arg)
@@ -29,7 +22,7 @@ static void run_body(lower *g, LLVMValueRef low, LLVMValueRef thread, const LLVM
     LLVMValueRef mine = LLVMBuildICmp(g->b, LLVMIntULT, thread, qn__const_i64(g, g->p->tile[x]), "");
     branch then = qn__begin_branch(g, LLVMBuildAnd(g->b, mine, LLVMBuildICmp(g->b, LLVMIntSLT, at, g->end[x], ""), ""));
     qn__set_index(g, x, at);
-    for (uint32_t i = next_reduce(g->k, g->k->body); i < g->k->n_insts; i = next_reduce(g->k, g->k->inst[i].region[2]))
+    FOR_TOP_REDUCES(g->k, i)
         qn__set(g, i, 0, value[n++], g->depth);
     body(g, arg);
     qn__end_branch(g, &then, NULL);
@@ -39,8 +32,8 @@ void qn__block_tile(lower *g, LLVMValueRef low, void (*body)(lower *g, void *arg
 {
     LLVMValueRef value[MOST_BLOCK_REDUCES], thread = qn__nvptx_register(g, "tid.x", g->i64);
     int n = 0;
-    for (uint32_t i = next_reduce(g->k, g->k->body); i < g->k->n_insts && n < MOST_BLOCK_REDUCES;
-         i = next_reduce(g->k, g->k->inst[i].region[2])) {
+    FOR_TOP_REDUCES(g->k, i) /* at most MOST_BLOCK_REDUCES */
+    {
         reduction r = qn__describe_reduction(g, i);
         value[n++] = qn__or_empty(g, &r, qn__block_fold(g, i, low, NULL));
     }
@@ -66,7 +59,8 @@ void qn__block_first(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueRe
     LLVMValueRef mine = LLVMBuildICmp(g->b, LLVMIntULT, thread, qn__const_i64(g, g->p->tile[g->p->axis[0]]), "");
     LLVMValueRef unit = LLVMBuildAdd(g->b, LLVMBuildMul(g->b, number, tiles, ""), tile, "");
     int n = 0;
-    for (uint32_t i = next_reduce(g->k, g->k->body); i < g->k->n_insts; i = next_reduce(g->k, g->k->inst[i].region[2])) {
+    FOR_TOP_REDUCES(g->k, i)
+    {
         reduction r = qn__describe_reduction(g, i);
         LLVMValueRef units = LLVMBuildMul(g->b, tiles, qn__const_i64(g, (r.points + BLOCK - 1) / BLOCK), "");
         LLVMValueRef value = qn__block_fold(g, i, low, number);
@@ -111,8 +105,8 @@ void qn__block_second(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueR
     LLVMValueRef mine = qn__umin(g, thread, qn__const_i64(g, g->p->tile[g->p->axis[0]] - 1));
     LLVMValueRef pitch = LLVMBuildMul(g->b, tiles, qn__const_i64(g, 8 * g->p->tile[g->p->axis[0]]), "");
     int n = 0;
-    for (uint32_t i = next_reduce(g->k, g->k->body); i < g->k->n_insts && n < MOST_BLOCK_REDUCES;
-         i = next_reduce(g->k, g->k->inst[i].region[2])) {
+    FOR_TOP_REDUCES(g->k, i) /* at most MOST_BLOCK_REDUCES */
+    {
         LLVMValueRef sums[LEVELS];
         reduction r = qn__describe_reduction(g, i);
         int64_t blocks = (r.points + BLOCK - 1) / BLOCK, whole = blocks / TOGETHER * TOGETHER;

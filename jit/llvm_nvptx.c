@@ -119,16 +119,14 @@ static int64_t known_units(const qn_facts *f, const qn_plan *p)
 /** Two steps: tiles and blocks of points, tiles. */
 static void split_info(const qn_kernel *k, const qn_plan *p, qn_gpu_info *info)
 {
-    int64_t tile = p->tile[p->axis[0]], n_reduces = 0;
-    for (uint32_t i = k->body; i < k->n_insts; i++)
-        n_reduces += k->inst[i].op == QN_I_REDUCE;
+    int64_t tile = p->tile[p->axis[0]];
     info->n_steps = 2;
     info->step[1] = info->step[0];
     info->step[1].shared_bytes = 0;
     block_of(p, 1, info->step[1].threads);
     info->step[0].units = 0;
     info->step[0].points = BLOCK;
-    info->scratch_per_unit = n_reduces * tile * (int64_t)sizeof(int64_t);
+    info->scratch_per_unit = qn__n_top_reduces(k) * tile * (int64_t)sizeof(int64_t);
 }
 
 void qn__nvptx_info(const qn_kernel *k, const qn_facts *f, const qn_plan *p, int32_t block_bytes, qn_gpu_info *info)
@@ -211,10 +209,7 @@ static LLVMValueRef tiles_of(lower *g, const walk *w, int n)
 /** Blocks of 4096 points of the reduces. */
 static int64_t blocks_apart(const lower *g)
 {
-    uint32_t i = g->k->body;
-    while (g->k->inst[i].op != QN_I_REDUCE)
-        i++;
-    return (qn__describe_reduction(g, i).points + BLOCK - 1) / BLOCK;
+    return (qn__describe_reduction(g, qn__next_reduce(g->k, g->k->body)).points + BLOCK - 1) / BLOCK;
 }
 
 /** Counts tiles and units; in 32 bits where their number is known to fit. */

@@ -41,14 +41,6 @@ static void load_before_reduces(lower *g)
     }
 }
 
-/** The next reduce at the top from instruction i on. */
-static uint32_t next_reduce(const qn_kernel *k, uint32_t i)
-{
-    while (k->inst[i].op != QN_I_REDUCE)
-        i = k->inst[i].region[2];
-    return i;
-}
-
 static void reduce_blocks(lower *g, const points *x)
 {
     LLVMValueRef low = qn__range_word(g, 0), high = qn__range_word(g, 1), size = qn__const_i64(g, BLOCK);
@@ -61,7 +53,7 @@ static void reduce_blocks(lower *g, const points *x)
     reduction r[MOST_SHARED_REDUCES];
     uint32_t i = g->k->body;
     for (int m = 0; m < g->p->n_shared_reduces; m++, i = g->k->inst[i].region[2]) {
-        i = next_reduce(g->k, i);
+        i = qn__next_reduce(g->k, i);
         r[m] = qn__describe_reduction(g, i);
         r[m].low = from;
         r[m].high = LLVMBuildAdd(g->b, from, n, "");
@@ -84,7 +76,7 @@ static void finish(lower *g, const points *x)
     uint32_t i = g->k->body;
     for (int m = 0; m < g->p->n_shared_reduces; m++, i = g->k->inst[i].region[2]) {
         LLVMValueRef acc[1][MOST_PARTS];
-        i = next_reduce(g->k, i);
+        i = qn__next_reduce(g->k, i);
         reduction r = qn__describe_reduction(g, i), blocks = r;
         blocks.low = qn__const_i64(g, 0);
         blocks.high = x->blocks;

@@ -64,14 +64,6 @@ static void set_shape(product *m, const qn_plan *p)
     m->n_sums = m->each[0] * m->each[1];
 }
 
-static uint32_t find_reduce(const qn_kernel *k)
-{
-    for (uint32_t i = k->body; i < k->n_insts; i = k->inst[i].region[2])
-        if (k->inst[i].op == QN_I_REDUCE)
-            return i;
-    return 0;
-}
-
 int32_t qn__product_bytes(const qn_kernel *k, const qn_plan *p)
 {
     int64_t sum = 0;
@@ -85,7 +77,7 @@ int32_t qn__product_bytes(const qn_kernel *k, const qn_plan *p)
 
 int qn__product_blocks(const qn_kernel *k, const qn_plan *p)
 {
-    return p->tile[p->axis[0]] == QN_PRODUCT_SIDE && qn_dtype_bytes(k->inst[find_reduce(k)].type) == 4 ? 2 : 1;
+    return p->tile[p->axis[0]] == QN_PRODUCT_SIDE && qn_dtype_bytes(k->inst[qn__next_reduce(k, k->body)].type) == 4 ? 2 : 1;
 }
 
 static void find_operands(lower *g, product *m)
@@ -435,7 +427,7 @@ void qn__product_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y, void (*b
     product m = {.x = g->p->axis[0], .y = g->p->stage_dim, .low = {low_x, low_y}};
     LLVMValueRef acc[MOST_SUMS];
     set_shape(&m, g->p);
-    m.r = qn__describe_reduction(g, find_reduce(g->k));
+    m.r = qn__describe_reduction(g, qn__next_reduce(g->k, g->k->body));
     m.k = m.r.dim[0];
     if (qn__order_rule(g->k, m.r.inst) != QN_INDEXED)
         m.r.n_levels = 0;

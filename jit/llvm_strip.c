@@ -435,9 +435,8 @@ static void lower_strip(lower *g)
 {
     int n = 0;
     loop l;
-    for (uint32_t i = g->k->body; i < g->k->n_insts; i = g->k->inst[i].region[2]) {
-        if (g->k->inst[i].op != QN_I_REDUCE)
-            continue;
+    FOR_TOP_REDUCES(g->k, i)
+    {
         reduction r = qn__describe_reduction(g, i);
         g->strip.done = i;
         g->strip.result[n++] = result_array(g, &r);

@@ -272,17 +272,9 @@ typedef struct grid {
     LLVMValueRef scratch, total, blocks, places; /* of the points of the reduces, which are the same */
 } grid;
 
-static uint32_t first_shared(const qn_kernel *k, uint32_t from)
-{
-    uint32_t i = from;
-    while (i < k->n_insts && k->inst[i].op != QN_I_REDUCE)
-        i = k->inst[i].region[2];
-    return i;
-}
-
 static grid open_grid(lower *g)
 {
-    reduction r = qn__describe_reduction(g, first_shared(g->k, g->k->body));
+    reduction r = qn__describe_reduction(g, qn__next_reduce(g->k, g->k->body));
     grid x = {.total = count(g, &r)};
     LLVMValueRef units = blocks_of(g, x.total, (int64_t)BLOCK * FIRST_WARPS);
     x.blocks = blocks_of(g, x.total, BLOCK);
@@ -318,7 +310,7 @@ static void first_block(lower *g, LLVMValueRef block, void *arg)
     LLVMValueRef high = LLVMBuildAdd(g->b, low, size, "");
     for (uint32_t i = g->k->body; i < g->k->n_insts; i = g->k->inst[i].region[2]) {
         const qn_inst *inst = &g->k->inst[i];
-        bool is_needed = first_shared(g->k, i) < g->k->n_insts; /* nothing after the last reduce is */
+        bool is_needed = qn__next_reduce(g->k, i) < g->k->n_insts; /* nothing after the last reduce is */
         if (inst->op == QN_I_LOAD && is_needed)
             qn__lower_load(g, i);
         if (inst->op != QN_I_REDUCE)
@@ -361,9 +353,8 @@ static void finish(lower *g, const grid *x, LLVMValueRef blocks)
     int n = 0;
     LLVMValueRef value[MOST_SHARED_REDUCES];
     uint32_t inst[MOST_SHARED_REDUCES];
-    for (uint32_t i = g->k->body; i < g->k->n_insts && n < MOST_SHARED_REDUCES; i = g->k->inst[i].region[2]) {
-        if (g->k->inst[i].op != QN_I_REDUCE)
-            continue;
+    FOR_TOP_REDUCES(g->k, i) /* at most MOST_SHARED_REDUCES */
+    {
         reduction r = qn__describe_reduction(g, i);
         source s = {.r = &r, .array = array_of(g, x, n, 1), .total = blocks};
         LLVMValueRef v = reduce_range(g, &s, r.n_levels > 2 ? 1 : 0, qn__const_i64(g, 0), blocks);
@@ -384,9 +375,8 @@ void qn__team_second(lower *g)
     LLVMValueRef blocks = blocks_of(g, x.blocks, BLOCK), warp = qn__nvptx_register(g, "tid.y", g->i64);
     int n = 0;
     g->is_team = true;
-    for (uint32_t i = g->k->body; i < g->k->n_insts; i = g->k->inst[i].region[2]) {
-        if (g->k->inst[i].op != QN_I_REDUCE)
-            continue;
+    FOR_TOP_REDUCES(g->k, i)
+    {
         reduction r = qn__describe_reduction(g, i);
         upper u = {&x, &r, n++};
         qn__nvptx_stride(g, warp, blocks, qn__const_i64(g, SECOND_WARPS), second_block, &u);
@@ -399,12 +389,8 @@ void qn__team_second(lower *g)
 
 void qn__team_info(const qn_kernel *k, qn_gpu_info *info)
 {
-    int n_reduces = 0;
-    uint32_t first = first_shared(k, k->body);
-    for (uint32_t i = first; i < k->n_insts; i = first_shared(k, k->inst[i].region[2]))
-        n_reduces++;
     info->n_steps = 2;
     info->step[0] = (qn_gpu_step){.threads = {WARP_LANES, FIRST_WARPS, 1}, .points = (int64_t)BLOCK * FIRST_WARPS};
     info->step[1] = (qn_gpu_step){.threads = {WARP_LANES, SECOND_WARPS, 1}, .units = 1};
-    info->scratch_per_unit = (int64_t)n_reduces * 2 * FIRST_WARPS * (int64_t)sizeof(int64_t);
+    info->scratch_per_unit = (int64_t)qn__n_top_reduces(k) * 2 * FIRST_WARPS * (int64_t)sizeof(int64_t);
 }
