@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * llvm_branch.c: masks, and branches that skip code where none of its lanes is active.
+ * llvm_branch.c: masks, branches that skip code where none of its lanes is active, and choices between two pieces of code. Each
+ * piece is a level of its own, out of which nothing is hoisted.
  */
 #include "jit/llvm_lower.h"
 
@@ -21,39 +22,63 @@ LLVMValueRef qn__any(lower *g, LLVMValueRef mask)
     return LLVMBuildICmp(g->b, LLVMIntNE, all, LLVMConstInt(bits, 0, false), "");
 }
 
-branch qn__begin_branch(lower *g, LLVMValueRef condition)
+static void begin_side(lower *g, LLVMBasicBlockRef block)
 {
-    branch x = {.from = LLVMGetInsertBlock(g->b), .then = qn__new_block(g, "then"), .join = qn__new_block(g, "join")};
-    LLVMBuildCondBr(g->b, condition, x.then, x.join);
     qn__level_open(g, true, false, false);
-    LLVMPositionBuilderAtEnd(g->b, x.then);
+    LLVMPositionBuilderAtEnd(g->b, block);
+}
+
+static void end_side(lower *g, branch *x, int n)
+{
+    x->last[n] = LLVMGetInsertBlock(g->b);
+    LLVMBuildBr(g->b, x->join);
+    qn__level_close(g);
+}
+
+branch qn__begin_choice(lower *g, LLVMValueRef condition, const char *then, const char *other)
+{
+    branch x = {.from = LLVMGetInsertBlock(g->b)};
+    LLVMBasicBlockRef first = qn__new_block(g, then);
+    x.other = other ? qn__new_block(g, other) : NULL;
+    x.join = qn__new_block(g, "join");
+    LLVMBuildCondBr(g->b, condition, first, other ? x.other : x.join);
+    begin_side(g, first);
     return x;
 }
 
-LLVMValueRef qn__end_branch(lower *g, const branch *x, LLVMValueRef value)
+branch qn__begin_branch(lower *g, LLVMValueRef condition)
 {
-    LLVMBasicBlockRef from = LLVMGetInsertBlock(g->b);
-    LLVMBuildBr(g->b, x->join);
-    qn__level_close(g);
-    LLVMPositionBuilderAtEnd(g->b, x->join);
-    if (!value)
-        return NULL;
-    LLVMValueRef phi = LLVMBuildPhi(g->b, LLVMTypeOf(value), "");
-    LLVMValueRef values[2] = {value, LLVMConstNull(LLVMTypeOf(value))};
-    LLVMBasicBlockRef blocks[2] = {from, x->from};
+    return qn__begin_choice(g, condition, "then", NULL);
+}
+
+void qn__begin_other(lower *g, branch *x)
+{
+    end_side(g, x, 0);
+    LLVMPositionBuilderAtEnd(g->b, x->from);
+    begin_side(g, x->other);
+}
+
+LLVMValueRef qn__join(lower *g, const branch *x, LLVMValueRef taken, LLVMValueRef other)
+{
+    LLVMValueRef phi = LLVMBuildPhi(g->b, LLVMTypeOf(taken), ""), values[2] = {taken, other};
+    LLVMBasicBlockRef blocks[2] = {x->last[0], x->last[1]};
     LLVMAddIncoming(phi, values, blocks, 2);
     return phi;
 }
 
-void qn__choose_branch(lower *g, const branch *x, LLVMValueRef *values, const LLVMValueRef *others, int n)
+LLVMValueRef qn__end_branch(lower *g, branch *x, LLVMValueRef value)
 {
-    LLVMBasicBlockRef blocks[2] = {LLVMGetInsertBlock(g->b), x->from};
+    end_side(g, x, x->other ? 1 : 0);
+    if (!x->other)
+        x->last[1] = x->from;
+    LLVMPositionBuilderAtEnd(g->b, x->join);
+    return value ? qn__join(g, x, value, LLVMConstNull(LLVMTypeOf(value))) : NULL;
+}
+
+void qn__choose_branch(lower *g, branch *x, LLVMValueRef *values, const LLVMValueRef *others, int n)
+{
     qn__end_branch(g, x, NULL);
-    for (int m = 0; m < n; m++) {
-        LLVMValueRef both[2] = {values[m], others[m]};
-        if (both[0] == both[1])
-            continue;
-        values[m] = LLVMBuildPhi(g->b, LLVMTypeOf(both[0]), "");
-        LLVMAddIncoming(values[m], both, blocks, 2);
-    }
+    for (int m = 0; m < n; m++)
+        if (values[m] != others[m])
+            values[m] = qn__join(g, x, values[m], others[m]);
 }

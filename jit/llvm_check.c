@@ -133,30 +133,14 @@ bool qn__is_one_branch(const lower *g, uint32_t i, int p, const check *c)
 
 branch qn__begin_checked(lower *g, const check *c)
 {
-    branch x = {.from = LLVMGetInsertBlock(g->b), .then = qn__new_block(g, "then"), .join = qn__new_block(g, "join"),
-                .other = qn__new_block(g, "failed")};
-    qn__mark_likely(g, LLVMBuildCondBr(g->b, c->ok, x.then, x.other));
-    qn__level_open(g, true, false, false);
-    LLVMPositionBuilderAtEnd(g->b, x.then);
+    branch x = qn__begin_choice(g, c->ok, "then", "failed");
+    qn__mark_likely(g, LLVMGetBasicBlockTerminator(x.from));
     return x;
 }
 
-LLVMValueRef qn__end_checked(lower *g, const branch *x, uint32_t i, int p, LLVMValueRef value)
+LLVMValueRef qn__end_checked(lower *g, branch *x, uint32_t i, int p, LLVMValueRef value)
 {
-    LLVMBasicBlockRef blocks[2] = {LLVMGetInsertBlock(g->b), NULL};
-    LLVMBuildBr(g->b, x->join);
-    qn__level_close(g);
-    LLVMPositionBuilderAtEnd(g->b, x->from);
-    qn__level_open(g, true, false, false);
-    LLVMPositionBuilderAtEnd(g->b, x->other);
+    qn__begin_other(g, x);
     qn__note_fault(g, i, p, LLVMConstInt(g->i1, 1, false), QN_ERR_BOUNDS);
-    blocks[1] = LLVMGetInsertBlock(g->b);
-    LLVMBuildBr(g->b, x->join);
-    qn__level_close(g);
-    LLVMPositionBuilderAtEnd(g->b, x->join);
-    if (!value)
-        return NULL;
-    LLVMValueRef values[2] = {value, LLVMConstNull(LLVMTypeOf(value))}, phi = LLVMBuildPhi(g->b, LLVMTypeOf(value), "");
-    LLVMAddIncoming(phi, values, blocks, 2);
-    return phi;
+    return qn__end_branch(g, x, value);
 }

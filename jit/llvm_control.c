@@ -151,49 +151,37 @@ void qn__collect(lower *g, yields *y, const uint32_t *operand)
                 *slot_of(y, n, p) = shaped(g, operand[n], p, y->receiver[n]);
 }
 
-void qn__join_yields(lower *g, const yields *then, const yields *other, LLVMBasicBlockRef *blocks)
+void qn__join_yields(lower *g, const yields *then, const yields *other, const branch *x)
 {
     for (int n = 0; n < then->n; n++)
         FOR_PARTS(g, p)
         {
-            LLVMValueRef values[2] = {*slot_of(then, n, p), *slot_of(other, n, p)};
-            if (!values[0] || !values[1])
-                continue;
-            LLVMValueRef phi = LLVMBuildPhi(g->b, LLVMTypeOf(values[0]), "");
-            LLVMAddIncoming(phi, values, blocks, 2);
-            qn__set(g, then->receiver[n], p, phi, g->depth);
+            LLVMValueRef yes = *slot_of(then, n, p), no = *slot_of(other, n, p);
+            if (yes && no)
+                qn__set(g, then->receiver[n], p, qn__join(g, x, yes, no), g->depth);
         }
 }
 
 /* ---------------------------------------------------------------- if */
 
-static LLVMBasicBlockRef lower_branch(lower *g, LLVMBasicBlockRef from, LLVMBasicBlockRef block, LLVMBasicBlockRef join,
-                                      uint32_t begin, uint32_t end, yields *y)
+/** A branch's region, and what it yields. */
+static void lower_side(lower *g, uint32_t begin, uint32_t end, yields *y)
 {
-    LLVMPositionBuilderAtEnd(g->b, from);
-    qn__level_open(g, true, false, false);
-    LLVMPositionBuilderAtEnd(g->b, block);
     qn__lower_region(g, begin, end);
     if (y->n)
         qn__collect(g, y, qn__args(g->k, end - 1));
-    LLVMBasicBlockRef last = LLVMGetInsertBlock(g->b);
-    LLVMBuildBr(g->b, join);
-    qn__level_close(g);
-    return last;
 }
 
 static void lower_uniform_if(lower *g, uint32_t i, yields *then, yields *other)
 {
     const qn_inst *x = &g->k->inst[i];
     LLVMValueRef condition = qn__scalar(g, qn__args(g->k, i)[0], 0);
-    LLVMBasicBlockRef from = LLVMGetInsertBlock(g->b), yes = qn__new_block(g, "yes"), no = qn__new_block(g, "no"),
-                      join = qn__new_block(g, "join");
-    LLVMBuildCondBr(g->b, condition, yes, no);
-    LLVMBasicBlockRef blocks[2];
-    blocks[0] = lower_branch(g, from, yes, join, x->region[0], x->region[1], then);
-    blocks[1] = lower_branch(g, from, no, join, x->region[1], x->region[2], other);
-    LLVMPositionBuilderAtEnd(g->b, join);
-    qn__join_yields(g, then, other, blocks);
+    branch choice = qn__begin_choice(g, condition, "yes", "no");
+    lower_side(g, x->region[0], x->region[1], then);
+    qn__begin_other(g, &choice);
+    lower_side(g, x->region[1], x->region[2], other);
+    qn__end_branch(g, &choice, NULL);
+    qn__join_yields(g, then, other, &choice);
 }
 
 LLVMValueRef qn__any_part(lower *g)
@@ -216,20 +204,15 @@ static void lower_masked_branch(lower *g, uint32_t begin, uint32_t end, yields *
         return;
     }
     LLVMValueRef any = qn__any_part(g);
-    LLVMBasicBlockRef from = LLVMGetInsertBlock(g->b), block = qn__new_block(g, "active"), join = qn__new_block(g, "join");
-    LLVMBuildCondBr(g->b, any, block, join);
-    LLVMBasicBlockRef last = lower_branch(g, from, block, join, begin, end, y);
-    LLVMPositionBuilderAtEnd(g->b, join);
+    branch active = qn__begin_choice(g, any, "active", NULL);
+    lower_side(g, begin, end, y);
+    qn__end_branch(g, &active, NULL);
     for (int n = 0; n < y->n; n++)
         FOR_PARTS(g, p)
         {
             LLVMValueRef v = *slot_of(y, n, p);
-            if (!v)
-                continue;
-            LLVMValueRef phi = LLVMBuildPhi(g->b, LLVMTypeOf(v), ""), values[2] = {v, LLVMConstNull(LLVMTypeOf(v))};
-            LLVMBasicBlockRef blocks[2] = {last, from};
-            LLVMAddIncoming(phi, values, blocks, 2);
-            *slot_of(y, n, p) = phi;
+            if (v)
+                *slot_of(y, n, p) = qn__join(g, &active, v, LLVMConstNull(LLVMTypeOf(v)));
         }
 }
 

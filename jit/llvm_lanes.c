@@ -210,18 +210,11 @@ static void lanes_streamed(lower *g, const span *spans, int at, span s, LLVMValu
         lanes_together(g, spans, at, s, true, STREAM_ALL);
         return;
     }
-    LLVMBasicBlockRef block[2] = {qn__new_block(g, "agree"), qn__new_block(g, "differ")}, join = qn__new_block(g, "join");
-    LLVMBuildCondBr(g->b, agree, block[0], block[1]);
-    LLVMBasicBlockRef from = LLVMGetInsertBlock(g->b);
-    for (int n = 0; n < 2; n++) {
-        LLVMPositionBuilderAtEnd(g->b, from);
-        qn__level_open(g, true, false, false);
-        LLVMPositionBuilderAtEnd(g->b, block[n]);
-        lanes_together(g, spans, at, s, true, n == 0 ? STREAM_ALL : STREAM_ANCHOR);
-        LLVMBuildBr(g->b, join);
-        qn__level_close(g);
-    }
-    LLVMPositionBuilderAtEnd(g->b, join);
+    branch x = qn__begin_choice(g, agree, "agree", "differ");
+    lanes_together(g, spans, at, s, true, STREAM_ALL);
+    qn__begin_other(g, &x);
+    lanes_together(g, spans, at, s, true, STREAM_ANCHOR);
+    qn__end_branch(g, &x, NULL);
 }
 
 /** The lanes' loop if the first stream is to begin at a cache line; false if there is none. */

@@ -342,22 +342,14 @@ static void lower_for(lower *g, uint32_t i, int version)
     qn__free(t.flat);
 }
 
-/** One of two versions of the loop, in a branch of its own; returns the block with which it ends. */
-static LLVMBasicBlockRef lower_version(lower *g, uint32_t i, LLVMBasicBlockRef from, LLVMBasicBlockRef block,
-                                       LLVMBasicBlockRef join, int version, yields *out)
+/** One of two versions of the loop, and its results. */
+static void lower_version(lower *g, uint32_t i, int version, yields *out)
 {
-    LLVMPositionBuilderAtEnd(g->b, from);
-    qn__level_open(g, true, false, false);
-    LLVMPositionBuilderAtEnd(g->b, block);
     lower_for(g, i, version);
     for (int n = 0; n < out->n; n++)
         FOR_PARTS(g, p)
             if (out->receiver[n] && qn__canonical_part(g, out->receiver[n], p) == p)
                 *slot_of(out, n, p) = g->value[out->receiver[n]].part[p];
-    LLVMBasicBlockRef last = LLVMGetInsertBlock(g->b);
-    LLVMBuildBr(g->b, join);
-    qn__level_close(g);
-    return last;
 }
 
 void qn__lower_for(lower *g, uint32_t i)
@@ -371,16 +363,16 @@ void qn__lower_for(lower *g, uint32_t i)
         return;
     }
     if (qn__yields_new(g, &beyond, n)) {
-        LLVMBasicBlockRef from = LLVMGetInsertBlock(g->b), join = qn__new_block(g, "join"), blocks[2];
-        LLVMBasicBlockRef yes = qn__new_block(g, "within"), no = qn__new_block(g, "beyond");
-        qn__mark_likely(g, LLVMBuildCondBr(g->b, condition, yes, no));
+        branch x = qn__begin_choice(g, condition, "within", "beyond");
+        qn__mark_likely(g, LLVMGetBasicBlockTerminator(x.from));
         qn__find_results(g->k, i, &within);
         qn__find_results(g->k, i, &beyond);
-        blocks[0] = lower_version(g, i, from, yes, join, WITHIN, &within);
+        lower_version(g, i, WITHIN, &within);
         qn__uncover(g, i);
-        blocks[1] = lower_version(g, i, from, no, join, BEYOND, &beyond);
-        LLVMPositionBuilderAtEnd(g->b, join);
-        qn__join_yields(g, &within, &beyond, blocks);
+        qn__begin_other(g, &x);
+        lower_version(g, i, BEYOND, &beyond);
+        qn__end_branch(g, &x, NULL);
+        qn__join_yields(g, &within, &beyond, &x);
     }
     qn__free(within.value);
     qn__free(beyond.value);

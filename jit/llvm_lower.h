@@ -258,16 +258,23 @@ LLVMValueRef qn__relative_index(lower *g, uint32_t value, int p, const qn_fact *
 LLVMValueRef qn__any(lower *g, LLVMValueRef mask);
 /** mask & more; either may be NULL. */
 LLVMValueRef qn__mask_and(lower *g, LLVMValueRef mask, LLVMValueRef more);
-/** Code that runs only under a condition. */
+/** Code that runs only under a condition, or one of two pieces of code. */
 typedef struct branch {
-    LLVMBasicBlockRef from, then, join, other;
+    LLVMBasicBlockRef from, other, join; /* other: NULL if there is one piece */
+    LLVMBasicBlockRef last[2];           /* from where `join` is reached: taken or not */
 } branch;
 
 branch qn__begin_branch(lower *g, LLVMValueRef condition);
+/** The first of two pieces, with names for their blocks; qn__begin_other goes on to the second. */
+branch qn__begin_choice(lower *g, LLVMValueRef condition, const char *then, const char *other);
+void qn__begin_other(lower *g, branch *x);
 /** Ends it; the result is `value` if it was taken, else zero. `value` may be NULL. */
-LLVMValueRef qn__end_branch(lower *g, const branch *x, LLVMValueRef value);
-/** Ends it; each of n values stays what it is if it was taken, else becomes the other one, which stood before. */
-void qn__choose_branch(lower *g, const branch *x, LLVMValueRef *values, const LLVMValueRef *others, int n);
+LLVMValueRef qn__end_branch(lower *g, branch *x, LLVMValueRef value);
+/** Ends it; each of n values stays what it is if it was taken, else becomes the other one, which stood before, or which the second
+ *  piece made. */
+void qn__choose_branch(lower *g, branch *x, LLVMValueRef *values, const LLVMValueRef *others, int n);
+/** What a branch that has ended makes of two values. */
+LLVMValueRef qn__join(lower *g, const branch *x, LLVMValueRef taken, LLVMValueRef other);
 
 /* ---- llvm_check.c */
 /** What the indices of one access need. */
@@ -294,7 +301,7 @@ bool qn__is_one_branch(const lower *g, uint32_t i, int p, const check *c);
 /** Opens that branch, in which the access is performed. */
 branch qn__begin_checked(lower *g, const check *c);
 /** Ends it; the result is `value` if the access was in range, else zero, and the failure is recorded. value may be NULL. */
-LLVMValueRef qn__end_checked(lower *g, const branch *x, uint32_t i, int p, LLVMValueRef value);
+LLVMValueRef qn__end_checked(lower *g, branch *x, uint32_t i, int p, LLVMValueRef value);
 
 /* ---- llvm_memory.c */
 /** Of a GPU: a load of what the launch does not write goes through the read-only cache. */

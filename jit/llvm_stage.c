@@ -296,20 +296,10 @@ void qn__stage_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y, void (*bod
         run_rolled(g, &t, true);
         return;
     }
-    LLVMBasicBlockRef whole = qn__new_block(g, "whole"), part = qn__new_block(g, "part"), join = qn__new_block(g, "join");
     LLVMValueRef condition = LLVMBuildAnd(g->b, is_whole(g, low_x, t.x), is_whole(g, low_y, t.y), "");
-    LLVMBasicBlockRef from = LLVMGetInsertBlock(g->b);
-    LLVMBuildCondBr(g->b, condition, whole, part);
-    qn__level_open(g, true, false, false);
-    LLVMPositionBuilderAtEnd(g->b, whole);
+    branch x = qn__begin_choice(g, condition, "whole", "part");
     run_unrolled(g, &t);
-    LLVMBuildBr(g->b, join);
-    qn__level_close(g);
-    LLVMPositionBuilderAtEnd(g->b, from);
-    qn__level_open(g, true, false, false);
-    LLVMPositionBuilderAtEnd(g->b, part);
+    qn__begin_other(g, &x);
     run_rolled(g, &t, true);
-    LLVMBuildBr(g->b, join);
-    qn__level_close(g);
-    LLVMPositionBuilderAtEnd(g->b, join);
+    qn__end_branch(g, &x, NULL);
 }

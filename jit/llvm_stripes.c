@@ -99,23 +99,6 @@ static void close_stripe(lower *g, const reduction *r, const stripes *s, int dep
     fill_identity(g, r, s, depth);
 }
 
-/** Emits `then` only if `condition` holds, without values. */
-static LLVMBasicBlockRef when(lower *g, LLVMValueRef condition)
-{
-    LLVMBasicBlockRef then = qn__new_block(g, "full"), join = qn__new_block(g, "join");
-    LLVMBuildCondBr(g->b, condition, then, join);
-    qn__level_open(g, true, false, false);
-    LLVMPositionBuilderAtEnd(g->b, then);
-    return join;
-}
-
-static void end_when(lower *g, LLVMBasicBlockRef join)
-{
-    LLVMBuildBr(g->b, join);
-    qn__level_close(g);
-    LLVMPositionBuilderAtEnd(g->b, join);
-}
-
 static LLVMValueRef is_multiple_of_block(lower *g, LLVMValueRef count)
 {
     LLVMValueRef rest = LLVMBuildAnd(g->b, count, qn__const_i64(g, BLOCK - 1), "");
@@ -129,11 +112,11 @@ void qn__stripes_push(lower *g, const reduction *r, const stripes *s, int depth,
     add_to_stripe(g, r, s, depth, LLVMBuildSub(g->b, count, qn__const_i64(g, 1), ""), a);
     if (depth == r->n_levels)
         return;
-    LLVMBasicBlockRef join = when(g, is_multiple_of_block(g, count));
+    branch full = qn__begin_branch(g, is_multiple_of_block(g, count));
     addend result = {0};
     close_stripe(g, r, s, depth, result.value);
     qn__stripes_push(g, r, s, depth + 1, LLVMBuildLShr(g->b, count, qn__const_i64(g, 12), ""), &result);
-    end_when(g, join);
+    qn__end_branch(g, &full, NULL);
 }
 
 /** Sends the last, partly filled block of each level up, from level `depth` with `count` entries. */
@@ -142,11 +125,11 @@ void qn__stripes_close(lower *g, const reduction *r, const stripes *s, int depth
     for (; depth < r->n_levels; depth++) {
         LLVMValueRef above = LLVMBuildLShr(g->b, LLVMBuildAdd(g->b, count, qn__const_i64(g, BLOCK - 1), ""),
                                            qn__const_i64(g, 12), "");
-        LLVMBasicBlockRef join = when(g, LLVMBuildNot(g->b, is_multiple_of_block(g, count), ""));
+        branch left = qn__begin_branch(g, LLVMBuildNot(g->b, is_multiple_of_block(g, count), ""));
         addend result = {0};
         close_stripe(g, r, s, depth, result.value);
         qn__stripes_push(g, r, s, depth + 1, above, &result);
-        end_when(g, join);
+        qn__end_branch(g, &left, NULL);
         count = above;
     }
     close_stripe(g, r, s, depth, acc);

@@ -164,15 +164,11 @@ static void load_if(lower *g, const group *s, element *e, int count)
 static void load_apart(lower *g, const group *s, element *e, int count)
 {
     LLVMValueRef whole[MOST_BYTES];
-    LLVMBasicBlockRef yes = qn__new_block(g, "whole"), no = qn__new_block(g, "apart"), after = qn__new_block(g, "loaded");
-    LLVMBuildCondBr(g->b, whole_condition(g, e, count), yes, no);
-    qn__level_open(g, true, false, false);
-    LLVMPositionBuilderAtEnd(g->b, yes);
+    branch x = qn__begin_choice(g, whole_condition(g, e, count), "whole", "apart");
     load_whole(g, s, e, count);
     for (int n = 0; n < count; n++)
         whole[n] = e[n].value;
-    LLVMBuildBr(g->b, after);
-    LLVMPositionBuilderAtEnd(g->b, no);
+    qn__begin_other(g, &x);
     for (int n = 0; n < count; n++) {
         branch then = {0};
         if (e[n].condition)
@@ -181,15 +177,9 @@ static void load_apart(lower *g, const group *s, element *e, int count)
         if (e[n].condition)
             e[n].value = qn__end_branch(g, &then, e[n].value);
     }
-    LLVMBasicBlockRef blocks[2] = {yes, LLVMGetInsertBlock(g->b)};
-    LLVMBuildBr(g->b, after);
-    qn__level_close(g);
-    LLVMPositionBuilderAtEnd(g->b, after);
-    for (int n = 0; n < count; n++) {
-        LLVMValueRef values[2] = {whole[n], e[n].value};
-        e[n].value = LLVMBuildPhi(g->b, e->type, "");
-        LLVMAddIncoming(e[n].value, values, blocks, 2);
-    }
+    qn__end_branch(g, &x, NULL);
+    for (int n = 0; n < count; n++)
+        e[n].value = qn__join(g, &x, whole[n], e[n].value);
 }
 
 void qn__wide_load_elements(lower *g, group *s)
@@ -242,18 +232,12 @@ static void store_one(lower *g, const group *s, const element *e)
 
 static void store_apart(lower *g, const group *s, const element *e, int count)
 {
-    LLVMBasicBlockRef yes = qn__new_block(g, "whole"), no = qn__new_block(g, "apart"), after = qn__new_block(g, "stored");
-    LLVMBuildCondBr(g->b, whole_condition(g, e, count), yes, no);
-    qn__level_open(g, true, false, false);
-    LLVMPositionBuilderAtEnd(g->b, yes);
+    branch x = qn__begin_choice(g, whole_condition(g, e, count), "whole", "apart");
     store_to(g, s, e, join(g, e, count), (int64_t)count * e->bytes);
-    LLVMBuildBr(g->b, after);
-    LLVMPositionBuilderAtEnd(g->b, no);
+    qn__begin_other(g, &x);
     for (int n = 0; n < count; n++)
         store_one(g, s, &e[n]);
-    LLVMBuildBr(g->b, after);
-    qn__level_close(g);
-    LLVMPositionBuilderAtEnd(g->b, after);
+    qn__end_branch(g, &x, NULL);
 }
 
 void qn__wide_store_all(lower *g, const group *s)

@@ -18,20 +18,17 @@ typedef struct unit {
 
 typedef void (*emitter)(lower *g, const unit *w);
 
-/** Values that depend on the indices belong to the present level, also where these are constants. */
-static void claim_indices(lower *g, int *levels)
+/** Emits what depends on the indices at the present level, also where these are constants. */
+static void emit_claimed(lower *g, const unit *w, emitter emit)
 {
     const int dims[2] = {g->p->lane_dim, g->p->jam_dim};
+    int levels[2] = {0, 0};
     for (int n = 0; n < 2; n++)
         if (dims[n] >= 0) {
             levels[n] = g->iv_level[dims[n]];
             g->iv_level[dims[n]] = g->depth;
         }
-}
-
-static void return_indices(lower *g, const int *levels)
-{
-    const int dims[2] = {g->p->lane_dim, g->p->jam_dim};
+    emit(g, w);
     for (int n = 0; n < 2; n++)
         if (dims[n] >= 0)
             g->iv_level[dims[n]] = levels[n];
@@ -40,23 +37,11 @@ static void return_indices(lower *g, const int *levels)
 /** One of two, each at a level of its own. */
 static void either(lower *g, const unit *w, LLVMValueRef condition, emitter yes, emitter no)
 {
-    LLVMBasicBlockRef from = LLVMGetInsertBlock(g->b), join = qn__new_block(g, "join"), block[2];
-    emitter emit[2] = {yes, no};
-    block[0] = qn__new_block(g, "yes");
-    block[1] = qn__new_block(g, "no");
-    LLVMBuildCondBr(g->b, condition, block[0], block[1]);
-    for (int n = 0; n < 2; n++) {
-        LLVMPositionBuilderAtEnd(g->b, from);
-        qn__level_open(g, true, false, false);
-        LLVMPositionBuilderAtEnd(g->b, block[n]);
-        int levels[2] = {0, 0};
-        claim_indices(g, levels);
-        emit[n](g, w);
-        return_indices(g, levels);
-        LLVMBuildBr(g->b, join);
-        qn__level_close(g);
-    }
-    LLVMPositionBuilderAtEnd(g->b, join);
+    branch x = qn__begin_choice(g, condition, "yes", "no");
+    emit_claimed(g, w, yes);
+    qn__begin_other(g, &x);
+    emit_claimed(g, w, no);
+    qn__end_branch(g, &x, NULL);
 }
 
 static LLVMValueRef number_like(LLVMValueRef v, int64_t n)

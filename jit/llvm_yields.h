@@ -28,8 +28,8 @@ void qn__find_results(const qn_kernel *k, uint32_t i, yields *y);
 bool qn__wants_vector(const lower *g, uint32_t receiver);
 /** Reads the operands of a yield in the shape of their receivers. */
 void qn__collect(lower *g, yields *y, const uint32_t *operand);
-/** Joins what two branches, which ended in these blocks, have left for the same receivers. */
-void qn__join_yields(lower *g, const yields *then, const yields *other, LLVMBasicBlockRef *blocks);
+/** Joins what the two pieces of a choice that has ended have left for the same receivers. */
+void qn__join_yields(lower *g, const yields *then, const yields *other, const branch *x);
 /** Whether any lane of any part is active, as i1. */
 LLVMValueRef qn__any_part(lower *g);
 
