@@ -117,10 +117,7 @@ void qn__block_second(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueR
         LLVMValueRef from = scratch_at(g, n, units, tile, mine);
         add_blocks(g, &r, from, pitch, 0, whole, TOGETHER, sums);
         add_blocks(g, &r, from, pitch, whole, blocks, 1, sums);
-        value[n] = sums[0];
-        for (int v = 1; v <= r.n_levels; v++)
-            value[n] = qn__combine(g, &r, sums[v], value[n]);
-        n++;
+        value[n++] = qn__fold_levels(g, &r, sums, 1);
     }
     run_body(g, low, thread, value, body, arg);
 }

@@ -478,10 +478,7 @@ static LLVMValueRef fold(lower *g, block *m)
         fold_some(g, m, whole, NULL, sums);
         fold_some(g, m, whole, LLVMBuildSub(g->b, points, whole, ""), sums);
     }
-    LLVMValueRef value = sums[0];
-    for (int v = 1; v <= m->r.n_levels; v++)
-        value = qn__combine(g, &m->r, sums[v], value);
-    return value;
+    return qn__fold_levels(g, &m->r, sums, 1);
 }
 
 static void open_block(lower *g, block *m, uint32_t reduce, LLVMValueRef thread, LLVMValueRef low)

@@ -5,6 +5,16 @@
  */
 #include "jit/llvm_lower.h"
 
+#include <string.h>
+
+void qn__clear_masks(lower *g)
+{
+    memset(g->mask, 0, sizeof g->mask);
+    memset(g->tail_mask, 0, sizeof g->tail_mask);
+    memset(g->edges, 0, sizeof g->edges);
+    memset(g->side, 0, sizeof g->side);
+}
+
 LLVMValueRef qn__mask_and(lower *g, LLVMValueRef mask, LLVMValueRef more)
 {
     return !mask ? more : !more ? mask : LLVMBuildAnd(g->b, mask, more, "");

@@ -5,15 +5,7 @@
  */
 #include "jit/llvm_nest.h"
 
-#include <string.h>
-
 /* ---------------------------------------------------------------- masks of the lanes */
-
-static void clear_masks(lower *g)
-{
-    memset(g->mask, 0, sizeof g->mask);
-    memset(g->tail_mask, 0, sizeof g->tail_mask);
-}
 
 /** The mask of vector u, for all that will be jammed inside. */
 static void set_mask(lower *g, int u, LLVMValueRef mask)
@@ -41,7 +33,7 @@ static void masked_vector(lower *g, const span *spans, int at, LLVMValueRef low,
     qn__set_index(g, g->p->lane_dim, low);
     set_mask(g, 0, lanes_below(g, n));
     qn__nest_emit(g, spans, at + 1);
-    clear_masks(g);
+    qn__clear_masks(g);
 }
 
 /** Vectors under a mask for [low, high), which is shorter than `step`. In loops they are of half the width: half a register
@@ -96,7 +88,7 @@ static void masked_rest_of_rows(lower *g, const span *spans, int at, span s)
     qn__nest_over(g, spans, at, (span){s.low, end}, width, true);
     set_mask(g, 0, mask);
     qn__nest_once(g, spans, at, end, s.high, end);
-    clear_masks(g);
+    qn__clear_masks(g);
 }
 
 /** A mask of the first n lanes. */
@@ -115,7 +107,7 @@ static void known_vector(lower *g, const span *spans, int at, int64_t low, int w
     if (n < width)
         set_mask(g, 0, first_lanes(g, n));
     qn__nest_over(g, spans, at, (span){qn__const_i64(g, low), qn__const_i64(g, low + width)}, width, false);
-    clear_masks(g);
+    qn__clear_masks(g);
 }
 
 /** What is left when its number is known: whole vectors, then narrower ones. A wide vector under a mask would touch two
@@ -149,7 +141,7 @@ static void rest_tile(lower *g, const span *spans, int at, LLVMValueRef middle, 
     if (rest)
         qn__nest_once(g, spans, at, middle, high, middle);
     g->rest_lanes = 0;
-    clear_masks(g);
+    qn__clear_masks(g);
 }
 
 /* ---------------------------------------------------------------- all of them */

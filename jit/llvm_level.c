@@ -103,6 +103,20 @@ LLVMBasicBlockRef qn__new_block(lower *g, const char *name)
     return LLVMAppendBasicBlockInContext(g->context, g->function, name);
 }
 
+LLVMValueRef qn__new_buffer(lower *g, uint64_t bytes, unsigned align)
+{
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b), entry = LLVMGetEntryBasicBlock(g->function);
+    LLVMValueRef first = LLVMGetFirstInstruction(entry);
+    if (first)
+        LLVMPositionBuilderBefore(g->b, first);
+    else
+        LLVMPositionBuilderAtEnd(g->b, entry);
+    LLVMValueRef buffer = LLVMBuildAlloca(g->b, LLVMArrayType2(g->i8, bytes), "");
+    LLVMSetAlignment(buffer, align);
+    LLVMPositionBuilderAtEnd(g->b, here);
+    return buffer;
+}
+
 LLVMValueRef qn__umin(lower *g, LLVMValueRef a, LLVMValueRef b)
 {
     int64_t m, n;
@@ -149,10 +163,15 @@ static void forget_values(lower *g)
         }
 }
 
+static unsigned memo_bucket(LLVMValueRef a, LLVMValueRef b, int64_t n)
+{
+    uint64_t h = ((uintptr_t)a ^ (uintptr_t)b * 31u ^ (uint64_t)n * 0x9e3779b97f4a7c15u);
+    return (h >> 4 ^ h >> 20) % MEMO_HEADS;
+}
+
 static void memo_link(lower *g, int32_t n)
 {
-    uint64_t h = ((uintptr_t)g->memo[n].a ^ (uintptr_t)g->memo[n].b * 31u ^ (uint64_t)g->memo[n].n * 0x9e3779b97f4a7c15u);
-    int32_t *head = &g->memo_head[(h >> 4 ^ h >> 20) % MEMO_HEADS];
+    int32_t *head = &g->memo_head[memo_bucket(g->memo[n].a, g->memo[n].b, g->memo[n].n)];
     g->memo[n].next = *head;
     *head = n;
 }
@@ -210,8 +229,7 @@ void qn__unseek(lower *g, const place *here)
 
 LLVMValueRef qn__memo_find(const lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int64_t n, int *at)
 {
-    uint64_t h = ((uintptr_t)a ^ (uintptr_t)b * 31u ^ (uint64_t)n * 0x9e3779b97f4a7c15u);
-    for (int32_t m = g->memo_head[(h >> 4 ^ h >> 20) % MEMO_HEADS]; m >= 0; m = g->memo[m].next) {
+    for (int32_t m = g->memo_head[memo_bucket(a, b, n)]; m >= 0; m = g->memo[m].next) {
         const memo *x = &g->memo[m];
         if (x->kind == kind && x->a == a && x->b == b && x->n == n) {
             if (at)

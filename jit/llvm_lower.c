@@ -192,10 +192,8 @@ static size lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts 
         else
             open_function(&g, symbol);
         compute_bounds(&g);
-        if (p->pack || p->pack_steps)
-            g.copy = LLVMBuildIntToPtr(g.b, qn__range_word(&g, 2 + 2 * qn__n_sequential(k)), g.ptr, "");
-        if (p->strip)
-            g.strip.memory = LLVMBuildIntToPtr(g.b, qn__range_word(&g, 2 + 2 * qn__n_sequential(k)), g.ptr, "");
+        if (p->pack || p->pack_steps || p->strip)
+            g.scratch_memory = LLVMBuildIntToPtr(g.b, qn__range_word(&g, 2 + 2 * qn__n_sequential(k)), g.ptr, "");
         bool is_empty = false;
         for (int at = 0; at < p->n_loops; at++) {
             spans[at] = span_of(&g, p->order[at], &n_sequential);

@@ -42,6 +42,11 @@ typedef struct level {
     bool may_be_empty;        /* the guard of a loop that may run no trip: loads are not hoisted out */
 } level;
 
+/** The part of a dimension that is run, or a piece of it. */
+typedef struct span {
+    LLVMValueRef low, high;
+} span;
+
 /** Where the builder stands: before an instruction, or at the end of a block. */
 typedef struct place {
     LLVMBasicBlockRef block;
@@ -103,11 +108,11 @@ typedef struct lower {
     int streaming;     /* STREAM_...: which stores are non-temporal now */
     bool has_streamed; /* any was emitted */
     struct {
-        LLVMValueRef memory, low, high;     /* of the sums; the iterations */
+        LLVMValueRef low, high;             /* the iterations */
         LLVMValueRef result[MOST_STRIPPED]; /* arrays of the reduces at the top that are done */
         uint32_t done;                      /* those before this instruction; 0: no strip is being emitted */
     } strip; /* see llvm_strip.c */
-    LLVMValueRef copy; /* memory for plan->pack and pack_steps */
+    LLVMValueRef scratch_memory; /* of the launch: for the sums of a strip, or copies of plan->pack and pack_steps */
     bool is_packed;    /* it holds what plan->pack loads in this step of the lanes, or what these steps load */
     LLVMValueRef copy_low; /* index of the lanes with which copies of several steps begin */
     int copy_level;
@@ -180,6 +185,8 @@ LLVMValueRef qn__call(lower *g, const char *name, LLVMTypeRef *overloads, int n_
 LLVMValueRef qn__umin(lower *g, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef qn__smin(lower *g, LLVMValueRef a, LLVMValueRef b);
 LLVMBasicBlockRef qn__new_block(lower *g, const char *name);
+/** A buffer in the function's frame. */
+LLVMValueRef qn__new_buffer(lower *g, uint64_t bytes, unsigned align);
 /** A known i64 constant? */
 bool qn__is_const(LLVMValueRef v, int64_t *n);
 
@@ -254,6 +261,8 @@ LLVMValueRef qn__lane_pointers(lower *g, const address *x);
 LLVMValueRef qn__relative_index(lower *g, uint32_t value, int p, const qn_fact *lower_bound, bool vector);
 
 /* ---- llvm_branch.c */
+/** All lanes of all parts are active. */
+void qn__clear_masks(lower *g);
 /** any lane of a mask, as i1; true constant for NULL. */
 LLVMValueRef qn__any(lower *g, LLVMValueRef mask);
 /** mask & more; either may be NULL. */
@@ -461,6 +470,14 @@ void qn__evaluate_point(lower *g, const reduction *r, addend *a);
 /** Blocks in index order: state[level * r->n + n] holds accumulators of points, of blocks of 4096, ... With `count` points
  *  in them a level that is full goes into the one above. */
 void qn__fold_up(lower *g, const reduction *r, LLVMValueRef *state, LLVMValueRef count);
+/** The value of an accumulator whose levels are sums[0], sums[apart], ...: later ones are below. */
+LLVMValueRef qn__fold_levels(lower *g, const reduction *r, const LLVMValueRef *sums, int apart);
+/** Points of a block of blocks ...: 4096^depth. */
+int64_t qn__block_size(int depth);
+/** Blocks of so many points that n points have; i64. */
+LLVMValueRef qn__count_blocks(lower *g, LLVMValueRef n, int64_t size);
+/** Block number i of the points [low, high). */
+span qn__block_at(lower *g, LLVMValueRef low, LLVMValueRef high, LLVMValueRef i, int64_t size);
 reduction qn__describe_reduction(const lower *g, uint32_t i);
 /** Range of dimension d in a reduction, and whether that may be empty. */
 LLVMValueRef qn__low_of(const lower *g, const reduction *r, int d);

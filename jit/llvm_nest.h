@@ -8,11 +8,6 @@
 
 #include "jit/llvm_lower.h"
 
-/** The part of a dimension that this call runs, or a piece of it. */
-typedef struct span {
-    LLVMValueRef low, high;
-} span;
-
 static inline bool qn__is_known_empty(const span *s)
 {
     int64_t low, high;

@@ -44,7 +44,7 @@ static unsigned alignment(const lower *g)
 static LLVMValueRef copy_pointer(lower *g, int d, int ahead, int u)
 {
     int64_t vector = g->width * bytes_of(g), row = vector * g->unroll, begin = 0;
-    LLVMValueRef point = qn__element_pointer(g, g->copy, g->iv[d], g->iv_level[d], row);
+    LLVMValueRef point = qn__element_pointer(g, g->scratch_memory, g->iv[d], g->iv_level[d], row);
     (void)qn__is_const(g->begin[d], &begin);
     return qn__ahead(g, point, vector * u + (ahead - begin) * row);
 }
@@ -232,7 +232,7 @@ static LLVMValueRef step_pointer(lower *g, uint32_t i, int p)
 {
     layout x = layout_of(g, i);
     int64_t bytes = qn_dtype_bytes(g->k->inst[i].type), constant = qn__packed_offset(g->k, g->f, &g->a, g->p, i), known;
-    LLVMValueRef pointer = g->copy;
+    LLVMValueRef pointer = g->scratch_memory;
     int lanes = g->p->lane_dim, left = x.n_dims;
     constant += p / g->jam_max * g->width * bytes;
     pointer = qn__element_pointer(g, pointer, g->copy_low, g->copy_level, -x.of_lane);

@@ -19,8 +19,7 @@ typedef struct points {
 
 static LLVMValueRef blocks_of(lower *g, LLVMValueRef low, LLVMValueRef high)
 {
-    LLVMValueRef n = LLVMBuildSub(g->b, high, low, "");
-    return LLVMBuildLShr(g->b, LLVMBuildAdd(g->b, n, qn__const_i64(g, BLOCK - 1), ""), qn__const_i64(g, 12), "");
+    return qn__count_blocks(g, LLVMBuildSub(g->b, high, low, ""), BLOCK);
 }
 
 /** The array of reduce number n. */
@@ -43,20 +42,19 @@ static void load_before_reduces(lower *g)
 
 static void reduce_blocks(lower *g, const points *x)
 {
-    LLVMValueRef low = qn__range_word(g, 0), high = qn__range_word(g, 1), size = qn__const_i64(g, BLOCK);
+    LLVMValueRef low = qn__range_word(g, 0), high = qn__range_word(g, 1);
     loop l;
     load_before_reduces(g);
     qn__loop_open(g, &l, qn__const_i64(g, 0), blocks_of(g, low, high), 1, true, false, 0, NULL, NULL);
-    LLVMValueRef from = LLVMBuildAdd(g->b, low, LLVMBuildMul(g->b, l.index, size, ""), "");
-    LLVMValueRef n = qn__umin(g, LLVMBuildSub(g->b, high, from, ""), size);
-    LLVMValueRef number = blocks_of(g, g->begin[x->d], from);
+    span s = qn__block_at(g, low, high, l.index, BLOCK);
+    LLVMValueRef number = blocks_of(g, g->begin[x->d], s.low);
     reduction r[MOST_SHARED_REDUCES];
     uint32_t i = g->k->body;
     for (int m = 0; m < g->p->n_shared_reduces; m++, i = g->k->inst[i].region[2]) {
         i = qn__next_reduce(g->k, i);
         r[m] = qn__describe_reduction(g, i);
-        r[m].low = from;
-        r[m].high = LLVMBuildAdd(g->b, from, n, "");
+        r[m].low = s.low;
+        r[m].high = s.high;
         r[m].points = -1;
         r[m].n_levels = 0;
     }

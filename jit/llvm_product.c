@@ -330,8 +330,8 @@ static void for_sums(lower *g, const product *m, LLVMValueRef levels, LLVMValueR
         sums[v] = get_level(g, m, levels, v, l.index);
     if (count)
         qn__fold_up(g, &m->r, sums, count);
-    for (int v = 1; !count && v <= m->r.n_levels; v++)
-        sums[0] = qn__combine(g, &m->r, sums[v], sums[0]);
+    else
+        sums[0] = qn__fold_levels(g, &m->r, sums, 1);
     for (int v = 0; v <= (count ? m->r.n_levels : 0); v++)
         set_level(g, m, levels, v, l.index, sums[v]);
     qn__loop_close(g, &l, NULL, NULL);
@@ -352,13 +352,11 @@ static void load_sums(lower *g, const product *m, LLVMValueRef levels, LLVMValue
 /** Blocks of 4096 points one after the other; their results are added in local memory. */
 static void fold_blocks(lower *g, const product *m, LLVMValueRef points, LLVMValueRef *acc)
 {
-    LLVMValueRef size = qn__const_i64(g, BLOCK), n = qn__const_i64(g, (int64_t)m->n_sums * (m->r.n_levels + 1));
+    LLVMValueRef size = qn__const_i64(g, BLOCK);
+    unsigned bytes = (unsigned)qn_dtype_bytes(m->r.type);
     LLVMValueRef end = LLVMBuildAnd(g->b, LLVMBuildAdd(g->b, points, qn__const_i64(g, BLOCK - 1), ""), qn__const_i64(g, -BLOCK), "");
-    LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b), entry = LLVMGetEntryBasicBlock(g->function);
+    LLVMValueRef levels = qn__new_buffer(g, (uint64_t)m->n_sums * (uint64_t)(m->r.n_levels + 1) * bytes, bytes);
     loop l;
-    LLVMPositionBuilderBefore(g->b, LLVMGetFirstInstruction(entry));
-    LLVMValueRef levels = LLVMBuildArrayAlloca(g->b, qn__memory_type(g, m->r.type), n, "");
-    LLVMPositionBuilderAtEnd(g->b, here);
     /* Grids have one dimension. The assembler of PTX does not know that this is 0: it would keep all levels in registers. */
     LLVMValueRef none = qn__nvptx_register(g, "ctaid.y", g->i64);
     levels = LLVMBuildGEP2(g->b, qn__memory_type(g, m->r.type), levels, &none, 1, "");

@@ -215,26 +215,50 @@ static void set_identity(lower *g, const reduction *r, LLVMValueRef *acc)
         acc[n] = qn__constant_like(accumulator_type(g, r), r->identity);
 }
 
+int64_t qn__block_size(int depth)
+{
+    int64_t size = 1;
+    for (int n = 0; n < depth; n++)
+        size *= BLOCK;
+    return size;
+}
+
+LLVMValueRef qn__count_blocks(lower *g, LLVMValueRef n, int64_t size)
+{
+    return LLVMBuildUDiv(g->b, LLVMBuildAdd(g->b, n, qn__const_i64(g, size - 1), ""), qn__const_i64(g, size), "");
+}
+
+span qn__block_at(lower *g, LLVMValueRef low, LLVMValueRef high, LLVMValueRef i, int64_t size)
+{
+    LLVMValueRef by = qn__const_i64(g, size), from = LLVMBuildAdd(g->b, low, LLVMBuildMul(g->b, i, by, ""), "");
+    LLVMValueRef n = qn__umin(g, LLVMBuildSub(g->b, high, from, ""), by);
+    return (span){from, LLVMBuildAdd(g->b, from, n, "")};
+}
+
+LLVMValueRef qn__fold_levels(lower *g, const reduction *r, const LLVMValueRef *sums, int apart)
+{
+    LLVMValueRef value = sums[0];
+    for (int v = 1; v <= r->n_levels; v++)
+        value = qn__combine(g, r, sums[v * apart], value);
+    return value;
+}
+
 /** One dimension, [low, high), blocks of 4096^depth: each block's result is folded in order. */
 static void fold_blocks(lower *g, const reduction *r, int depth, LLVMValueRef low, LLVMValueRef high, LLVMValueRef *acc)
 {
     LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], inner[MOST_PARTS];
     loop l;
-    int64_t size = 1;
+    int64_t size = qn__block_size(depth);
     if (depth == 0) {
         set_identity(g, r, acc);
         qn__fold_run(g, r, r->dim[0], low, high, true, acc);
         return;
     }
     set_identity(g, r, init);
-    for (int n = 0; n < depth; n++)
-        size *= BLOCK;
-    LLVMValueRef by = qn__const_i64(g, size), n = LLVMBuildSub(g->b, high, low, "");
-    LLVMValueRef blocks = LLVMBuildUDiv(g->b, LLVMBuildAdd(g->b, n, qn__const_i64(g, size - 1), ""), by, "");
+    LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, high, low, ""), size);
     qn__loop_open(g, &l, qn__const_i64(g, 0), blocks, 1, true, false, r->n, init, phi);
-    LLVMValueRef from = LLVMBuildAdd(g->b, low, LLVMBuildMul(g->b, l.index, by, ""), "");
-    LLVMValueRef part = qn__umin(g, LLVMBuildSub(g->b, high, from, ""), by);
-    fold_blocks(g, r, depth - 1, from, LLVMBuildAdd(g->b, from, part, ""), inner);
+    span s = qn__block_at(g, low, high, l.index, size);
+    fold_blocks(g, r, depth - 1, s.low, s.high, inner);
     for (int m = 0; m < r->n; m++)
         inner[m] = qn__combine(g, r, phi[m], inner[m]);
     qn__loop_close(g, &l, inner, acc);
@@ -292,11 +316,8 @@ static void fold_indexed(lower *g, const reduction *r, LLVMValueRef *acc)
         set_identity(g, r, &state[v * r->n]);
     state[r->n * (r->n_levels + 1)] = qn__const_i64(g, 0);
     fold_counted(g, r, 0, state);
-    for (int n = 0; n < r->n; n++) {
-        acc[n] = state[n];
-        for (int v = 1; v <= r->n_levels; v++)
-            acc[n] = qn__combine(g, r, state[v * r->n + n], acc[n]);
-    }
+    for (int n = 0; n < r->n; n++)
+        acc[n] = qn__fold_levels(g, r, &state[n], r->n);
 }
 
 /* ---------------------------------------------------------------- stripes */

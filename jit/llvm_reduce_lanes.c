@@ -263,15 +263,13 @@ static void lane_blocks(lower *g, const reduction *r, int n_reduces, sums *acc)
     stripes s[MOST_JOINED] = {0};
     for (int m = 0; m < n_reduces; m++)
         qn__stripes_open(g, &r[m], &s[m], 1, qn__scalar_type(g, r[m].type));
-    LLVMValueRef size = qn__const_i64(g, BLOCK), n = LLVMBuildSub(g->b, qn__high_of(g, r, d), qn__low_of(g, r, d), "");
-    LLVMValueRef blocks = LLVMBuildLShr(g->b, LLVMBuildAdd(g->b, n, qn__const_i64(g, BLOCK - 1), ""),
-                                        qn__const_i64(g, 12), "");
+    LLVMValueRef low = qn__low_of(g, r, d), high = qn__high_of(g, r, d);
+    LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, high, low, ""), BLOCK);
     loop l;
     qn__loop_open(g, &l, qn__const_i64(g, 0), blocks, 1, true, false, 0, NULL, NULL);
-    LLVMValueRef low = LLVMBuildAdd(g->b, qn__low_of(g, r, d), LLVMBuildMul(g->b, l.index, size, ""), "");
-    LLVMValueRef part = qn__umin(g, LLVMBuildSub(g->b, qn__high_of(g, r, d), low, ""), size);
+    span block = qn__block_at(g, low, high, l.index, BLOCK);
     sums results[MOST_JOINED];
-    lane_block(g, r, n_reduces, low, LLVMBuildAdd(g->b, low, part, ""), false, results);
+    lane_block(g, r, n_reduces, block.low, block.high, false, results);
     for (int m = 0; m < n_reduces; m++) {
         addend result = {0};
         memcpy(result.value, results[m], sizeof result.value);

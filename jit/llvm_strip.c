@@ -32,7 +32,7 @@ static LLVMValueRef array_at(lower *g, const reduction *r, LLVMValueRef offset)
 {
     LLVMValueRef before = LLVMBuildMul(g->b, g->strip.low, qn__const_i64(g, qn_dtype_bytes(r->type)), "");
     LLVMValueRef at = LLVMBuildSub(g->b, offset, before, "");
-    return LLVMBuildGEP2(g->b, g->i8, g->strip.memory, &at, 1, "");
+    return LLVMBuildGEP2(g->b, g->i8, g->scratch_memory, &at, 1, "");
 }
 
 static LLVMValueRef result_array(lower *g, const reduction *r)
@@ -286,21 +286,6 @@ static void fold(lower *g, const reduction *r, int at, LLVMValueRef array)
     qn__loop_close(g, &l, NULL, NULL);
 }
 
-static int64_t block_size(int depth)
-{
-    int64_t size = 1;
-    for (int v = 0; v < depth; v++)
-        size *= BLOCK;
-    return size;
-}
-
-/** Blocks of `size` points that n have. */
-static LLVMValueRef count_blocks(lower *g, LLVMValueRef n, int64_t size)
-{
-    LLVMValueRef up = LLVMBuildAdd(g->b, n, qn__const_i64(g, size - 1), "");
-    return LLVMBuildUDiv(g->b, up, qn__const_i64(g, size), "");
-}
-
 /** Points of block number i of n points. */
 static LLVMValueRef block_points(lower *g, LLVMValueRef n, LLVMValueRef i, int64_t size)
 {
@@ -313,14 +298,14 @@ static LLVMValueRef block_points(lower *g, LLVMValueRef n, LLVMValueRef i, int64
 static void fold_blocks(lower *g, const reduction *r, int depth, LLVMValueRef first, LLVMValueRef n)
 {
     LLVMValueRef array = depth == r->n_levels ? result_array(g, r) : work_array(g, r, qn__const_i64(g, depth));
-    int64_t size = block_size(depth);
+    int64_t size = qn__block_size(depth);
     loop l;
     if (depth == 0) {
         fold_run(g, r, array, first, n, true);
         return;
     }
     fill_identity(g, r, array);
-    qn__loop_open(g, &l, qn__const_i64(g, 0), count_blocks(g, n, size), 1, true, false, 0, NULL, NULL);
+    qn__loop_open(g, &l, qn__const_i64(g, 0), qn__count_blocks(g, n, size), 1, true, false, 0, NULL, NULL);
     LLVMValueRef from = LLVMBuildAdd(g->b, first, LLVMBuildMul(g->b, l.index, qn__const_i64(g, size), ""), "");
     fold_blocks(g, r, depth - 1, from, block_points(g, n, l.index, size));
     combine(g, r, array, array, work_array(g, r, qn__const_i64(g, depth - 1)));
@@ -388,13 +373,13 @@ static void stripe_points(lower *g, const reduction *r, LLVMValueRef first, LLVM
 static void fold_stripes(lower *g, const reduction *r, int depth, LLVMValueRef first, LLVMValueRef n, LLVMValueRef to)
 {
     LLVMValueRef zero = qn__const_i64(g, 0), one = qn__const_i64(g, 1);
-    int64_t size = block_size(depth);
+    int64_t size = qn__block_size(depth);
     loop l, once;
     if (depth == 0) {
         stripe_points(g, r, first, n, to);
         return;
     }
-    LLVMValueRef count = count_blocks(g, n, size), entry = level_array(g, r, depth, qn__const_i64(g, PARTIALS));
+    LLVMValueRef count = qn__count_blocks(g, n, size), entry = level_array(g, r, depth, qn__const_i64(g, PARTIALS));
     LLVMValueRef is_single = LLVMBuildICmp(g->b, LLVMIntULE, count, one, "");
     LLVMValueRef is_many = LLVMBuildNot(g->b, is_single, "");
     count = LLVMBuildSelect(g->b, is_single, one, count, "");
@@ -458,7 +443,7 @@ void qn__lower_strips(lower *g, LLVMValueRef low, LLVMValueRef high)
         return;
     g->width = g->p->width;
     g->unroll = g->p->unroll;
-    LLVMValueRef n = count_blocks(g, LLVMBuildSub(g->b, high, low, ""), g->p->strip);
+    LLVMValueRef n = qn__count_blocks(g, LLVMBuildSub(g->b, high, low, ""), g->p->strip);
     qn__loop_open(g, &l, low, LLVMBuildAdd(g->b, low, LLVMBuildMul(g->b, n, by, ""), ""), g->p->strip, true, false, 0, NULL, NULL);
     g->strip.low = l.index;
     g->strip.high = qn__smin(g, high, LLVMBuildAdd(g->b, l.index, by, ""));

@@ -24,18 +24,9 @@ static unsigned widest_bytes(const qn_kernel *k)
 /** An array of 64 of the widest elements that are reduced, in the function's frame. */
 static LLVMValueRef new_scratch(lower *g)
 {
-    LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b), entry = LLVMGetEntryBasicBlock(g->function);
-    LLVMValueRef first = LLVMGetFirstInstruction(entry);
-    if (first)
-        LLVMPositionBuilderBefore(g->b, first);
-    else
-        LLVMPositionBuilderAtEnd(g->b, entry);
     bool over_reduction = qn__is_reduction(g->k, g->p->lane_dim);
     uint64_t bytes = (uint64_t)widest_bytes(g->k) * (over_reduction ? 1 : (uint64_t)g->p->width) * PARTIALS;
-    LLVMValueRef array = LLVMBuildAlloca(g->b, LLVMArrayType2(g->i8, bytes), "");
-    LLVMSetAlignment(array, 64);
-    LLVMPositionBuilderAtEnd(g->b, here);
-    return array;
+    return qn__new_buffer(g, bytes, 64);
 }
 
 static LLVMValueRef take_scratch(lower *g)
@@ -123,8 +114,7 @@ void qn__stripes_push(lower *g, const reduction *r, const stripes *s, int depth,
 void qn__stripes_close(lower *g, const reduction *r, const stripes *s, int depth, LLVMValueRef count, LLVMValueRef *acc)
 {
     for (; depth < r->n_levels; depth++) {
-        LLVMValueRef above = LLVMBuildLShr(g->b, LLVMBuildAdd(g->b, count, qn__const_i64(g, BLOCK - 1), ""),
-                                           qn__const_i64(g, 12), "");
+        LLVMValueRef above = qn__count_blocks(g, count, BLOCK);
         branch left = qn__begin_branch(g, LLVMBuildNot(g->b, is_multiple_of_block(g, count), ""));
         addend result = {0};
         close_stripe(g, r, s, depth, result.value);

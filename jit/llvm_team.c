@@ -215,26 +215,18 @@ static LLVMValueRef reduce_block(lower *g, const source *s, LLVMValueRef low, LL
     return across(g, s->r, acc);
 }
 
-static LLVMValueRef blocks_of(lower *g, LLVMValueRef n, int64_t size)
-{
-    return LLVMBuildUDiv(g->b, LLVMBuildAdd(g->b, n, qn__const_i64(g, size - 1), ""), qn__const_i64(g, size), "");
-}
-
 /** [low, high), at most 4096^(depth + 1) of them; right in lane 0. */
 static LLVMValueRef reduce_range(lower *g, const source *s, int depth, LLVMValueRef low, LLVMValueRef high)
 {
     if (depth == 0)
         return reduce_block(g, s, low, high);
-    int64_t size = 1;
-    for (int n = 0; n < depth; n++)
-        size *= BLOCK;
+    int64_t size = qn__block_size(depth);
     loop l;
-    LLVMValueRef init[2] = {s->r->identity, s->r->identity}, phi[2], next[2], out[2], by = qn__const_i64(g, size);
-    LLVMValueRef blocks = blocks_of(g, LLVMBuildSub(g->b, high, low, ""), size);
+    LLVMValueRef init[2] = {s->r->identity, s->r->identity}, phi[2], next[2], out[2];
+    LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, high, low, ""), size);
     qn__loop_open(g, &l, qn__const_i64(g, 0), blocks, 1, true, false, 2, init, phi);
-    LLVMValueRef from = LLVMBuildAdd(g->b, low, LLVMBuildMul(g->b, l.index, by, ""), "");
-    LLVMValueRef n = qn__umin(g, LLVMBuildSub(g->b, high, from, ""), by);
-    LLVMValueRef v = qn__team_same(g, reduce_range(g, s, depth - 1, from, LLVMBuildAdd(g->b, from, n, "")));
+    span block = qn__block_at(g, low, high, l.index, size);
+    LLVMValueRef v = qn__team_same(g, reduce_range(g, s, depth - 1, block.low, block.high));
     LLVMValueRef partial = LLVMBuildAnd(g->b, l.index, qn__const_i64(g, PARTIALS - 1), "");
     for (int half = 0; half < 2; half++) {
         LLVMValueRef mine = LLVMBuildICmp(g->b, LLVMIntEQ, partial, ahead(g, g->lane, half * WARP_LANES), "");
@@ -276,8 +268,8 @@ static grid open_grid(lower *g)
 {
     reduction r = qn__describe_reduction(g, qn__next_reduce(g->k, g->k->body));
     grid x = {.total = count(g, &r)};
-    LLVMValueRef units = blocks_of(g, x.total, (int64_t)BLOCK * FIRST_WARPS);
-    x.blocks = blocks_of(g, x.total, BLOCK);
+    LLVMValueRef units = qn__count_blocks(g, x.total, (int64_t)BLOCK * FIRST_WARPS);
+    x.blocks = qn__count_blocks(g, x.total, BLOCK);
     x.places = LLVMBuildMul(g->b, units, qn__const_i64(g, FIRST_WARPS), "");
     x.scratch = qn__nvptx_scratch(g);
     return x;
@@ -305,9 +297,7 @@ static void first_block(lower *g, LLVMValueRef block, void *arg)
 {
     const grid *x = arg;
     int n = 0;
-    LLVMValueRef low = LLVMBuildMul(g->b, block, qn__const_i64(g, BLOCK), "");
-    LLVMValueRef size = qn__umin(g, LLVMBuildSub(g->b, x->total, low, ""), qn__const_i64(g, BLOCK));
-    LLVMValueRef high = LLVMBuildAdd(g->b, low, size, "");
+    span points = qn__block_at(g, qn__const_i64(g, 0), x->total, block, BLOCK);
     for (uint32_t i = g->k->body; i < g->k->n_insts; i = g->k->inst[i].region[2]) {
         const qn_inst *inst = &g->k->inst[i];
         bool is_needed = qn__next_reduce(g->k, i) < g->k->n_insts; /* nothing after the last reduce is */
@@ -317,7 +307,7 @@ static void first_block(lower *g, LLVMValueRef block, void *arg)
             continue;
         reduction r = qn__describe_reduction(g, i);
         source s = {.r = &r, .total = x->total};
-        put(g, array_of(g, x, n++, 0), block, reduce_block(g, &s, low, high));
+        put(g, array_of(g, x, n++, 0), block, reduce_block(g, &s, points.low, points.high));
     }
 }
 
@@ -342,9 +332,8 @@ static void second_block(lower *g, LLVMValueRef block, void *arg)
 {
     const upper *u = arg;
     source s = {.r = u->r, .array = array_of(g, u->x, u->n, 0), .total = u->x->blocks};
-    LLVMValueRef low = LLVMBuildMul(g->b, block, qn__const_i64(g, BLOCK), "");
-    LLVMValueRef size = qn__umin(g, LLVMBuildSub(g->b, u->x->blocks, low, ""), qn__const_i64(g, BLOCK));
-    put(g, array_of(g, u->x, u->n, 1), block, reduce_block(g, &s, low, LLVMBuildAdd(g->b, low, size, "")));
+    span results = qn__block_at(g, qn__const_i64(g, 0), u->x->blocks, block, BLOCK);
+    put(g, array_of(g, u->x, u->n, 1), block, reduce_block(g, &s, results.low, results.high));
 }
 
 /** The values of all reduces, then the rest of the body, by lane 0 of one warp. */
@@ -372,7 +361,7 @@ static void finish(lower *g, const grid *x, LLVMValueRef blocks)
 void qn__team_second(lower *g)
 {
     grid x = open_grid(g);
-    LLVMValueRef blocks = blocks_of(g, x.blocks, BLOCK), warp = qn__nvptx_register(g, "tid.y", g->i64);
+    LLVMValueRef blocks = qn__count_blocks(g, x.blocks, BLOCK), warp = qn__nvptx_register(g, "tid.y", g->i64);
     int n = 0;
     g->is_team = true;
     FOR_TOP_REDUCES(g->k, i)

@@ -147,17 +147,6 @@ static bool is_staged(const lower *g, uint32_t i)
     return qn__is_staged(g->k, g->f, &g->a, g->p, g->site[i]);
 }
 
-static LLVMValueRef new_buffer(lower *g)
-{
-    LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b), entry = LLVMGetEntryBasicBlock(g->function);
-    LLVMPositionBuilderBefore(g->b, LLVMGetFirstInstruction(entry));
-    uint64_t bytes = (uint64_t)g->p->width * (uint64_t)g->p->unroll * LINE_BYTES;
-    LLVMValueRef buffer = LLVMBuildAlloca(g->b, LLVMArrayType2(g->i8, bytes), "");
-    LLVMSetAlignment(buffer, LINE_BYTES);
-    LLVMPositionBuilderAtEnd(g->b, here);
-    return buffer;
-}
-
 static LLVMValueRef row_of(lower *g, LLVMValueRef buffer, int u, int l)
 {
     return qn__ahead(g, buffer, ((int64_t)u * g->width + l) * LINE_BYTES);
@@ -172,7 +161,7 @@ void qn__stage_fill(lower *g, LLVMValueRef from)
         if (!is_staged(g, i))
             continue;
         if (!g->stage[n])
-            g->stage[n] = new_buffer(g);
+            g->stage[n] = qn__new_buffer(g, (uint64_t)g->p->width * (uint64_t)g->p->unroll * LINE_BYTES, LINE_BYTES);
         LLVMValueRef buffer = g->stage[n++];
         for (int u = 0; u < g->unroll; u++) {
             pieces s = pieces_at(g, i, u, 0, g->p->transpose);

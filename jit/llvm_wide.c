@@ -103,18 +103,21 @@ static bool add_load(lower *g, group *s, uint32_t i)
     return true;
 }
 
-/** Whether a load is one of these, and its address is known when the body begins: it is made of indices of the domain and of
- *  what the prologue gives. */
-static bool is_ready(const lower *g, uint32_t i)
+/** Whether the address of an access is made of indices of the domain and of what the prologue gives. */
+static bool is_known_early(const lower *g, uint32_t i)
 {
-    if (g->k->inst[i].op != QN_I_LOAD || !is_taken(g, i) || !differs(g, i))
-        return false;
     for (int r = 0; r < qn__n_indices(g->k, i); r++) {
         const qn_affine *a = &g->a.affine[qn__args(g->k, i)[r]];
         if (a->sym[0] >= g->k->body || a->sym[1] >= g->k->body)
             return false;
     }
     return true;
+}
+
+/** Whether a load is one of those that move together, and its address is known when the body begins. */
+static bool is_ready(const lower *g, uint32_t i)
+{
+    return g->k->inst[i].op == QN_I_LOAD && is_taken(g, i) && differs(g, i) && is_known_early(g, i);
 }
 
 void qn__wide_begin(lower *g)
@@ -170,19 +173,14 @@ bool qn__wide_load(lower *g, uint32_t i)
 
 /* ---------------------------------------------------------------- points of reduces */
 
-/** Whether a load stands in a reduce and may be made ahead of its point: its address is made of indices. */
+/** Whether a load stands in a reduce and may be made ahead of its point. */
 static bool is_of_point(const lower *g, uint32_t reduce, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
     if (x->op != QN_I_LOAD || x->parent != reduce || qn__is_checked(g->f, g->k, g->site[i]) ||
         !g->f->param[x->imm].is_constant_memory || (g->k->param[x->imm].traits & QN_ATOMIC))
         return false;
-    for (int r = 0; r < qn__n_indices(g->k, i); r++) {
-        const qn_affine *a = &g->a.affine[qn__args(g->k, i)[r]];
-        if (a->sym[0] >= g->k->body || a->sym[1] >= g->k->body)
-            return false;
-    }
-    return true;
+    return is_known_early(g, i);
 }
 
 /** The loads of one point, whose index is set. */

@@ -145,14 +145,6 @@ static void set_masks(lower *g, const unit *w)
         }
 }
 
-static void clear_masks(lower *g)
-{
-    memset(g->mask, 0, sizeof g->mask);
-    memset(g->tail_mask, 0, sizeof g->tail_mask);
-    memset(g->edges, 0, sizeof g->edges);
-    memset(g->side, 0, sizeof g->side);
-}
-
 /* ---------------------------------------------------------------- skewed rows */
 
 /** Iterations from where part (0, j) of the first thread stands to the begin of the domain. */
@@ -185,7 +177,7 @@ static void skewed_edges(lower *g, const unit *w)
 
 static void skewed_inside(lower *g, const unit *w)
 {
-    clear_masks(g);
+    qn__clear_masks(g);
     run_rows(g, w);
 }
 
@@ -214,5 +206,5 @@ void qn__wide_unit(lower *g, const thread_place *at, void (*body)(lower *g, void
     else
         run_rows(g, &w);
     g->unroll = 1;
-    clear_masks(g);
+    qn__clear_masks(g);
 }
