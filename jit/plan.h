@@ -89,7 +89,7 @@ enum { MOST_STRIPPED = 16 }; /* reduces */
  *  all of them work in. */
 int64_t qn__strip_offset(const qn_kernel *k, uint32_t reduce, int64_t strip);
 /** Bytes from one array to the next. */
-int64_t qn__strip_pitch(qn_dtype type, int64_t strip);
+int64_t qn__strip_pitch(int type, int64_t strip);
 
 /** Whether scalar code is better than lanes along d, because of loops that run differently in each (jit/plan_scalar.c). */
 bool qn__plan_is_scalar(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d, int width);

@@ -44,7 +44,7 @@ static int work_arrays(const qn_kernel *k, const qn_facts *f, uint32_t reduce, i
     return order == QN_INDEXED ? above : 0;
 }
 
-int64_t qn__strip_pitch(qn_dtype type, int64_t strip)
+int64_t qn__strip_pitch(int type, int64_t strip)
 {
     int64_t lines = (strip * qn_dtype_bytes(type) + LINE_BYTES - 1) / LINE_BYTES;
     return (lines | 1) * LINE_BYTES; /* arrays that are read side by side are not all in the same sets */
