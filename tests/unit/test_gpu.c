@@ -334,6 +334,8 @@ static void copy_around(int dtype, int a, int b, int64_t rows, int64_t columns)
     qn_view *all[] = {&from, &there, &turned, &crossed, &back[0], &back[1], &back[2]};
     for (int i = 0; i < 7; i++)
         qn_view_release(all[i]);
+    qn_layout_release(&la);
+    qn_layout_release(&lb);
 }
 
 static void test_copies(void)
