@@ -383,6 +383,9 @@ void qn__lower_strips(lower *g, LLVMValueRef low, LLVMValueRef high);
 bool qn__strip_value(lower *g, uint32_t i);
 
 /* ---- llvm_prefetch.c */
+/** Asks for the memory so many bytes behind what part p of an access meets: of a load into the second-level cache, of a store
+ *  into the first, for writing. */
+void qn__prefetch(lower *g, uint32_t i, int p, int64_t ahead_bytes);
 /** Asks for what `reduce` will load plan->prefetch points of dimension d ahead. */
 void qn__prefetch_point(lower *g, uint32_t reduce, int d);
 /** Asks for this tile's part of what the reduce will load plan->steps_ahead steps of the lanes later. */

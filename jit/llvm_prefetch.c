@@ -6,16 +6,16 @@
 #include "jit/llvm_lower.h"
 #include "jit/plan.h"
 
-enum { TO_SECOND_LEVEL = 2, DATA = 1 };
-
-static void prefetch(lower *g, uint32_t i, int p, int64_t ahead_bytes)
+void qn__prefetch(lower *g, uint32_t i, int p, int64_t ahead_bytes)
 {
+    enum { FOR_WRITING = 1, TO_SECOND_LEVEL = 2, TO_FIRST_LEVEL = 3, DATA = 1 };
+    bool is_store = g->k->inst[i].op == QN_I_STORE;
     address x;
     qn__make_address(g, i, p, NULL, &x);
     x.constant += ahead_bytes;
     qn__displace(g, &x);
-    LLVMValueRef args[4] = {x.pointer, LLVMConstInt(g->i32, 0, false), LLVMConstInt(g->i32, TO_SECOND_LEVEL, false),
-                            LLVMConstInt(g->i32, DATA, false)};
+    LLVMValueRef args[4] = {x.pointer, LLVMConstInt(g->i32, is_store ? FOR_WRITING : 0, false),
+                            LLVMConstInt(g->i32, is_store ? TO_FIRST_LEVEL : TO_SECOND_LEVEL, false), LLVMConstInt(g->i32, DATA, false)};
     qn__call(g, "llvm.prefetch", &g->ptr, 1, args, 4);
 }
 
@@ -26,9 +26,9 @@ static void prefetch_jammed(lower *g, uint32_t i, int d)
     int step = (int)(LINE_BYTES / bytes);
     (void)qn__access_stride(g->k, g->f, &g->a, i, d, &along);
     for (int j = 0; j < g->jam; j += step)
-        prefetch(g, i, j, along * bytes * g->p->prefetch);
+        qn__prefetch(g, i, j, along * bytes * g->p->prefetch);
     if ((g->jam - 1) % step)
-        prefetch(g, i, g->jam - 1, along * bytes * g->p->prefetch);
+        qn__prefetch(g, i, g->jam - 1, along * bytes * g->p->prefetch);
 }
 
 void qn__prefetch_point(lower *g, uint32_t reduce, int d)
@@ -49,7 +49,7 @@ static void prefetch_parts(lower *g, uint32_t i, int d, int64_t n, int64_t ahead
     qn__set_ahead(g, d, n, g->depth);
     FOR_PARTS(g, p)
         if (qn__canonical_part(g, i, p) == p)
-            prefetch(g, i, p, ahead_bytes);
+            qn__prefetch(g, i, p, ahead_bytes);
     qn__set_ahead(g, d, 0, 0);
     qn__loop_close(g, &once, NULL, NULL);
 }
@@ -87,5 +87,5 @@ void qn__prefetch_lead(lower *g, uint32_t i)
         return;
     FOR_PARTS(g, p)
         if (qn__canonical_part(g, i, p) == p && p / g->jam_max * bytes % LINE_BYTES == 0) /* once a line */
-            prefetch(g, i, p, g->p->lead_bytes);
+            qn__prefetch(g, i, p, g->p->lead_bytes);
 }

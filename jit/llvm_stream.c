@@ -58,21 +58,12 @@ LLVMValueRef qn__stream_begin(lower *g, LLVMValueRef low, LLVMValueRef high)
 
 void qn__stream_edges(lower *g, LLVMValueRef high)
 {
-    enum { FOR_WRITING = 1, IN_FIRST_LEVEL = 3, DATA = 1, LINES = 2 };
     LLVMValueRef low = g->iv[g->p->lane_dim];
     int at_level = g->iv_level[g->p->lane_dim], anchor = anchor_of(g);
     qn__set_index(g, g->p->lane_dim, LLVMBuildSub(g->b, high, qn__const_i64(g, 1), ""));
-    for (uint32_t n = 0; n < g->k->n_accesses * LINES; n++) {
-        address x;
-        if (!goes_with(g, n / LINES, anchor))
-            continue;
-        qn__make_address(g, g->k->access[n / LINES].inst, 0, NULL, &x);
-        x.constant += n % LINES * LINE_BYTES;
-        qn__displace(g, &x);
-        LLVMValueRef args[4] = {x.pointer, LLVMConstInt(g->i32, FOR_WRITING, false),
-                                LLVMConstInt(g->i32, IN_FIRST_LEVEL, false), LLVMConstInt(g->i32, DATA, false)};
-        qn__call(g, "llvm.prefetch", &g->ptr, 1, args, 4);
-    }
+    for (uint32_t n = 0; n < g->k->n_accesses; n++)
+        for (int line = 0; line < 2 && goes_with(g, n, anchor); line++)
+            qn__prefetch(g, g->k->access[n].inst, 0, (int64_t)line * LINE_BYTES);
     g->iv[g->p->lane_dim] = low;
     g->iv_level[g->p->lane_dim] = at_level;
 }
