@@ -129,10 +129,13 @@ void qn__facts_measure(const qn_kernel *k, const qn_arg *args, const qn_domain *
 /* Non-temporal stores pay where all that is touched is more than the cache, of which larger ones than 2^26 bytes are those of
  * many processors together, what is written more than a part of it, and rows are long. */
 enum { QN_STREAM_ROW_BYTES = 1024, QN_STREAM_CACHE_CLASS = 26, QN_STREAM_PARTS = 8 };
+static inline double qn__stream_cache(int cache_class)
+{
+    return (double)(INT64_C(1) << (cache_class < QN_STREAM_CACHE_CLASS ? cache_class : QN_STREAM_CACHE_CLASS));
+}
 static inline bool qn__is_worth_streaming(double touched_bytes, double written_bytes, int cache_class)
 {
-    int bits = cache_class < QN_STREAM_CACHE_CLASS ? cache_class : QN_STREAM_CACHE_CLASS;
-    double cache = (double)(INT64_C(1) << bits);
+    double cache = qn__stream_cache(cache_class);
     return touched_bytes > cache && written_bytes * (double)QN_STREAM_PARTS > cache;
 }
 /** Fills the argument block (n_slots entries) for the arguments. */

@@ -11,6 +11,7 @@
  * lanes, some elements side by side.
  */
 #include "jit/llvm_lower.h"
+#include "jit/plan.h"
 
 #include <string.h>
 
@@ -33,11 +34,11 @@ static LLVMTypeRef vector_type(const lower *g)
     return qn__vector_of(g, qn__memory_type(g, g->k->inst[g->p->pack].type));
 }
 
-/** Alignment of the vectors in the copy, which starts at a cache line. */
-static unsigned alignment(const lower *g)
+/** Alignment of the vectors in the copy of load i, which starts at a cache line. */
+static unsigned alignment(const lower *g, uint32_t i)
 {
-    int64_t bytes = g->width * bytes_of(g);
-    return (unsigned)(bytes > 64 ? 64 : bytes);
+    int64_t bytes = g->width * qn_dtype_bytes(g->k->inst[i].type);
+    return (unsigned)(bytes > LINE_BYTES ? LINE_BYTES : bytes);
 }
 
 /** Pointer to vector u of the copy of the point that is `ahead` of the index of dimension d. */
@@ -51,7 +52,7 @@ static LLVMValueRef copy_pointer(lower *g, int d, int ahead, int u)
 
 static void store_copy(lower *g, LLVMValueRef v, int d, int ahead, int u)
 {
-    LLVMSetAlignment(LLVMBuildStore(g->b, v, copy_pointer(g, d, ahead, u)), alignment(g));
+    LLVMSetAlignment(LLVMBuildStore(g->b, v, copy_pointer(g, d, ahead, u)), alignment(g, g->p->pack));
 }
 
 /* ---------------------------------------------------------------- transposed */
@@ -124,7 +125,7 @@ static void copy_block(lower *g, int d, const rows *r)
     transpose(g, row);
     for (int m = 0; m < r->n; m++) {
         LLVMValueRef to = copy_pointer(g, d, m, 0);
-        LLVMSetAlignment(LLVMBuildStore(g->b, row[m], LLVMBuildGEP2(g->b, g->i8, to, &ahead, 1, "")), alignment(g));
+        LLVMSetAlignment(LLVMBuildStore(g->b, row[m], LLVMBuildGEP2(g->b, g->i8, to, &ahead, 1, "")), alignment(g, g->p->pack));
     }
 }
 
@@ -199,13 +200,6 @@ static int64_t distance(const lower *g, uint32_t i, int d)
     return stride < 0 ? -stride : stride;
 }
 
-static int64_t trips(const lower *g, int d)
-{
-    int64_t begin = 0, end = 0;
-    (void)(qn__is_const(g->begin[d], &begin) && qn__is_const(g->end[d], &end));
-    return end - begin;
-}
-
 static layout layout_of(const lower *g, uint32_t i)
 {
     uint32_t dims = qn__packed_dims(g->k, g->f, &g->a, g->p, i);
@@ -221,7 +215,7 @@ static layout layout_of(const lower *g, uint32_t i)
     int64_t bytes = qn_dtype_bytes(g->k->inst[i].type), all = bytes * g->p->width * g->p->unroll;
     for (int n = x.n_dims - 1; n >= 0; n--) {
         x.stride[n] = all;
-        all *= trips(g, x.dim[n]);
+        all *= qn__trips(g->f, x.dim[n]);
     }
     x.of_lane = all / (g->p->width * g->p->unroll);
     return x;
@@ -251,14 +245,7 @@ static LLVMValueRef step_pointer(lower *g, uint32_t i, int p)
             else
                 pointer = qn__element_pointer(g, pointer, g->iv[d], at, x.stride[n]);
         }
-    LLVMValueRef ahead = qn__const_i64(g, constant);
-    return LLVMBuildGEP2(g->b, g->i8, pointer, &ahead, 1, "");
-}
-
-static unsigned step_alignment(const lower *g, uint32_t i)
-{
-    int64_t bytes = g->width * qn_dtype_bytes(g->k->inst[i].type);
-    return (unsigned)(bytes > 64 ? 64 : bytes);
+    return qn__ahead(g, pointer, constant);
 }
 
 static void step_ahead(lower *g, int d, int n)
@@ -281,7 +268,7 @@ static void copy_together(lower *g, uint32_t i, int d, int n)
         step_ahead(g, d, m);
         for (int u = 0; u < g->unroll; u++) {
             LLVMValueRef store = LLVMBuildStore(g->b, v[m][u], step_pointer(g, i, u * g->jam_max));
-            LLVMSetAlignment(store, step_alignment(g, i));
+            LLVMSetAlignment(store, alignment(g, i));
         }
     }
     if (d >= 0)
@@ -295,21 +282,18 @@ static void copy_steps(lower *g, uint32_t i, const layout *x, int at, LLVMValueR
     int d = at < x->n_dims ? x->dim[at] : -1, lanes = g->p->lane_dim, together = 1;
     loop l;
     if (d >= 0) {
-        int64_t n = trips(g, d), groups = at + 1 < x->n_dims ? n : (n + MOST_TOGETHER - 1) / MOST_TOGETHER, begin = 0;
+        int64_t n = qn__trips(g->f, d), groups = at + 1 < x->n_dims ? n : (n + MOST_TOGETHER - 1) / MOST_TOGETHER, begin = 0;
         together = (int)((n + groups - 1) / groups);
         (void)qn__is_const(g->begin[d], &begin);
         qn__loop_open(g, &l, qn__const_i64(g, begin), qn__const_i64(g, begin + groups * together), together, false, false, 0, NULL, NULL);
-        LLVMValueRef pair[2] = {l.index, qn__const_i64(g, begin + n - together)};
-        g->iv[d] = groups * together == n ? l.index : qn__call(g, "llvm.smin", &g->i64, 1, pair, 2);
-        g->iv_level[d] = g->depth;
+        qn__set_index(g, d, groups * together == n ? l.index : qn__smin(g, l.index, qn__const_i64(g, begin + n - together)));
     }
     if (at + 1 < x->n_dims) {
         copy_steps(g, i, x, at + 1, low, high);
     } else {
         loop steps;
         qn__loop_open(g, &steps, low, high, (int64_t)g->width * g->unroll, false, false, 0, NULL, NULL);
-        g->iv[lanes] = steps.index;
-        g->iv_level[lanes] = g->depth;
+        qn__set_index(g, lanes, steps.index);
         copy_together(g, i, d, together);
         qn__loop_close(g, &steps, NULL, NULL);
     }
@@ -368,6 +352,6 @@ LLVMValueRef qn__load_packed(lower *g, uint32_t i, int p)
     bool in_steps = g->p->pack_steps;
     LLVMValueRef pointer = in_steps ? step_pointer(g, i, p) : copy_pointer(g, dim_of(g), (int)g->ahead[dim_of(g)], p / g->jam_max);
     LLVMValueRef v = LLVMBuildLoad2(g->b, t, pointer, "");
-    LLVMSetAlignment(v, in_steps ? step_alignment(g, i) : alignment(g));
+    LLVMSetAlignment(v, alignment(g, i));
     return v;
 }

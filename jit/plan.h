@@ -69,6 +69,14 @@ enum { LEAD_BYTES = 4096 };
 /** Sets `leads` of loads through a view that others read, too, in rows that lie apart, which meet new memory; whether there
  *  are any. False if memory runs out. */
 bool qn__mark_leads(const qn_kernel *k, const qn_facts *f, const qn_plan *p, qn_analysis *a);
+/** Place of a dimension in the order of the loops; n_loops: it is none of them. */
+static inline int qn__place_of(const qn_plan *p, int d)
+{
+    int at = 0;
+    while (at < p->n_loops && p->order[at] != d)
+        at++;
+    return at;
+}
 /** Bytes that all accesses touch, those through one view counted once; 0 if not known. */
 double qn__touched_in_all(const qn_kernel *k, const qn_facts *f, const qn_analysis *a);
 /** The reduce over one dimension in which load i stands, outside branches; or 0. */

@@ -28,15 +28,21 @@ uint32_t qn__single_reduce(const qn_kernel *k, uint32_t i)
     return reduce;
 }
 
-bool qn__may_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim, int j, uint32_t i)
+/** Whether load i, of one reduce, reads elements in range that nothing changes atomically, at a place that is known before it. */
+static bool is_copyable(const qn_kernel *k, const qn_facts *f, uint32_t i)
 {
     const qn_inst *x = &k->inst[i];
-    uint32_t reduce = x->op == QN_I_LOAD ? qn__single_reduce(k, i) : 0, deps = a->value[i].deps;
-    if (!reduce || x->type == QN_BOOL || k->param[x->imm].is_written || (k->param[x->imm].traits & QN_ATOMIC))
+    if (x->op != QN_I_LOAD || !qn__single_reduce(k, i) || x->type == QN_BOOL || (k->param[x->imm].traits & QN_ATOMIC))
         return false;
-    if (qn__is_checked(f, k, qn__site_of(k, i)) || !qn__is_plain_access(k, f, i) || !qn__is_known_ahead(k, i))
+    return !qn__is_checked(f, k, qn__site_of(k, i)) && qn__is_plain_access(k, f, i) && qn__is_known_ahead(k, i);
+}
+
+bool qn__may_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim, int j, uint32_t i)
+{
+    uint32_t deps = a->value[i].deps;
+    if (!is_copyable(k, f, i) || k->param[k->inst[i].imm].is_written)
         return false;
-    int d = qn__dim_of(k, reduce, 0);
+    int d = qn__dim_of(k, qn__single_reduce(k, i), 0);
     bool is_used = (deps >> lane_dim & 1) && (deps >> d & 1) && !(deps >> j & 1);
     return is_used && qn__trips(f, lane_dim) > 0 && qn__trips(f, d) > 0 && qn__trips(f, j) > 0 && qn__may_repeat(k);
 }
@@ -77,9 +83,7 @@ static bool is_worth(const qn_kernel *k, const qn_facts *f, const qn_analysis *a
 static void choose_load(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
 {
     bool is_known = p->remainder == QN_REMAINDER_NONE || p->remainder == QN_REMAINDER_TILE;
-    int at = 0;
-    while (at < p->n_loops && p->order[at] != p->lane_dim)
-        at++;
+    int at = qn__place_of(p, p->lane_dim);
     if (!is_known || p->jam <= 1 || at + 2 != p->n_loops || p->order[at + 1] != p->jam_dim || p->width < 2)
         return;
     for (uint32_t n = 0; n < k->n_accesses && !p->pack; n++) {
@@ -100,7 +104,7 @@ static void choose_load(const qn_kernel *k, const qn_facts *f, const qn_analysis
 static uint32_t outside_lanes(const qn_plan *p)
 {
     uint32_t dims = 0;
-    for (int n = 0; n < p->n_loops && p->order[n] != p->lane_dim; n++)
+    for (int n = 0; n < qn__place_of(p, p->lane_dim); n++)
         dims |= 1u << p->order[n];
     return dims;
 }
@@ -124,12 +128,7 @@ static bool has_known_strides(const qn_kernel *k, const qn_facts *f, const qn_an
 
 bool qn__is_packed_in_steps(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
 {
-    const qn_inst *x = &k->inst[i];
-    if (x->op != QN_I_LOAD || !qn__single_reduce(k, i) || x->type == QN_BOOL || (k->param[x->imm].traits & QN_ATOMIC))
-        return false;
-    if (qn__is_checked(f, k, qn__site_of(k, i)) || !qn__is_plain_access(k, f, i) || !qn__is_known_ahead(k, i))
-        return false;
-    return has_known_strides(k, f, a, p, i) && !qn__is_written_too(k, f, a, x->imm);
+    return is_copyable(k, f, i) && has_known_strides(k, f, a, p, i) && !qn__is_written_too(k, f, a, k->inst[i].imm);
 }
 
 uint32_t qn__packed_dims(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
@@ -200,8 +199,7 @@ static int32_t choose_steps(const qn_kernel *k, const qn_facts *f, const qn_anal
     int64_t most = MOST_COPY_BYTES / each;
     if (f->plan.pack > 1)
         return (int32_t)(f->plan.pack < most ? f->plan.pack : most);
-    int bits = f->cache_class < QN_STREAM_CACHE_CLASS ? f->cache_class : QN_STREAM_CACHE_CLASS;
-    bool is_near = f->cache_class >= 62 || qn__touched_in_all(k, f, a) <= (double)(INT64_C(1) << bits);
+    bool is_near = f->cache_class >= 62 || qn__touched_in_all(k, f, a) <= qn__stream_cache(f->cache_class);
     int64_t steps = PIECE_BYTES / narrowest < most ? PIECE_BYTES / narrowest : most;
     bool is_long = qn__trips(f, p->lane_dim) >= LEAST_BLOCKS * steps * p->width * p->unroll;
     return is_near || !are_far || !is_long || streams < LEAST_STREAMS || steps * narrowest < LEAST_PIECE_BYTES ? 0 : (int32_t)steps;

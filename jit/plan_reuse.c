@@ -16,15 +16,6 @@ enum { FAR_BYTES = 2 << 20, TILE_BYTES = 384 << 10, FEW = 8, LEAST_TILE = 4, LEA
 /* Of what comes from memory with tiles, the least part that is read once more without. */
 enum { LEAST_PART = 8, MOST_APART = 32, MOST_ACCESSES = 64 };
 
-/** Place of a dimension in the order of the loops; n_loops: it is none of them. */
-static int place_of(const qn_plan *p, int d)
-{
-    int at = 0;
-    while (at < p->n_loops && p->order[at] != d)
-        at++;
-    return at;
-}
-
 /** Where the parallel loops begin. */
 static int first_place(const qn_kernel *k, const qn_plan *p)
 {
@@ -62,7 +53,7 @@ static void tile_transposed(const qn_kernel *k, const qn_facts *f, qn_plan *p)
     for (int d = 0; d < k->n_dims; d++)
         points *= (double)qn__trips_or(f, d, INT64_MAX);
     if (!p->streams && points * (double)(LINE_BYTES / p->width) > (double)(INT64_C(1) << f->cache_class))
-        set_tile(f, p, p->jam_dim, TRANSPOSE_TILE, place_of(p, p->lane_dim));
+        set_tile(f, p, p->jam_dim, TRANSPOSE_TILE, qn__place_of(p, p->lane_dim));
 }
 
 /* ---------------------------------------------------------------- what is read again */
@@ -170,7 +161,7 @@ void qn__plan_tiles(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
     int wanted = f->plan.tile_dim - 1;
     if (f->plan.tile < 0 || f->is_ordered || f->cache_class >= 62)
         return;
-    if (f->plan.tile > 0 && wanted >= 0 && place_of(p, wanted) < p->n_loops && qn__is_parallel(k, wanted)) {
+    if (f->plan.tile > 0 && wanted >= 0 && qn__place_of(p, wanted) < p->n_loops && qn__is_parallel(k, wanted)) {
         set_tile(f, p, wanted, f->plan.tile, first_place(k, p));
         return;
     }
