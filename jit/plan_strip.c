@@ -62,11 +62,11 @@ int64_t qn__strip_offset(const qn_kernel *k, uint32_t reduce, int64_t strip)
 static int64_t scratch_bytes(const qn_kernel *k, const qn_facts *f, const qn_plan *p)
 {
     int64_t most = 0;
-    for (uint32_t i = k->body; i < k->n_insts; i = k->inst[i].region[2])
-        if (k->inst[i].op == QN_I_REDUCE) {
-            int64_t bytes = work_arrays(k, f, i, p->jam) * qn__strip_pitch(k->inst[i].type, p->strip);
-            most = bytes > most ? bytes : most;
-        }
+    FOR_TOP_REDUCES(k, i)
+    {
+        int64_t bytes = work_arrays(k, f, i, p->jam) * qn__strip_pitch(k->inst[i].type, p->strip);
+        most = bytes > most ? bytes : most;
+    }
     return qn__strip_offset(k, k->n_insts, p->strip) + most;
 }
 
@@ -214,9 +214,11 @@ static int32_t striped_together(const qn_kernel *k, const qn_facts *f, const qn_
 
 static bool has_stripes(const qn_kernel *k)
 {
-    for (uint32_t i = k->body; i < k->n_insts; i = k->inst[i].region[2])
-        if (k->inst[i].op == QN_I_REDUCE && qn__order_rule(k, i) == QN_STRIPED)
+    FOR_TOP_REDUCES(k, i)
+    {
+        if (qn__order_rule(k, i) == QN_STRIPED)
             return true;
+    }
     return false;
 }
 
@@ -238,12 +240,12 @@ bool qn__plan_strip(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
 static int64_t length(const qn_kernel *k, const qn_facts *f, const qn_plan *p)
 {
     int64_t step = (int64_t)p->width * p->unroll, lanes = qn__trips(f, p->lane_dim), most = 1 << 12;
-    for (uint32_t i = k->body; i < k->n_insts; i++)
-        if (k->inst[i].op == QN_I_REDUCE && !k->inst[i].parent) {
-            int64_t bytes = qn_dtype_bytes(k->inst[i].type);
-            int64_t fits = (qn__order_rule(k, i) == QN_STRIPED ? STRIP_BYTES_STRIPED : STRIP_BYTES) / bytes;
-            most = fits < most ? fits : most;
-        }
+    FOR_TOP_REDUCES(k, i)
+    {
+        int64_t bytes = qn_dtype_bytes(k->inst[i].type);
+        int64_t fits = (qn__order_rule(k, i) == QN_STRIPED ? STRIP_BYTES_STRIPED : STRIP_BYTES) / bytes;
+        most = fits < most ? fits : most;
+    }
     if (f->plan.strip > 0)
         most = f->plan.strip;
     else if (lanes > most)
