@@ -13,7 +13,8 @@
 
 #include <string.h>
 
-enum { DEFAULT_CACHE_CLASS = 25 };
+/* Until they are measured: 32 KiB, 1 MiB, 32 MiB. */
+static const qn_caches default_caches = {.first = 15, .second = 20, .last = 25};
 
 /* ---------------------------------------------------------------- one fact */
 
@@ -202,7 +203,7 @@ qn_status qn__facts_collect(const qn_kernel *k, const qn_arg *args, const qn_dom
         .n_params = k->n_params, .n_dims = k->n_dims, .n_accesses = k->n_accesses, .isa = isa};
     f.checks = o ? o->checks : QN_CHECKS_REPORT;
     f.is_ordered = is_ordered;
-    f.cache_class = DEFAULT_CACHE_CLASS;
+    f.caches = default_caches;
     if (o)
         f.plan = o->plan;
     if (!allocate(&f, k, args)) {
@@ -255,11 +256,11 @@ static bool is_dynamic(const qn_facts *f)
     return false;
 }
 
-void qn__facts_measure(const qn_kernel *k, const qn_arg *args, const qn_domain *domain, int cache_class, qn_facts *f)
+void qn__facts_measure(const qn_kernel *k, const qn_arg *args, const qn_domain *domain, const qn_caches *caches, qn_facts *f)
 {
     double iterations = 1, all = 0, written = 0;
     bool has_rows = true;
-    f->cache_class = cache_class;
+    f->caches = *caches;
     f->is_large = 0;
     if (f->ptx || !is_dynamic(f))
         return;
@@ -274,7 +275,7 @@ void qn__facts_measure(const qn_kernel *k, const qn_arg *args, const qn_domain *
         written += is_stream ? bytes : 0;
         has_rows = has_rows && (!is_stream || row_bytes(args[p].view) >= (double)QN_STREAM_ROW_BYTES);
     }
-    f->is_large = has_rows && qn__is_worth_streaming(all, written, cache_class);
+    f->is_large = has_rows && qn__is_worth_streaming(f, all, written);
 }
 
 void qn__facts_release(qn_facts *f)

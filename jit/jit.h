@@ -66,6 +66,17 @@ typedef struct qn_param_fact {
     qn_dim_fact dim[QN_MAX_RANK];
 } qn_param_fact;
 
+/** Data caches of the machine that the code is for: log2 of the bytes of each, rounded down. */
+typedef struct qn_caches {
+    int32_t first, second; /* of a core */
+    int32_t last;          /* what lies before memory */
+} qn_caches;
+enum { QN_LEAST_CACHE_CLASS = 12, QN_MOST_CACHE_CLASS = 32 };
+static inline int64_t qn__cache_bytes(int32_t cache_class)
+{
+    return INT64_C(1) << cache_class;
+}
+
 /** Everything the code depends on besides the kernel. */
 typedef struct qn_facts {
     int32_t n_params, n_dims, n_slots, n_digits;
@@ -74,7 +85,7 @@ typedef struct qn_facts {
     int32_t ptx;        /* NVPTX: PTX ISA version times 10 */
     int32_t checks;     /* QN_CHECKS_... */
     int32_t is_ordered; /* overlap: scalar code in iteration order */
-    int32_t cache_class; /* log2 of the last-level cache in bytes */
+    qn_caches caches;
     int32_t is_large;    /* of a launch with dynamic extents: what it writes is worth non-temporal stores; else 0 */
     qn_plan_options plan;
     qn_fact begin[QN_MAX_RANK], end[QN_MAX_RANK]; /* of the domain; dynamic ones are computed from the prologue */
@@ -124,18 +135,18 @@ qn_status qn__facts_collect(const qn_kernel *k, const qn_arg *args, const qn_dom
                             const uint8_t *proved, const qn_options *o, const qn_policy *policy,
                             int isa, bool is_ordered, qn_facts *out, qn_error *err);
 void qn__facts_release(qn_facts *f);
-/** Sets cache_class and is_large; the rest was collected for these arguments. */
-void qn__facts_measure(const qn_kernel *k, const qn_arg *args, const qn_domain *domain, int cache_class, qn_facts *f);
+/** Sets `caches` and is_large; the rest was collected for these arguments. */
+void qn__facts_measure(const qn_kernel *k, const qn_arg *args, const qn_domain *domain, const qn_caches *caches, qn_facts *f);
 /* Non-temporal stores pay where all that is touched is more than the cache, of which larger ones than 2^26 bytes are those of
  * many processors together, what is written more than a part of it, and rows are long. */
 enum { QN_STREAM_ROW_BYTES = 1024, QN_STREAM_CACHE_CLASS = 26, QN_STREAM_PARTS = 8 };
-static inline double qn__stream_cache(int cache_class)
+static inline double qn__stream_cache(const qn_facts *f)
 {
-    return (double)(INT64_C(1) << (cache_class < QN_STREAM_CACHE_CLASS ? cache_class : QN_STREAM_CACHE_CLASS));
+    return (double)qn__cache_bytes(f->caches.last < QN_STREAM_CACHE_CLASS ? f->caches.last : QN_STREAM_CACHE_CLASS);
 }
-static inline bool qn__is_worth_streaming(double touched_bytes, double written_bytes, int cache_class)
+static inline bool qn__is_worth_streaming(const qn_facts *f, double touched_bytes, double written_bytes)
 {
-    double cache = qn__stream_cache(cache_class);
+    double cache = qn__stream_cache(f);
     return touched_bytes > cache && written_bytes * (double)QN_STREAM_PARTS > cache;
 }
 /** Fills the argument block (n_slots entries) for the arguments. */

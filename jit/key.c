@@ -223,7 +223,9 @@ static void code_counts(codec *c, qn_facts *f)
         refuse(c, "ptx");
     code_i32(c, &f->checks, QN_CHECKS_REPORT, QN_CHECKS_NONE, "checks");
     code_i32(c, &f->is_ordered, 0, 1, "is_ordered");
-    code_i32(c, &f->cache_class, 0, 62, "cache_class");
+    code_i32(c, &f->caches.first, QN_LEAST_CACHE_CLASS, QN_MOST_CACHE_CLASS, "first cache");
+    code_i32(c, &f->caches.second, QN_LEAST_CACHE_CLASS, QN_MOST_CACHE_CLASS, "second cache");
+    code_i32(c, &f->caches.last, QN_LEAST_CACHE_CLASS, QN_MOST_CACHE_CLASS, "last cache");
     code_i32(c, &f->is_large, 0, 1, "is_large");
     f->n_accesses = (uint32_t)n_accesses;
 }
@@ -364,9 +366,8 @@ void qn__key_print(const qn_facts *f, const qn_kernel *k, qn_text *out)
     else
         qn__text_add(out, "isa: v%" PRId32 "\n", f->isa);
     qn__text_add(out,
-                 "checks: %s\nordered: %s\ncache: 2^%" PRId32
-                 " bytes\nlarge: %s\nslots: %" PRId32 "\n",
-                 check_names[f->checks], f->is_ordered ? "yes" : "no", f->cache_class,
+                 "checks: %s\nordered: %s\ncaches: 2^%" PRId32 ", 2^%" PRId32 ", 2^%" PRId32 " bytes\nlarge: %s\nslots: %" PRId32 "\n",
+                 check_names[f->checks], f->is_ordered ? "yes" : "no", f->caches.first, f->caches.second, f->caches.last,
                  f->is_large ? "yes" : "no", f->n_slots);
     print_plan(out, &f->plan);
     for (int d = 0; d < f->n_dims; d++) {

@@ -6,12 +6,12 @@
  */
 #include "jit/plan.h"
 
-enum { MOST_COPY_BYTES = 1 << 20 };
-/* Cache lines that one step of the lanes meets before a copy pays; more where each row has many of them side by side. */
-enum { NARROW_BYTES = 32 << 10, WIDE_BYTES = 192 << 10 };
+/* Cache lines that one step of the lanes meets before a copy pays: the first-level cache; where each row has many of them side by
+ * side, so many parts of 16 of the second-level one. */
+enum { WIDE_PARTS = 3 };
 /* Tiles that use a copy before it pays: of vectors that are loaded as they are; of those that are gathered. */
 enum { LEAST_TILES = 8, LEAST_TILES_GATHERED = 2 };
-/* The second-level cache: lines so far apart share a set, which holds so many. */
+/* A second-level cache: lines so far apart share a set, which holds so many (of 2 MiB twice as many; half of them are others'). */
 enum { WAY_BYTES = 128 << 10, WAYS = 8 };
 /* A batch reads as many streams as there are elements: of each so much at once as fits the second-level cache together. Fewer
  * streams, and those of a few lines, are read as they are. */
@@ -73,9 +73,9 @@ static bool is_worth(const qn_kernel *k, const qn_facts *f, const qn_analysis *a
     int64_t bytes = qn_dtype_bytes(k->inst[i].type), tiles = (qn__trips(f, p->jam_dim) + p->jam - 1) / p->jam;
     if (qn__access_cost(k, f, a, i, p->lane_dim) >= COST_GATHER)
         return tiles >= LEAST_TILES_GATHERED;
-    int64_t touched = touched_bytes(p, qn__trips(f, d), bytes);
     bool is_narrow = p->width * p->unroll * bytes <= 2 * LINE_BYTES;
-    bool is_much = touched > (is_narrow ? NARROW_BYTES : WIDE_BYTES) || has_conflicts(k, f, a, i, d, bytes);
+    int64_t near = is_narrow ? qn__cache_bytes(f->caches.first) : qn__cache_bytes(f->caches.second) / 16 * WIDE_PARTS;
+    bool is_much = touched_bytes(p, qn__trips(f, d), bytes) > near || has_conflicts(k, f, a, i, d, bytes);
     return tiles >= LEAST_TILES && is_much;
 }
 
@@ -91,7 +91,8 @@ static void choose_load(const qn_kernel *k, const qn_facts *f, const qn_analysis
         if (!qn__may_pack(k, f, a, p->lane_dim, p->jam_dim, i) || !is_worth(k, f, a, p, i))
             continue;
         int64_t step = (int64_t)p->width * p->unroll * qn_dtype_bytes(k->inst[i].type), bytes;
-        if (__builtin_mul_overflow(qn__trips(f, qn__dim_of(k, qn__single_reduce(k, i), 0)), step, &bytes) || bytes > MOST_COPY_BYTES)
+        int64_t points = qn__trips(f, qn__dim_of(k, qn__single_reduce(k, i), 0));
+        if (__builtin_mul_overflow(points, step, &bytes) || bytes > qn__cache_bytes(f->caches.second))
             continue;
         p->pack = i;
         p->scratch_bytes = bytes;
@@ -144,10 +145,10 @@ uint32_t qn__packed_dims(const qn_kernel *k, const qn_facts *f, const qn_analysi
 int64_t qn__packed_points(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
 {
     uint32_t dims = qn__packed_dims(k, f, a, p, i);
-    int64_t n = 1;
+    int64_t n = 1, most = qn__cache_bytes(f->caches.second);
     for (int d = 0; d < k->n_dims; d++)
-        if ((dims >> d & 1) && (__builtin_mul_overflow(n, qn__trips(f, d), &n) || n > MOST_COPY_BYTES))
-            return MOST_COPY_BYTES;
+        if ((dims >> d & 1) && (__builtin_mul_overflow(n, qn__trips(f, d), &n) || n > most))
+            return most;
     return n;
 }
 
@@ -194,12 +195,13 @@ static int32_t choose_steps(const qn_kernel *k, const qn_facts *f, const qn_anal
         narrowest = bytes < narrowest ? bytes : narrowest;
         are_far &= is_of_streams(k, f, a, p, i);
     }
-    if (each == 0 || each > MOST_COPY_BYTES || f->plan.pack < 0 || f->plan.pack == 1)
+    int64_t cache = qn__cache_bytes(f->caches.second);
+    if (each == 0 || each > cache || f->plan.pack < 0 || f->plan.pack == 1)
         return 0;
-    int64_t most = MOST_COPY_BYTES / each;
+    int64_t most = cache / each;
     if (f->plan.pack > 1)
         return (int32_t)(f->plan.pack < most ? f->plan.pack : most);
-    bool is_near = f->cache_class >= 62 || qn__touched_in_all(k, f, a) <= qn__stream_cache(f->cache_class);
+    bool is_near = qn__touched_in_all(k, f, a) <= qn__stream_cache(f);
     int64_t steps = PIECE_BYTES / narrowest < most ? PIECE_BYTES / narrowest : most;
     bool is_long = qn__trips(f, p->lane_dim) >= LEAST_BLOCKS * steps * p->width * p->unroll;
     return is_near || !are_far || !is_long || streams < LEAST_STREAMS || steps * narrowest < LEAST_PIECE_BYTES ? 0 : (int32_t)steps;

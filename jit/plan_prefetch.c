@@ -11,11 +11,11 @@
  * way to the last-level cache, and their lines fit the sets of the second even at large powers of two. */
 enum { FAR_BYTES = 1024, LEAST_POINTS = 256, POINTS_AHEAD = 32 };
 
-/* Steps of the lanes ahead: as many as take so many operations, about the way to memory. Less than this in all is in a cache
- * that is near. */
+/* Steps of the lanes ahead: as many as take so many operations, about the way to memory. What all views have must be so often the
+ * second-level cache. */
 #define OPERATIONS_AHEAD 512.0
 #define MOST_STEPS_AHEAD 8.0
-#define NEAR_BYTES 2097152.0
+#define FAR 2.0
 
 /* Rows of one view, at least so far apart, that are read side by side before the first is asked for. */
 enum { LEAST_ROWS = 3, MOST_ROWS = 64, ROW_BYTES = 1024 };
@@ -69,7 +69,8 @@ void qn__plan_prefetch(const qn_kernel *k, const qn_facts *f, const qn_analysis 
     for (uint32_t n = 0; n < k->n_accesses; n++)
         if (qn__is_prefetched(k, f, a, p, k->access[n].inst))
             p->prefetch = POINTS_AHEAD;
-    if (p->lane_dim < 0 || p->pack_steps || !qn__is_batch(k, a, p->lane_dim) || qn__touched_in_all(k, f, a) < NEAR_BYTES)
+    if (p->lane_dim < 0 || p->pack_steps || !qn__is_batch(k, a, p->lane_dim) || 
+        qn__touched_in_all(k, f, a) < FAR * (double)qn__cache_bytes(f->caches.second))
         return;
     for (uint32_t n = 0; n < k->n_accesses; n++)
         if (qn__asked_by(k, f, a, p, k->access[n].inst) >= 0) {

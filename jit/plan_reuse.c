@@ -9,10 +9,12 @@
 
 /* Transposing kernels: a multiple of every block. */
 enum { TRANSPOSE_TILE = 512 };
-/* What one iteration of the outer loop touches before tiles are made, and of a tile: a part of a second-level cache of
- * 1 MiB. Of long rows a tile has more, up to FEW, and not less than LEAST_TILE: each reads the rows beside it, too. Tiles
- * of the lanes are long. */
-enum { FAR_BYTES = 2 << 20, TILE_BYTES = 384 << 10, FEW = 8, LEAST_TILE = 4, LEAST_LANES = 4096 };
+/* How often what one iteration of the outer loop touches would fill the second-level cache before tiles are made, and the part of it
+ * that a tile fills. Of long rows a tile has more, up to FEW, and not less than LEAST_TILE: each reads the rows beside it, too.
+ * Tiles of the lanes are long. */
+#define FAR 2.0
+#define TILE_PART 0.375
+enum { FEW = 8, LEAST_TILE = 4, LEAST_LANES = 4096 };
 /* Of what comes from memory with tiles, the least part that is read once more without. */
 enum { LEAST_PART = 8, MOST_APART = 32, MOST_ACCESSES = 64 };
 
@@ -52,7 +54,7 @@ static void tile_transposed(const qn_kernel *k, const qn_facts *f, qn_plan *p)
     double points = 1;
     for (int d = 0; d < k->n_dims; d++)
         points *= (double)qn__trips_or(f, d, INT64_MAX);
-    if (!p->streams && points * (double)(LINE_BYTES / p->width) > (double)(INT64_C(1) << f->cache_class))
+    if (!p->streams && points * (double)(LINE_BYTES / p->width) > (double)qn__cache_bytes(f->caches.last))
         set_tile(f, p, p->jam_dim, TRANSPOSE_TILE, qn__place_of(p, p->lane_dim));
 }
 
@@ -143,11 +145,11 @@ static bool tile_inside(const qn_kernel *k, const qn_facts *f, qn_plan *p, int a
 {
     for (int n = at + 1; n < p->n_loops; n++) {
         int d = p->order[n];
-        double fits = (double)qn__trips(f, d) * (double)TILE_BYTES / bytes;
+        double fits = (double)qn__trips(f, d) * TILE_PART * (double)qn__cache_bytes(f->caches.second) / bytes;
         int64_t tile = (int64_t)fits, twice = (int64_t)(2 * fits);
         tile = tile >= FEW ? tile : twice < FEW ? twice : FEW;
         int64_t least = d == p->lane_dim ? LEAST_LANES : LEAST_TILE;
-        bool is_near = d == p->lane_dim && bytes * 4 < (double)(INT64_C(1) << f->cache_class); /* in the last-level cache */
+        bool is_near = d == p->lane_dim && bytes * 4 < (double)qn__cache_bytes(f->caches.last); /* in the last-level cache */
         if (!qn__is_parallel(k, d) || tile < least || is_near)
             continue;
         set_tile(f, p, d, tile, at);
@@ -159,7 +161,7 @@ static bool tile_inside(const qn_kernel *k, const qn_facts *f, qn_plan *p, int a
 void qn__plan_tiles(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
 {
     int wanted = f->plan.tile_dim - 1;
-    if (f->plan.tile < 0 || f->is_ordered || f->cache_class >= 62)
+    if (f->plan.tile < 0 || f->is_ordered)
         return;
     if (f->plan.tile > 0 && wanted >= 0 && qn__place_of(p, wanted) < p->n_loops && qn__is_parallel(k, wanted)) {
         set_tile(f, p, wanted, f->plan.tile, first_place(k, p));
@@ -170,7 +172,7 @@ void qn__plan_tiles(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
     else if (p->streams && is_plain_nest(k, f, p))
         for (int at = first_place(k, p); at + 1 < p->n_loops; at++) {
             reuse x = reuse_of(k, f, a, p, at);
-            if (x.bytes > (double)FAR_BYTES && x.again * (double)LEAST_PART >= x.first && tile_inside(k, f, p, at, x.bytes))
+            if (x.bytes > FAR * (double)qn__cache_bytes(f->caches.second) && x.again * (double)LEAST_PART >= x.first && tile_inside(k, f, p, at, x.bytes))
                 return;
         }
 }

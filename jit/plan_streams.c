@@ -107,8 +107,8 @@ void qn__plan_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *
         p->streams = f->plan.streams > 0;
     }
     bool is_short = row >= 0 && row < QN_STREAM_ROW_BYTES; /* an unknown one is long if the launch is large */
-    if (element && !is_short && f->cache_class < 62 && !has_long_reduce(k, f) &&
-        (f->is_large || qn__is_worth_streaming(qn__touched_in_all(k, f, a), bytes, f->cache_class)))
+    if (element && !is_short && !has_long_reduce(k, f) &&
+        (f->is_large || qn__is_worth_streaming(f, qn__touched_in_all(k, f, a), bytes)))
         p->streams = 1;
     /* Steps of one cache line: what is left of a row is stored as usual, and should be short. */
     while (p->streams && f->plan.unroll == 0 && p->jam == 1 && p->unroll > 1 && p->unroll * p->width * element > LINE_BYTES)

@@ -11,9 +11,9 @@
 
 enum { MOST_LEVELS = 3, PAIRS = QN_PARTIALS / 2 };
 
-/* What a strip has of sums in the first-level cache; in the striped order an array of sums in the second-level cache, where 33
- * lie. Points at once: what is loaded and stored for each vector of sums, each time, serves so many. */
-enum { STRIP_BYTES = 32 << 10, STRIP_BYTES_STRIPED = 16 << 10, POINTS_TOGETHER = 8, LEAST_TOGETHER = 5, VECTORS = 2 };
+/* A strip of sums fills the first-level cache; in the striped order each of the 33 arrays of sums is so small a part of the
+ * second-level cache. Points at once: what is loaded and stored for each vector of sums, each time, serves so many. */
+enum { STRIPED_PART = 64, POINTS_TOGETHER = 8, LEAST_TOGETHER = 5, VECTORS = 2 };
 enum { STRIPED_TOGETHER = 16, WAYS = 8, WAY_BYTES = 4096 };
 
 /* Rows further apart than the first are streams of their own; shorter ones than the second are none. With fewer points, or
@@ -242,8 +242,9 @@ static int64_t length(const qn_kernel *k, const qn_facts *f, const qn_plan *p)
     int64_t step = (int64_t)p->width * p->unroll, lanes = qn__trips(f, p->lane_dim), most = 1 << 12;
     FOR_TOP_REDUCES(k, i)
     {
-        int64_t bytes = qn_dtype_bytes(k->inst[i].type);
-        int64_t fits = (qn__order_rule(k, i) == QN_STRIPED ? STRIP_BYTES_STRIPED : STRIP_BYTES) / bytes;
+        bool is_striped = qn__order_rule(k, i) == QN_STRIPED;
+        int64_t fits = is_striped ? qn__cache_bytes(f->caches.second) / STRIPED_PART : qn__cache_bytes(f->caches.first);
+        fits /= qn_dtype_bytes(k->inst[i].type);
         most = fits < most ? fits : most;
     }
     if (f->plan.strip > 0)

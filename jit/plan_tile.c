@@ -23,9 +23,9 @@ enum { MOST_UNROLL = 8, MOST_JAM = 14, REGISTERS_V3 = 16, REGISTERS_V4 = 32, SPA
 /* What two bodies instead of one must save at least: they take twice as long to compile. */
 #define TWO_BODIES 1.02
 
-/* For each vector more in a step, see room_cost: half the nearest cache is for what a tile loads again and again. */
+/* For each vector more in a step, see room_cost; so much of the nearest cache is for what a tile loads again and again. */
 #define ROOM_COST 0.05
-#define ROOM_BYTES 16384.0
+#define ROOM_PART 0.5
 #define VECTOR_BYTES 64.0
 
 /* A copy costs that much for each element that is not loaded lane by lane, and pays from so many tiles on. */
@@ -199,7 +199,7 @@ static double room_cost(const tiler *s, const shape *t)
 {
     if (!qn__is_batch(s->k, s->a, s->p->lane_dim))
         return 1;
-    bool fits = t->jam * t->unroll * points(s) * VECTOR_BYTES <= ROOM_BYTES;
+    bool fits = t->jam * t->unroll * points(s) * VECTOR_BYTES <= ROOM_PART * (double)qn__cache_bytes(s->f->caches.first);
     return t->jam > 1 && !fits ? 1 + ROOM_COST * (t->unroll - 1) : 1;
 }
 

@@ -176,7 +176,7 @@ static bool init_parts(qn_context *c)
     pthread_mutex_init(&c->cuda_lock, NULL); /* cannot fail with the defaults */
     qn__compiler_init(&c->compiler);
     c->isa = qn__isa_best();
-    c->cache_class = qn__cache_class();
+    c->caches = qn__caches_read();
     return true;
 }
 

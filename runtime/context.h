@@ -27,7 +27,7 @@ struct qn_context {
     qn_context_options options; /* defaults and environment filled in; strings are owned */
     int32_t thread_limit;       /* of the environment; 0: none */
     int isa;                    /* best of the machine; 0: below v3 */
-    int cache_class;
+    qn_caches caches;
     qn_arena arena;
     qn_cache cache;
     qn_compiler compiler;
@@ -72,10 +72,9 @@ void qn__event(const qn_context *c, int kind, const char *kernel, const char *te
 /** Monotonic milliseconds. */
 double qn__now_ms(void);
 
-/** Best instruction set of this machine: QN_ISA_V4, QN_ISA_V3 or 0; log2 of its last-level cache
- * (runtime/isa.c). */
+/** Best instruction set of this machine: QN_ISA_V4, QN_ISA_V3 or 0; its caches (runtime/isa.c). */
 int qn__isa_best(void);
-int qn__cache_class(void);
+qn_caches qn__caches_read(void);
 
 /** Copies an options struct of another version into `to`; the rest is zero. `bytes` is its first
  * field. */

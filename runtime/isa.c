@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * isa.c: what the processor and the operating system offer: x86-64-v3, v4, or neither, by cpuid and
- * xgetbv; the size of the last-level cache.
+ * xgetbv; the sizes of the caches.
  */
 #define _GNU_SOURCE
 #include "runtime/context.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #if defined(__x86_64__)
@@ -52,31 +53,55 @@ int qn__isa_best(void)
 
 #endif
 
-/** Bytes of the last-level cache that processor 0 shares, or 0. (sysconf adds up the caches of a socket, of which one core
- * reaches a part.) */
-static long last_level_cache(void)
+/** Reads what the system says of cache `index` of processor 0, in one word; false if nothing. */
+static bool read_word(int index, const char *what, char word[16])
 {
-    FILE *file = fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "re");
-    long kilobytes = 0;
-    if (file && fscanf(file, "%ldK", &kilobytes) != 1)
-        kilobytes = 0;
+    char path[80];
+    (void)snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index, what);
+    FILE *file = fopen(path, "re");
+    bool is_read = file && fscanf(file, "%15s", word) == 1;
     if (file)
         fclose(file);
-    return kilobytes > 0 && kilobytes < 1 << 30 ? kilobytes * 1024 : 0;
+    return is_read;
 }
 
-int qn__cache_class(void)
+/** Bytes of the data cache of a level that processor 0 shares, or 0. */
+static long cache_of_level(int level)
 {
-    const long sizes[] = {last_level_cache(), sysconf(_SC_LEVEL3_CACHE_SIZE),
-                          sysconf(_SC_LEVEL2_CACHE_SIZE)};
-    for (int i = 0; i < 3; i++) {
-        long bytes = sizes[i];
-        if (bytes >= 4096) {
-            int n = 0;
-            while (bytes >>= 1)
-                n++;
-            return n;
-        }
+    enum { MOST_INDICES = 10 };
+    char word[16], unit;
+    for (int index = 0; index < MOST_INDICES; index++) {
+        int found;
+        long size;
+        if (!read_word(index, "level", word) || sscanf(word, "%d", &found) != 1 || found != level || !read_word(index, "type", word) ||
+            strcmp(word, "Instruction") == 0)
+            continue;
+        if (read_word(index, "size", word) && sscanf(word, "%ld%c", &size, &unit) == 2 && unit == 'K' && size > 0 && size < 1 << 30)
+            return size * 1024;
     }
-    return 25;
+    return 0;
+}
+
+/** The log2 of a size, or of the other if the first is none; `unknown` if neither is. */
+static int32_t class_of(long bytes, long otherwise, int32_t unknown)
+{
+    const long least = 1L << QN_LEAST_CACHE_CLASS;
+    int32_t n = 0;
+    bytes = bytes >= least ? bytes : otherwise;
+    if (bytes < least)
+        return unknown;
+    while (bytes >>= 1)
+        n++;
+    return n < QN_MOST_CACHE_CLASS ? n : QN_MOST_CACHE_CLASS;
+}
+
+qn_caches qn__caches_read(void)
+{
+    enum { FIRST = 15, SECOND = 20, LAST = 25 };
+    int32_t second = class_of(cache_of_level(2), sysconf(_SC_LEVEL2_CACHE_SIZE), 0);
+    return (qn_caches){
+        .first = class_of(cache_of_level(1), sysconf(_SC_LEVEL1_DCACHE_SIZE), FIRST),
+        .second = second ? second : SECOND,
+        /* sysconf adds up the caches of a socket, of which one core reaches a part */
+        .last = class_of(cache_of_level(3), sysconf(_SC_LEVEL3_CACHE_SIZE), second ? second : LAST)};
 }

@@ -160,7 +160,7 @@ static qn_status make_key(qn_launch_state *l, const qn_policy *policy, qn_facts 
     qn__free(proved);
     if (status)
         return status;
-    qn__facts_measure(k, l->args, &l->domain, l->context->cache_class, facts);
+    qn__facts_measure(k, l->args, &l->domain, &l->context->caches, facts);
     qn__key_encode(facts, key);
     if (!key->failed)
         return QN_OK;

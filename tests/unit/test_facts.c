@@ -162,7 +162,9 @@ static void test_round_trip(const setup *s, const qn_policy *policy, const char 
     X(f.param[0].checks = QN_CHECKS_CLAMP)                                                         \
     X(f.is_ordered = 1)                                                                            \
     X(f.is_large ^= 1)                                                                             \
-    X(f.cache_class++)                                                                             \
+    X(f.caches.first++)                                                                            \
+    X(f.caches.second++)                                                                           \
+    X(f.caches.last++)                                                                             \
     X(f.plan.order[1] = 1)                                                                         \
     X(f.begin[0].value = 1)                                                                        \
     X(f.end[1].value = 11)                                                                         \

@@ -417,6 +417,27 @@ static void test_streams_of_sums(void)
     }
 }
 
+/** A larger second-level cache keeps more rows of each plane. */
+static void test_caches(void)
+{
+    const int64_t e[3] = {24, 1003, 1003};
+    qn_view v[2] = {view(QN_F64, 3, e, false), view(QN_F64, 3, e, false)};
+    qn_kernel *k = NULL;
+    qn_facts f;
+    qn_plan p, larger, largest;
+    if (!facts_of(seven, v, 2, NULL, QN_ISA_V4, false, &k, &f))
+        return;
+    qn__plan_make(k, &f, &p);
+    f.caches.second++;
+    qn__plan_make(k, &f, &larger);
+    f.caches.second = 28;
+    qn__plan_make(k, &f, &largest);
+    tap_ok(larger.tile[1] >= 2 * p.tile[1] && largest.tile_at == -1, "tiles of %d rows, of %d in twice the cache, none where planes fit",
+           (int)p.tile[1], (int)larger.tile[1]);
+    qn__facts_release(&f);
+    qn_kernel_release(k);
+}
+
 /** The plan for two f64 views of these extents. */
 static qn_plan plan_for(const char *text, int rank, const int64_t *e, const qn_options *o, int isa)
 {
@@ -467,6 +488,7 @@ int main(void)
     test_strips();
     test_striped_strips();
     test_transpose();
+    test_caches();
     test_tiles();
     test_collapse();
     test_streams();
