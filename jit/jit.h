@@ -206,6 +206,8 @@ typedef struct qn_plan {
     int32_t streams;             /* 1: non-temporal stores */
     int32_t split_dim;           /* domain dimension that threads divide, -1: none */
     int64_t granule;             /* its chunks start at multiples of this, counted from its begin */
+    int32_t second_dim;          /* x86: another one that they divide as well, */
+    int64_t second_granule;      /* at such multiples; 0: there is none */
     int32_t n_shared_reduces;    /* x86: split_dim is that of so many reduces, the blocks of whose points threads divide */
     uint32_t merged[QN_MAX_RANK]; /* dimensions that run within each, see qn_facts */
     /* NVPTX: each thread runs scalar code, for `width` consecutive iterations of lane_dim, if there is one, and `jam` of
@@ -245,9 +247,9 @@ void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out);
 
 /**
  * The entry of generated code. slots: the argument block. range: [0], [1] the chunk of the split dimension (its whole
- * range when there is none: ignored then), then begin and end of each sequential dimension in order, then, if the blob
- * needs scratch memory, its address, aligned to 64 bytes. fault: cleared by the caller; several chunks have one each, and
- * memory of their own.
+ * range when there is none: ignored then), then begin and end of each sequential dimension in order, then those of the chunk
+ * of the second split dimension, if there is one, then, if the blob needs scratch memory, its address, aligned to 64 bytes.
+ * fault: cleared by the caller; several chunks have one each, and memory of their own.
  *
  * With n_shared_reduces the split dimension is that of reduces, its chunks are points, and range[2] is memory for 8 bytes
  * for each of them and each block of 4096 points, aligned to 8 bytes and common to all chunks; QN_PHASES_WORD says what is done:
@@ -255,6 +257,15 @@ void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out);
  */
 enum { QN_PHASE_POINTS = 1, QN_PHASE_REST = 2, QN_PHASES_WORD = 3 };
 typedef void (*qn_entry)(const int64_t *slots, const int64_t *range, qn_fault *fault);
+/** Where the chunk of the second split dimension stands in a range, and the address of the scratch memory. */
+static inline int qn__second_word(int n_sequential)
+{
+    return 2 + 2 * n_sequential;
+}
+static inline int qn__scratch_word(int n_sequential, int64_t second_granule)
+{
+    return qn__second_word(n_sequential) + (second_granule ? 2 : 0);
+}
 
 /*
  * Code for NVPTX is PTX text (zero-terminated, the zero counted) with one kernel for each step: QN_GPU_ENTRY, then
@@ -312,12 +323,13 @@ typedef struct qn_blob_info {
     int32_t n_shared_reduces; /* x86: reduces whose points chunks divide, see qn_entry; 0: chunks are iterations */
     int64_t chunk;        /* iterations that are worth a chunk */
     int32_t chunks_per_thread; /* to even out their times, 1 where each repeats some work */
-    int32_t reserved;
-    int64_t granule;
+    int32_t second_dim;
+    int64_t granule, second_granule; /* the second is 0 if second_dim is not divided */
     uint32_t entry;       /* offset of the entry in the code */
     uint32_t align;       /* of the code, a power of two <= 4096 */
     qn_gpu_info gpu;      /* NVPTX only, where split_dim is -1 */
 } qn_blob_info;
+
 
 /** ELF object -> blob (jit/elf.c). Sections .text and .rodata*, relocations PC32, PLT32, PC64 between them only; anything
  *  else is QN_ERR_INTERNAL naming it. Appends the bytes to `code`. */

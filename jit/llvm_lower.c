@@ -49,6 +49,9 @@ static span span_of(lower *g, int d, int *n_sequential)
         s = (span){qn__range_word(g, n), qn__range_word(g, n + 1)};
     } else if (d == g->p->split_dim) {
         s = (span){qn__range_word(g, 0), qn__range_word(g, 1)};
+    } else if (g->p->second_granule && d == g->p->second_dim) {
+        int n = qn__second_word(qn__n_sequential(g->k));
+        s = (span){qn__range_word(g, n), qn__range_word(g, n + 1)};
     }
     return s;
 }
@@ -193,7 +196,8 @@ static size lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts 
             open_function(&g, symbol);
         compute_bounds(&g);
         if (p->pack || p->pack_steps || p->strip)
-            g.scratch_memory = LLVMBuildIntToPtr(g.b, qn__range_word(&g, 2 + 2 * qn__n_sequential(k)), g.ptr, "");
+            g.scratch_memory = LLVMBuildIntToPtr(
+                g.b, qn__range_word(&g, qn__scratch_word(qn__n_sequential(k), p->second_granule)), g.ptr, "");
         bool is_empty = false;
         for (int at = 0; at < p->n_loops; at++) {
             spans[at] = span_of(&g, p->order[at], &n_sequential);
@@ -263,6 +267,8 @@ qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_fact
         qn__nvptx_info(k, f, p, block_bytes, &info->gpu);
     info->split_dim = plan.split_dim;
     info->granule = plan.granule;
+    info->second_dim = plan.second_dim;
+    info->second_granule = plan.second_granule;
     info->n_shared_reduces = plan.n_shared_reduces;
     info->split_merged = plan.split_dim >= 0 ? plan.merged[plan.split_dim] : 0;
     info->n_sequential = qn__n_sequential(k);

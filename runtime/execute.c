@@ -12,6 +12,8 @@
 #include <string.h>
 
 enum { SCRATCH_ALIGN = 64 };
+/** Parts of the second split dimension, at most. */
+enum { MOST_PARTS = 32 };
 /** Results of blocks that a launch on one thread keeps in its frame. */
 enum { FEW_RESULTS = 64 };
 
@@ -31,6 +33,10 @@ void qn__range_fill(const qn_kernel *k, const qn_blob_info *info, const qn_domai
         range[at++] = domain->begin[d];
         range[at++] = domain->end[d];
     }
+    if (info->second_granule) {
+        range[at++] = domain->begin[info->second_dim];
+        range[at++] = domain->end[info->second_dim];
+    }
 }
 
 qn_status qn__task_fault(const qn_task *t, const qn_fault *fault, qn_error *err)
@@ -43,11 +49,18 @@ qn_status qn__task_fault(const qn_task *t, const qn_fault *fault, qn_error *err)
 
 /* ---------------------------------------------------------------- threads */
 
+/** How a dimension is divided. */
+typedef struct cut {
+    int64_t granule, n_granules, n_parts;
+} cut;
+
 typedef struct chunks {
     qn_entry entry;
     const int64_t *slots;
-    int64_t range[QN_RANGE_WORDS]; /* of the step: [0], [1] the whole split dimension */
-    int64_t granule, n_granules, n_chunks;
+    int64_t range[QN_RANGE_WORDS]; /* of the step: whole split dimensions */
+    cut first, second;             /* the second has one part if there is none */
+    int second_word;               /* its place in range */
+    int64_t n_chunks;              /* those of both */
     qn_fault *fault; /* [n_chunks] */
     void *scratch;   /* n_places pieces, or NULL; each chunk takes one while it runs, the one that was left last */
     int64_t scratch_bytes; /* of each piece */
@@ -57,11 +70,20 @@ typedef struct chunks {
     pthread_mutex_t lock;     /* of these */
 } chunks;
 
-/** First granule of chunk i: n_granules shared out as evenly as they go. */
-static int64_t first_granule(const chunks *s, int64_t i)
+/** First granule of part i: n_granules shared out as evenly as they go. */
+static int64_t first_granule(const cut *c, int64_t i)
 {
-    int64_t each = s->n_granules / s->n_chunks, rest = s->n_granules % s->n_chunks;
+    int64_t each = c->n_granules / c->n_parts, rest = c->n_granules % c->n_parts;
     return i * each + (i < rest ? i : rest);
+}
+
+/** Makes of a whole range part i. */
+static void cut_range(const cut *c, int64_t i, int64_t *range)
+{
+    int64_t begin = range[0];
+    range[0] = begin + first_granule(c, i) * c->granule;
+    if (i + 1 < c->n_parts)
+        range[1] = begin + first_granule(c, i + 1) * c->granule;
 }
 
 /** Memory for n chunks, aligned inside; NULL for none or if there is none. */
@@ -105,9 +127,9 @@ static void run_chunk(void *arg, int64_t i)
     int64_t place = s->scratch && !s->is_shared ? take_place(s) : 0;
     int64_t range[QN_RANGE_WORDS];
     memcpy(range, s->range, sizeof range);
-    range[0] = s->range[0] + first_granule(s, i) * s->granule;
-    if (i + 1 < s->n_chunks)
-        range[1] = s->range[0] + first_granule(s, i + 1) * s->granule;
+    cut_range(&s->first, i / s->second.n_parts, range);
+    if (s->second.n_parts > 1)
+        cut_range(&s->second, i % s->second.n_parts, range + s->second_word);
     if (s->scratch)
         range[s->scratch_word] = scratch_at(s->scratch, place, s->scratch_bytes);
     uint32_t host = qn__fpu_enter();
@@ -180,14 +202,20 @@ static int count_threads(const qn_task *t)
     return t->max_threads > 0 && t->max_threads < n ? t->max_threads : n;
 }
 
-/** Number of chunks of one step, 1 if threads are not worth it. */
-static int64_t count_chunks(const qn_task *t, const int64_t *range, int64_t n_granules, int n_threads)
+/** Iterations of one step of the sequential dimensions. */
+static int64_t iterations_of_step(const qn_task *t, const int64_t *range)
 {
     int64_t n_iterations = t->n_iterations;
     for (int i = 0; i < t->function->info.n_sequential; i++) {
         int64_t n_steps = range[3 + 2 * i] - range[2 + 2 * i];
         n_iterations /= n_steps > 0 ? n_steps : 1;
     }
+    return n_iterations;
+}
+
+/** Number of chunks of so many iterations along the first dimension, 1 if threads are not worth it. */
+static int64_t count_chunks(const qn_task *t, int64_t n_iterations, int64_t n_granules, int n_threads)
+{
     const qn_blob_info *info = &t->function->info;
     int64_t n = n_iterations / info->chunk, most = (int64_t)n_threads * info->chunks_per_thread;
     n = n < most ? n : most;
@@ -195,6 +223,43 @@ static int64_t count_chunks(const qn_task *t, const int64_t *range, int64_t n_gr
         n -= n % n_threads; /* as many for each */
     n = n < n_granules ? n : n_granules;
     return n_threads <= 1 || n < 2 ? 1 : n;
+}
+
+/** Parts of the second dimension with which n_chunks granules come out most even for the threads; each part more costs about
+ *  1/16 of a granule. */
+static int64_t count_parts(int64_t n_chunks, int64_t most, int n_threads)
+{
+    enum { GRANULE = 1 << 16 };
+    int64_t best = 1, least = INT64_MAX;
+    for (int64_t n = 1; n <= most && n <= MOST_PARTS; n++) {
+        int64_t rounds = (n_chunks * n + n_threads - 1) / n_threads, cost = rounds * (GRANULE / n + GRANULE / 16);
+        if (cost < least) {
+            least = cost;
+            best = n;
+        }
+    }
+    return best;
+}
+
+/** Divides both split dimensions for the threads; false if one thread should do all. */
+static bool cut_chunks(chunks *s, const qn_task *t, const int64_t *range, int n_threads)
+{
+    const qn_blob_info *info = &t->function->info;
+    int64_t n_iterations = iterations_of_step(t, range), extent = range[1] - range[0];
+    s->first = (cut){.granule = info->granule, .n_granules = extent / info->granule + (extent % info->granule != 0)};
+    s->first.n_parts = count_chunks(t, n_iterations, s->first.n_granules, n_threads);
+    s->second = (cut){.granule = info->second_granule, .n_parts = 1};
+    s->second_word = qn__second_word(info->n_sequential);
+    if (info->second_granule) {
+        int64_t most = n_iterations / info->chunk / s->first.n_granules;
+        extent = range[s->second_word + 1] - range[s->second_word];
+        s->second.n_granules = extent / info->second_granule + (extent % info->second_granule != 0);
+        most = most < s->second.n_granules ? most : s->second.n_granules;
+        if (s->first.n_parts >= s->first.n_granules)
+            s->second.n_parts = count_parts(s->first.n_granules, most, n_threads);
+    }
+    s->n_chunks = s->first.n_parts * s->second.n_parts;
+    return s->n_chunks > 1;
 }
 
 /** Memory of the chunks, as many pieces as may be in use at once: the host's own parallel_for may run all chunks
@@ -205,7 +270,7 @@ static bool chunks_open(chunks *s, const qn_task *t, int n_threads)
     bool is_own = !t->context->options.parallel_for;
     s->fault = qn__alloc((size_t)s->n_chunks * sizeof *s->fault);
     s->scratch_bytes = info->scratch_bytes;
-    s->scratch_word = 2 + 2 * info->n_sequential;
+    s->scratch_word = qn__scratch_word(info->n_sequential, info->second_granule);
     if (info->n_shared_reduces) {
         s->is_shared = true;
         s->scratch = scratch_new(results_bytes(info, s->range), 1);
@@ -235,14 +300,11 @@ static bool run_threads(const qn_task *t, const int64_t *slots, const int64_t *r
     const qn_blob_info *info = &t->function->info;
     if (info->split_dim < 0 || info->granule < 1 || info->chunk < 1 || range[0] >= range[1])
         return false;
-    chunks s = {.entry = t->function->entry, .slots = slots, .granule = info->granule};
-    int64_t extent = range[1] - range[0];
+    chunks s = {.entry = t->function->entry, .slots = slots};
     int n_threads = count_threads(t);
-    s.n_granules = extent / s.granule + (extent % s.granule != 0);
-    s.n_chunks = count_chunks(t, range, s.n_granules, n_threads);
-    if (s.n_chunks < 2)
+    if (!cut_chunks(&s, t, range, n_threads))
         return false;
-    memcpy(s.range, range, (size_t)(2 + 2 * info->n_sequential) * sizeof *range);
+    memcpy(s.range, range, (size_t)qn__scratch_word(info->n_sequential, info->second_granule) * sizeof *range);
     if (!chunks_open(&s, t, n_threads)) {
         chunks_free(&s);
         return false;
@@ -284,7 +346,7 @@ static qn_status run_serial(const qn_task *t, const int64_t *slots, const int64_
         return qn__fail(err, QN_ERR_MEMORY, "qn_launch: kernel \"%.60s\": no memory for %lld bytes",
                         t->kernel->name, (long long)bytes);
     if (bytes || are_few) {
-        int word = 2 + 2 * info->n_sequential;
+        int word = qn__scratch_word(info->n_sequential, info->second_granule);
         memcpy(own_range, range, (size_t)word * sizeof *range);
         own_range[word] = are_few ? (int64_t)(uintptr_t)few : scratch_at(scratch, 0, bytes);
         if (info->n_shared_reduces)

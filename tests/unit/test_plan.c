@@ -214,8 +214,8 @@ static void test_reductions(void)
         qn_plan big = plan_of(matmul, x, 3, NULL, QN_ISA_V4, false);
         tap_ok((big.pack > 0) == (i > 0) && !big.streams, "n = %d: %s", (int)edge[i],
                i == 0 ? "no copy" : "rows a power of two apart, or long ones, are copied");
-        tap_ok(big.split_dim == (i < 2 ? 0 : 1) && big.granule == (i < 2 ? big.jam : big.width * big.unroll),
-               "threads divide its %s", i < 2 ? "rows, in tiles" : "columns, in steps: each copies its own");
+        tap_ok(big.split_dim == 1 && big.granule == big.width * big.unroll && big.second_granule == (i < 3 ? big.jam : 0),
+               "threads divide its columns%s, in steps: each copies its own", i < 3 ? " and rows" : "");
     }
     const int64_t far[2] = {300, 300};
     qn_view t[3] = {view(QN_F64, 2, far, true), view(QN_F64, 2, far, false), view(QN_F64, 2, far, false)};
