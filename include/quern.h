@@ -541,7 +541,8 @@ enum { QN_LOADER_AUTO = 0, QN_LOADER_ARENA = 1, QN_LOADER_ORC = 2 };
     X(chunk, "on threads, iterations (those of reductions included) that are worth a chunk of their own", 0, INT32_MAX, 0) \
     X(strip, "sums of reduces in memory for so many iterations of the lanes; -1: in registers", -1, 65536, 0) \
     X(tile_dim, "a parallel dimension that is walked in cache tiles, outside all other loops", 0, QN_MAX_RANK, 1) \
-    X(tile, "about how many of its iterations are one; -1: there are no such tiles", -1, INT32_MAX, 0)
+    X(tile, "about how many of its iterations are one; -1: there are no such tiles", -1, INT32_MAX, 0) \
+    X(apart, "lanes 2 to 4 elements apart are loaded and stored 1: one by one, -1: in vectors under masks", -1, 1, 0)
 /** The plan fields, by the names of the list. 0 leaves a field to the planner. */
 typedef struct qn_plan_options {
 #define QN_X(name, text, least, most, names_dim) int32_t name;

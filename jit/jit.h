@@ -204,6 +204,8 @@ typedef struct qn_plan {
     int64_t tile[QN_MAX_RANK];   /* cache tile of each dimension, 0: none */
     int32_t tile_at;             /* x86: the loops over tiles are outside loop order[tile_at]; -1: there are none */
     int32_t streams;             /* 1: non-temporal stores */
+    int32_t apart;               /* lanes a few elements apart: 1: are accessed one by one; -1: in vectors under masks; 0: as the
+                                    stride says */
     int32_t split_dim;           /* domain dimension that threads divide, -1: none */
     int64_t granule;             /* its chunks start at multiples of this, counted from its begin */
     int32_t second_dim;          /* x86: another one that they divide as well, */

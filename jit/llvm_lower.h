@@ -331,8 +331,8 @@ LLVMValueRef qn__to_register(lower *g, int dtype, LLVMValueRef v);
 LLVMValueRef qn__to_memory(lower *g, int dtype, LLVMValueRef v);
 
 /* ---- llvm_stride.c */
-/** Whether a vector access by lanes a small constant stride apart is better done in vectors than lane by lane. */
-bool qn__is_small_stride(const lower *g, const address *x, int dtype, LLVMValueRef mask);
+/** Whether lanes lie a known number of elements apart, not together, and none of them is masked. */
+bool qn__has_known_stride(const address *x, LLVMValueRef mask);
 /** All lanes, none of them masked; x is displaced, t the type in memory. */
 LLVMValueRef qn__load_strided(lower *g, const address *x, LLVMTypeRef t, int64_t bytes, unsigned align);
 void qn__store_strided(lower *g, const address *x, LLVMValueRef v, int64_t bytes, unsigned align);

@@ -156,7 +156,7 @@ static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
         return qn__splat(g, qn__to_register(g, dtype, plain_load(g, i, qn__memory_type(g, dtype), x.pointer)), g->depth);
     if (qn__is_filled(g, i, &x, dtype, mask)) {
         v = qn__load_filled(g, &x, dtype);
-    } else if (qn__is_small_stride(g, &x, dtype, mask)) {
+    } else if (qn__has_known_stride(&x, mask)) {
         v = qn__load_strided(g, &x, t, qn_dtype_bytes(dtype), align);
     } else if ((x.kind == ADDRESS_UNIT || x.kind == ADDRESS_REVERSED) && !mask) {
         v = plain_load(g, i, t, x.pointer);
@@ -308,7 +308,7 @@ static void store_vector(lower *g, uint32_t i, int p, const check *c, uint32_t v
         qn__call(g, "llvm.masked.store", types, 2, args, 4);
         return;
     }
-    if (qn__is_small_stride(g, &x, dtype, mask) && g->f->isa >= QN_ISA_V4) {
+    if (qn__has_known_stride(&x, mask)) {
         qn__store_strided(g, &x, v, qn_dtype_bytes(dtype), align_of(g, i));
         return;
     }

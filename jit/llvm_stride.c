@@ -1,19 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * llvm_stride.c: loads and stores of lanes a small constant number of elements apart. They lie in |stride| vectors: each is
- * accessed under a constant mask, so that no byte between the elements is touched, and a permutation brings the lanes
- * together. Small elements of a view without gaps there (a channel of pixels) are taken out of plain loads instead: what lies
+ * llvm_stride.c: loads and stores of lanes a constant number of elements apart. Where that is small they lie in |stride|
+ * vectors: each is accessed under a constant mask, so that no byte between the elements is touched, and a permutation brings
+ * the lanes together. Else, and where that takes longer (qn__is_one_by_one), each has an access of its own. Small elements of a view without gaps there (a channel of pixels) are taken out of plain loads instead: what lies
  * between them is the view's own.
  */
 #include "jit/llvm_lower.h"
 
+#include "jit/plan.h"
+
 enum { MOST_STRIDE = 4 };
 
-bool qn__is_small_stride(const lower *g, const address *x, int dtype, LLVMValueRef mask)
+bool qn__has_known_stride(const address *x, LLVMValueRef mask)
 {
-    int64_t n = x->stride < 0 ? -x->stride : x->stride;
-    return x->kind == ADDRESS_LANES && !mask && n >= 2 && n <= MOST_STRIDE &&
-           (g->f->isa >= QN_ISA_V4 || qn_dtype_bytes(dtype) >= 4);
+    return x->kind == ADDRESS_LANES && !mask && x->stride != 0;
+}
+
+static LLVMValueRef lane_pointer(lower *g, const address *x, int64_t bytes, int lane)
+{
+    return qn__ahead(g, x->pointer, qn__wrap_mul(lane, qn__wrap_mul(x->stride, bytes)));
+}
+
+/** A gather would take longer, above all out of cache. */
+static LLVMValueRef load_one_by_one(lower *g, const address *x, LLVMTypeRef t, int64_t bytes, unsigned align)
+{
+    LLVMValueRef all = LLVMGetPoison(t);
+    for (int l = 0; l < g->width; l++) {
+        LLVMValueRef one = LLVMBuildLoad2(g->b, LLVMGetElementType(t), lane_pointer(g, x, bytes, l), "");
+        LLVMSetAlignment(one, align);
+        all = LLVMBuildInsertElement(g->b, all, one, LLVMConstInt(g->i32, (unsigned)l, false), "");
+    }
+    return all;
 }
 
 /** Pointer of vector k; the first starts at the lowest element. */
@@ -45,6 +62,8 @@ LLVMValueRef qn__load_strided(lower *g, const address *x, LLVMTypeRef t, int64_t
     int n = (int)(x->stride < 0 ? -x->stride : x->stride);
     LLVMTypeRef types[2] = {t, g->ptr};
     LLVMValueRef all = NULL;
+    if (qn__is_one_by_one(g->f, g->p->apart, true, bytes, g->width, x->stride))
+        return load_one_by_one(g, x, t, bytes, align);
     for (int k = 0; k < n; k++) {
         LLVMValueRef args[4] = {vector_pointer(g, x, bytes, k), LLVMConstInt(g->i32, align, false),
                                 elements_of(g, x, k), LLVMConstNull(t)};
@@ -125,6 +144,13 @@ LLVMValueRef qn__load_filled(lower *g, const address *x, int dtype)
 
 void qn__store_strided(lower *g, const address *x, LLVMValueRef v, int64_t bytes, unsigned align)
 {
+    if (qn__is_one_by_one(g->f, g->p->apart, false, bytes, g->width, x->stride)) {
+        for (int l = 0; l < g->width; l++) {
+            LLVMValueRef one = LLVMBuildExtractElement(g->b, v, LLVMConstInt(g->i32, (unsigned)l, false), "");
+            LLVMSetAlignment(LLVMBuildStore(g->b, one, lane_pointer(g, x, bytes, l)), align);
+        }
+        return;
+    }
     int n = (int)(x->stride < 0 ? -x->stride : x->stride);
     LLVMTypeRef types[2] = {LLVMTypeOf(v), g->ptr};
     for (int k = 0; k < n; k++) {

@@ -304,6 +304,8 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
         qn__plan_streams(k, f, &s.a, out);
     if (s.has_analysis && !s.has_strip)
         qn__plan_tiles(k, f, &s.a, out);
+    if (out->lane_dim >= 0)
+        qn__plan_apart(k, f, &s.a, out);
     choose_jam_rest(&s);
     if (out->lane_dim >= 0)
         choose_remainder(&s);

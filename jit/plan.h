@@ -27,6 +27,10 @@ int qn__plan_stripe_depth(const qn_kernel *k);
 /** Relative cost of one element through one access by its stride along d; COST_GATHER and more: lane by lane. */
 double qn__access_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, int d);
 #define COST_GATHER 6.0
+/** Whether lanes a known number of elements apart, more than one, are loaded or stored one by one, with p->apart. */
+bool qn__is_one_by_one(const qn_facts *f, int apart, bool is_load, int64_t bytes, int width, int64_t stride);
+/** Sets p->apart. */
+void qn__plan_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);
 
 /** Elements an access moves along d, about: of dynamic strides only the order is known (jit/plan_order.c). */
 double qn__distance(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, int d);

@@ -11,6 +11,7 @@
 #define COST_SPLAT 0.25
 #define COST_REVERSED 1.3
 #define COST_SPREAD 1.5 /* for each of the |stride| vectors that hold the lanes, stride 2 to 4 */
+#define COST_MASKED_STORE 3 /* of one of them, in stores of one element */
 #define SMALL_STRIDE 4
 #define COST_SCATTER 8.0
 #define COST_TRANSPOSED 2.0 /* in blocks, with another dimension */
@@ -100,6 +101,32 @@ bool qn__plan_may_be_lanes(const qn_kernel *k, const qn_facts *f, int d)
 }
 
 /* ---------------------------------------------------------------- what lanes cost */
+
+/** The other way are vectors under masks, as many as the stride. AVX2 takes two operations for a load of one, and many more for
+ *  a store; AVX-512 about three for a store. Out of cache the hardware fetches less ahead for them. */
+bool qn__is_one_by_one(const qn_facts *f, int apart, bool is_load, int64_t bytes, int width, int64_t stride)
+{
+    int64_t vectors = stride < 0 ? -stride : stride;
+    bool is_narrow = bytes <= 2, is_wide = f->isa >= QN_ISA_V4;
+    if (vectors > SMALL_STRIDE || (is_narrow && !is_wide))
+        return true;
+    if (apart)
+        return apart > 0;
+    if (is_load)
+        return !is_wide && 2 * vectors > width;
+    return !is_wide || (!is_narrow && vectors * COST_MASKED_STORE > width);
+}
+
+void qn__plan_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
+{
+    bool is_large = f->is_large || qn__touched_in_all(k, f, a) > qn__stream_cache(f), is_apart = false;
+    for (uint32_t n = 0; n < k->n_accesses; n++) {
+        int64_t stride;
+        bool is_known = qn__access_stride(k, f, a, k->access[n].inst, p->lane_dim, &stride);
+        is_apart |= is_known && (stride > 1 || stride < -1) && stride >= -SMALL_STRIDE && stride <= SMALL_STRIDE;
+    }
+    p->apart = f->plan.apart ? f->plan.apart : is_large && is_apart;
+}
 
 double qn__access_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, int d)
 {

@@ -25,9 +25,19 @@ static bool differs(const qn_kernel *k, const qn_analysis *a, uint32_t i, int d)
     return deps >> d & 1;
 }
 
+/** Whether each lane of access i is an access of its own. */
+static bool is_lane_by_lane(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, int d, int width)
+{
+    bool is_load = k->inst[i].op == QN_I_LOAD;
+    int64_t stride;
+    return qn__access_cost(k, f, a, i, d) >= COST_GATHER &&
+           (!qn__access_stride(k, f, a, i, d, &stride) || !stride ||
+            qn__is_one_by_one(f, f->plan.apart, is_load, qn__access_bytes(k, i), width, stride));
+}
+
 /** Whether iterations compute nothing but indices and move elements that lie elsewhere for each lane of d: a scatter, or where
  *  there are no good gathers one of those. Each element is an access of its own then, with lanes or without. */
-static bool only_moves(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d)
+static bool only_moves(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d, int width)
 {
     bool is_apart = false;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
@@ -36,7 +46,7 @@ static bool only_moves(const qn_kernel *k, const qn_facts *f, const qn_analysis 
         if (!is_access && x->op != QN_I_CONST && !(qn__is_pure(x) && x->type == QN_I64))
             return false;
         if (is_access && (x->op == QN_I_STORE || f->isa < QN_ISA_V4))
-            is_apart |= qn__access_cost(k, f, a, i, d) >= COST_GATHER;
+            is_apart |= is_lane_by_lane(k, f, a, i, d, width);
     }
     return is_apart;
 }
@@ -44,7 +54,7 @@ static bool only_moves(const qn_kernel *k, const qn_facts *f, const qn_analysis 
 bool qn__plan_is_scalar(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d, int width)
 {
     double vector = 0, scalar = 0;
-    if (only_moves(k, f, a, d))
+    if (only_moves(k, f, a, d, width))
         return true;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
         const qn_inst *x = &k->inst[i];

@@ -58,6 +58,8 @@ static void random_plan(const test_case *t, randoms *r, qn_plan_options *p)
         p->tile = random_percent(r, 15) ? -1 : 1 + random_below(r, random_percent(r, 70) ? 9 : 200);
     }
     if (random_percent(r, 40))
+        p->apart = random_percent(r, 50) ? 1 : -1;
+    if (random_percent(r, 40))
         p->team = random_percent(r, 60) ? 4 : 1 + random_below(r, 3);
     if (n < 2 || random_percent(r, 40))
         return;

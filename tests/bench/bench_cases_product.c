@@ -437,8 +437,9 @@ static void other_cases(bench *b, int dtype)
         snprintf(p.name, sizeof p.name, "batch/%s/%s/%d", qn_dtype_name(dtype), kind, n);
         run(&p);
     }
-    for (int i = 0; i < 4; i++) {
-        int n = i / 2 ? 4000 : 250;
+    static const int long_ones[] = {250, 1024, 4000, 4096};
+    for (int i = 0; i < 8; i++) {
+        int n = long_ones[i / 2];
         product p = {.b = b, .dtype = dtype, .formula = "i,k;k->i", .layouts = i % 2 ? "LRR" : "RRR", .goal = 0.9};
         p.extent['i' - 'a'] = p.extent['k' - 'a'] = n;
         p.native = native_of(i % 2 ? "columns" : "rows", n, dtype);

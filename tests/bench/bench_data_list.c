@@ -21,6 +21,12 @@
     "kernel \"permute\" { view y: " T "[3]; view x: " T "[3];" ZERO OVER("i", "parallel", "y", "0") \
         OVER("j", "parallel", "y", "1") OVER("k", "parallel", "y", "2")                            \
     " %v: " T " = load x[" index "]; store y[%i, %j, %k], %v; }"
+#define SPREAD(T)                                                                                  \
+    "kernel \"spread\" { view y: " T "[2]; view x: " T "[1];" ZERO OVER("i", "parallel", "x", "0") \
+    " %v: " T " = load x[%i]; %a: " T " = const 1.5; %p: " T " = mul %v, %a; store y[%i, %zero], %p; }"
+#define COLLECT(T)                                                                                 \
+    "kernel \"collect\" { view y: " T "[1]; view x: " T "[2];" ZERO OVER("i", "parallel", "y", "0") \
+    " %v: " T " = load x[%i, %zero]; %a: " T " = const 1.5; %p: " T " = mul %v, %a; store y[%i], %p; }"
 #define SUM(T, order)                                                                              \
     "kernel \"sum\" { view y: " T "[1]; view a: " T "[2];" ZERO OVER("i", "parallel", "a", "0")    \
         OVER("k", "reduction", "a", "1")                                                           \
@@ -113,12 +119,22 @@
     {"permute/" #n "/all", PERMUTE(#n, "%k, %i, %j"), 0,                                           \
      {{QN_##T, FILL_ZERO, 3, 0, {PERMUTE_0, PERMUTE_1, PERMUTE_2}},                                \
       {QN_##T, FILL_ANY, 3, 0, {PERMUTE_2, PERMUTE_0, PERMUTE_1}}}}
+#define SPREAD_OF(n, T, s, place, N)                                                               \
+    {"spread/" #n "/" #s "/" place, SPREAD(#n), 0, {{QN_##T, FILL_ZERO, 2, 0, {N, s}}, VECTOR(T, ANY, N)}}, \
+    {"collect/" #n "/" #s "/" place, COLLECT(#n), 0, {VECTOR(T, ZERO, N), {QN_##T, FILL_ANY, 2, 0, {N, s}}}}
+#define SPREADS(n, T, place, N)                                                                    \
+    SPREAD_OF(n, T, 2, place, N), SPREAD_OF(n, T, 3, place, N), SPREAD_OF(n, T, 4, place, N), SPREAD_OF(n, T, 9, place, N)
 #define SUMS_OF(n, T, order, left, layout, place, P)                                               \
     {"sum/" #n "/" #order "/" layout "/" place, SUM(#n, #order), 1,                                \
      {VECTOR(T, ZERO, SUM_##P##_ROWS), {QN_##T, FILL_ANY, 2, left, {SUM_##P##_ROWS, SUM_##P}}}}
 #define SUMS(n, T, order)                                                                          \
     SUMS_OF(n, T, order, 0, "right", "in", IN), SUMS_OF(n, T, order, 1, "left", "in", IN),         \
     SUMS_OF(n, T, order, 0, "right", "out", OUT), SUMS_OF(n, T, order, 1, "left", "out", OUT)
+#define POWERS_OF(n, T, order, left, layout, N)                                                    \
+    {"sum/" #n "/" #order "/" layout "/" #N, SUM(#n, #order), 1, {VECTOR(T, ZERO, N), {QN_##T, FILL_ANY, 2, left, {N, N}}}}
+#define POWERS(n, T, N)                                                                            \
+    POWERS_OF(n, T, indexed, 0, "right", N), POWERS_OF(n, T, indexed, 1, "left", N),               \
+    POWERS_OF(n, T, striped, 0, "right", N), POWERS_OF(n, T, striped, 1, "left", N)
 #define DOTS(name, kernel, T, A, N)                                                                \
     {"dot/" name, kernel, 1, {VECTOR(T, ZERO, 1), VECTOR(A, ANY, N), VECTOR(A, ANY, N)}}
 #define GRID(name, n)                                                                              \
@@ -147,6 +163,9 @@
 const data_case data_cases[] = {
     COPIES(u8, U8), COPIES(u16, U16), COPIES(f32, F32), COPIES(f64, F64),
     SUMS(f32, F32, indexed), SUMS(f32, F32, striped), SUMS(f64, F64, indexed), SUMS(f64, F64, striped),
+    POWERS(f32, F32, 1024), POWERS(f64, F64, 1024), POWERS(f32, F32, 4096), POWERS(f64, F64, 4096),
+    SPREADS(f32, F32, "in", SPREAD_IN), SPREADS(f64, F64, "in", SPREAD_IN),
+    SPREADS(f32, F32, "out", SPREAD_OUT), SPREADS(f64, F64, "out", SPREAD_OUT),
     DOTS("f32/in", DOT("f32", "f32", "striped"), F32, F32, DOT_IN),
     DOTS("f64/in", DOT("f64", "f64", "striped"), F64, F64, DOT_IN),
     DOTS("f32/out", DOT("f32", "f32", "striped"), F32, F32, DOT_OUT),

@@ -45,6 +45,34 @@ COPIES(uint16_t, u16)
 COPIES(float, f32)
 COPIES(double, f64)
 
+/* y[s i] = 1.5 x[i], and y[i] = 1.5 x[s i] */
+#define SPREADS(T, name)                                                                           \
+    SPREAD(T, name##_2_in, 2, SPREAD_IN)                                                  \
+    SPREAD(T, name##_3_in, 3, SPREAD_IN)                                                  \
+    SPREAD(T, name##_4_in, 4, SPREAD_IN)                                                  \
+    SPREAD(T, name##_9_in, 9, SPREAD_IN)                                                  \
+    SPREAD(T, name##_2_out, 2, SPREAD_OUT)                                                \
+    SPREAD(T, name##_3_out, 3, SPREAD_OUT)                                                \
+    SPREAD(T, name##_4_out, 4, SPREAD_OUT)                                                \
+    SPREAD(T, name##_9_out, 9, SPREAD_OUT)
+#define SPREAD(T, name, s, n)                                                                      \
+    LOOP(collect_##name)                                                                           \
+    {                                                                                              \
+        T *restrict y = d[0];                                                                      \
+        const T *restrict x = d[1];                                                                \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            y[i] = (T)1.5 * x[s * i];                                                              \
+    }                                                                                              \
+    LOOP(spread_##name)                                                                                 \
+    {                                                                                              \
+        T *restrict y = d[0];                                                                      \
+        const T *restrict x = d[1];                                                                \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            y[s * i] = (T)1.5 * x[i];                                                              \
+    }
+SPREADS(float, f32)
+SPREADS(double, f64)
+
 /* ---------------------------------------------------------------- sums */
 
 /* y[i] = sum over k of a[i,k]. Right: a row lies together; left: a column does. Striped: 64 partials a row. */
@@ -115,6 +143,10 @@ SUMS(float, f32_in, SUM_IN_ROWS, SUM_IN)
 SUMS(double, f64_in, SUM_IN_ROWS, SUM_IN)
 SUMS(float, f32_out, SUM_OUT_ROWS, SUM_OUT)
 SUMS(double, f64_out, SUM_OUT_ROWS, SUM_OUT)
+SUMS(float, f32_1024, 1024, 1024)
+SUMS(double, f64_1024, 1024, 1024)
+SUMS(float, f32_4096, 4096, 4096)
+SUMS(double, f64_4096, 4096, 4096)
 
 /* Products of `A`, summed as `T` in 64 partials. */
 #define DOT(T, A, name, N)                                                                         \
@@ -334,17 +366,28 @@ BLUR(planar_out, BLUR_OUT_Y, BLUR_OUT_X, AT_PLANAR_OUT)
 #define LIST_COPIES(n)                                                                             \
     {"copy/" #n "/in", copy_##n##_in}, {"copy/" #n "/out", copy_##n##_out},            \
         {"permute/" #n "/rows", permute_##n##_rows}, {"permute/" #n "/all", permute_##n##_all}
+#define LIST_SPREAD(n, s, p)                                                                       \
+    {"spread/" #n "/" #s "/" #p, spread_##n##_##s##_##p}, {"collect/" #n "/" #s "/" #p, collect_##n##_##s##_##p}
+#define LIST_SPREADS(n, p) LIST_SPREAD(n, 2, p), LIST_SPREAD(n, 3, p), LIST_SPREAD(n, 4, p), LIST_SPREAD(n, 9, p)
 #define LIST_SUMS(n, p)                                                                            \
     {"sum/" #n "/indexed/right/" #p, sum_##n##_##p##_indexed_right},                         \
         {"sum/" #n "/indexed/left/" #p, sum_##n##_##p##_indexed_left},                       \
         {"sum/" #n "/striped/right/" #p, sum_##n##_##p##_striped_right},                     \
         {"sum/" #n "/striped/left/" #p, sum_##n##_##p##_striped_left}
+/* Blocks of columns meet one set of each cache: there index order is faster, one row after the other. */
+#define LIST_POWERS(n, p)                                                                          \
+    {"sum/" #n "/indexed/right/" #p, sum_##n##_##p##_indexed_right},                         \
+        {"sum/" #n "/indexed/left/" #p, sum_##n##_##p##_indexed_left},                       \
+        {"sum/" #n "/striped/right/" #p, sum_##n##_##p##_striped_right},                     \
+        {"sum/" #n "/striped/left/" #p, sum_##n##_##p##_indexed_left}
 #define LIST_LISTS(n, p)                                                                           \
     {"gather/" #n "/" #p, gather_##n##_##p}, {"scatter/" #n "/" #p, scatter_##n##_##p}
 
 const native_data native_data_plain[] = {
     LIST_COPIES(u8), LIST_COPIES(u16), LIST_COPIES(f32), LIST_COPIES(f64), LIST_SUMS(f32, in), LIST_SUMS(f64, in),
-    LIST_SUMS(f32, out), LIST_SUMS(f64, out),
+    LIST_SUMS(f32, out), LIST_SUMS(f64, out), LIST_POWERS(f32, 1024), LIST_POWERS(f64, 1024),
+    LIST_POWERS(f32, 4096), LIST_POWERS(f64, 4096),
+    LIST_SPREADS(f32, in), LIST_SPREADS(f64, in), LIST_SPREADS(f32, out), LIST_SPREADS(f64, out),
     {"dot/f32/in", dot_f32_in}, {"dot/f64/in", dot_f64_in}, {"dot/f32/out", dot_f32_out},
     {"dot/f64/out", dot_f64_out}, {"dot/mixed/in", dot_mixed_in}, {"dot/u8/in", dot_u8_in},
     {"columns/mixed/in", columns_mixed},

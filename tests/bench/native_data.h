@@ -15,6 +15,8 @@ enum {
     PERMUTE_0 = 120,
     PERMUTE_1 = 250,
     PERMUTE_2 = 260,
+    SPREAD_IN = 10007,
+    SPREAD_OUT = 4000037,
     SUM_IN_ROWS = 100,
     SUM_IN = 1003,
     SUM_OUT_ROWS = 4000,

@@ -133,9 +133,13 @@ BATCHES(3) BATCHES(4) BATCHES(8) BATCHES(16) BATCHES(23) BATCHES(32)
                 y[i] += a[k * (n) + i] * x[k];                                                     \
     }
 VECTORS(f64, double, 250)
+VECTORS(f64, double, 1024)
 VECTORS(f64, double, 4000)
+VECTORS(f64, double, 4096)
 VECTORS(f32, float, 250)
+VECTORS(f32, float, 1024)
 VECTORS(f32, float, 4000)
+VECTORS(f32, float, 4096)
 
 /* 27 points around each of an inner cube. */
 #define CONVOLUTION(suffix, T)                                                                     \
@@ -163,10 +167,10 @@ CONVOLUTION(f32, float)
 #define BOTH(f) {f##_f32, f##_f64}
 #define BOTH_N(f, n) {f##_f32_##n, f##_f64_##n}
 #define BATCH_ROWS(n) {"first", n, BOTH_N(batch_first, n)}, {"last", n, BOTH_N(batch_last, n)}
+#define VECTOR_ROWS(n) {"rows", n, BOTH_N(by_rows, n)}, {"columns", n, BOTH_N(by_columns, n)}
 const native_product native_products[] = {
     {"tile", 192, BOTH_N(tile, 192)},       {"tile", 960, BOTH_N(tile, 960)},
-    {"rows", 250, BOTH_N(by_rows, 250)},    {"rows", 4000, BOTH_N(by_rows, 4000)},
-    {"columns", 250, BOTH_N(by_columns, 250)}, {"columns", 4000, BOTH_N(by_columns, 4000)},
+    VECTOR_ROWS(250), VECTOR_ROWS(1024), VECTOR_ROWS(4000), VECTOR_ROWS(4096),
     BATCH_ROWS(3), BATCH_ROWS(4), BATCH_ROWS(8), BATCH_ROWS(16), BATCH_ROWS(23), BATCH_ROWS(32),
     {"convolution", CONVOLUTION_N, BOTH(convolution)},
     {0},

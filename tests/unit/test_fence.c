@@ -115,6 +115,7 @@ static void choose_plan(qn_plan_options *p, int n_dims, uint64_t *seed)
     p->prefetch = -(int32_t)below(seed, 2);
     p->tile_dim = (int32_t)below(seed, n_dims + 1);
     p->tile = (int32_t)below(seed, 40);
+    p->apart = (int32_t)below(seed, 3) - 1;
 }
 
 static guard_case make_case(int kernel, int at)

@@ -396,6 +396,20 @@ static void test_streams(void)
     tap_is_int(p.lead_bytes, 0, "not in a cache");
 }
 
+static void test_apart(void)
+{
+    qn_view v[2] = {padded(QN_F32, 1000, 12000, 0), padded(QN_F32, 1000, 12000, 0)};
+    tap_is_int(plan_of(copy2, v, 2, NULL, QN_ISA_V4, false).apart, 0, "neighbours are not apart");
+    for (int n = 0; n < 2; n++)
+        v[n].layout.dim[1] = (qn_dim){0, 6000, 2};
+    tap_is_int(plan_of(copy2, v, 2, NULL, QN_ISA_V4, false).apart, 1, "every other one of 96 MB is taken by itself");
+    qn_options o = {.bytes = sizeof o, .plan = {.apart = -1}};
+    tap_is_int(plan_of(copy2, v, 2, &o, QN_ISA_V3, false).apart, -1, "not on request");
+    for (int n = 0; n < 2; n++)
+        v[n].layout.dim[0].extent = 10;
+    tap_is_int(plan_of(copy2, v, 2, NULL, QN_ISA_V4, false).apart, 0, "in cache the stride decides");
+}
+
 /** Stores of few sums are streams, of many are not; where their number is not known it may be large. */
 static void test_streams_of_sums(void)
 {
@@ -492,6 +506,7 @@ int main(void)
     test_tiles();
     test_collapse();
     test_streams();
+    test_apart();
     test_streams_of_sums();
     test_layouts();
     test_sharing();
