@@ -18,7 +18,6 @@ typedef struct planner {
     qn_analysis a;
     bool has_analysis;
     qn_plan *p;
-    bool has_one_step; /* of all lanes */
     bool has_rows; /* the jammed dimension is that of the rows that scalar code sums */
     bool has_strip; /* sums in memory: the jammed dimension is that of the points */
     bool has_tile; /* a register tile was chosen: the jammed dimension is innermost */
@@ -66,10 +65,9 @@ static int64_t round_down_to_power(int64_t n)
 
 /** Vectors in one step by the operations of the body and the longest chain among them: where each waits for the one
  *  before it, more steps must be under way than the processor looks ahead. */
-static int natural_unroll(const qn_kernel *k, bool *is_small)
+static int natural_unroll(const qn_kernel *k)
 {
     enum { FEW = 12, SOME = 48, MANY = 192, LONG_CHAIN = 8 };
-    *is_small = false;
     uint8_t *chain = qn__zalloc(k->n_insts, 1);
     int n = 0, longest = 0;
     for (uint32_t i = k->body; chain && i < k->n_insts; i++) {
@@ -91,7 +89,6 @@ static int natural_unroll(const qn_kernel *k, bool *is_small)
     }
     qn__free(chain);
     int more = longest >= LONG_CHAIN ? 2 : 1;
-    *is_small = n <= FEW;
     return n <= FEW ? 4 : n <= SOME ? 2 * more : n <= MANY ? more : 1;
 }
 
@@ -111,18 +108,8 @@ static int lanes_of(const planner *s)
     return lanes > 64 ? 64 : lanes;
 }
 
-/** A small body takes a short row in one step: what depends on the lanes alone is then constant, and no loop turns. */
-static bool is_one_step(const planner *s, int64_t row)
-{
-    enum { MOST_VECTORS = 16 };
-    const qn_plan *p = s->p;
-    bool has_masks = s->f->isa >= QN_ISA_V4 || row % p->width == 0;
-    return has_masks && row > 0 && row <= (int64_t)MOST_VECTORS * p->width;
-}
-
 static void choose_width(planner *s)
 {
-    bool is_small = false;
     qn_plan *p = s->p;
     int64_t t = qn__trips(s->f, p->lane_dim);
     p->width = lanes_of(s);
@@ -133,14 +120,9 @@ static void choose_width(planner *s)
     }
     while (t >= 0 && p->width > 2 && p->width / 2 >= t)
         p->width /= 2;
-    p->unroll = has_gather(s) ? 1 : natural_unroll(s->k, &is_small);
-    if (is_small && is_one_step(s, t)) {
-        s->has_one_step = true;
-        p->unroll = (int32_t)((t + p->width - 1) / p->width);
-        return;
-    }
-    while (t >= 0 && p->unroll > 1 && (int64_t)p->unroll * p->width > t)
-        p->unroll /= 2;
+    p->unroll = has_gather(s) ? 1 : natural_unroll(s->k);
+    if (t >= 0 && (int64_t)p->unroll * p->width > t) /* a short row is one step: no loop turns */
+        p->unroll = t < p->width ? 1 : (int32_t)(t / p->width);
 }
 
 /** One smaller step needs masks that are cheap and a body that may be emitted twice whole. */
@@ -148,7 +130,7 @@ static bool has_rest_tile(const planner *s)
 {
     const qn_plan *p = s->p;
     bool has_partials = qn__plan_stripe_depth(s->k) > 0; /* of each vector, in memory */
-    if (has_partials || !(s->has_tile || s->has_one_step || p->jam > 1) || p->streams || !qn__is_parallel(s->k, p->lane_dim) ||
+    if (has_partials || !(s->has_tile || p->jam > 1) || p->streams || !qn__is_parallel(s->k, p->lane_dim) ||
         qn__trips(s->f, p->lane_dim) < 0)
         return false;
     for (uint32_t n = 0; n < s->k->n_accesses && s->f->isa < QN_ISA_V4; n++)
