@@ -9,10 +9,8 @@
 
 /* Transposing kernels: a multiple of every block. */
 enum { TRANSPOSE_TILE = 512 };
-/* How often what one iteration of the outer loop touches would fill the second-level cache before tiles are made, and the part of it
- * that a tile fills. Of long rows a tile has more, up to FEW, and not less than LEAST_TILE: each reads the rows beside it, too.
- * Tiles of the lanes are long. */
-#define FAR 2.0
+/* The part of the second-level cache that a tile fills. Of long rows a tile has more, up to FEW, and not less than LEAST_TILE: each
+ * reads the rows beside it, too. Tiles of the lanes are long. */
 #define TILE_PART 0.375
 enum { FEW = 8, LEAST_TILE = 4, LEAST_LANES = 4096 };
 /* Of what comes from memory with tiles, the least part that is read once more without. */
@@ -172,7 +170,7 @@ void qn__plan_tiles(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
     else if (p->streams && is_plain_nest(k, f, p))
         for (int at = first_place(k, p); at + 1 < p->n_loops; at++) {
             reuse x = reuse_of(k, f, a, p, at);
-            if (x.bytes > FAR * (double)qn__cache_bytes(f->caches.second) && x.again * (double)LEAST_PART >= x.first && tile_inside(k, f, p, at, x.bytes))
+            if (x.bytes > (double)qn__cache_bytes(f->caches.second) && x.again * (double)LEAST_PART >= x.first && tile_inside(k, f, p, at, x.bytes))
                 return;
         }
 }
