@@ -258,11 +258,17 @@ static void step_ahead(lower *g, int d, int n)
 static void copy_together(lower *g, uint32_t i, int d, int n)
 {
     LLVMValueRef v[MOST_TOGETHER][MOST_VECTORS];
+    int64_t stride = 0, bytes = qn_dtype_bytes(g->k->inst[i].type);
+    if (d >= 0)
+        (void)qn__access_stride(g->k, g->f, &g->a, i, d, &stride);
     for (int m = 0; m < n; m++) {
         step_ahead(g, d, m);
         qn__lower_load(g, i);
-        for (int u = 0; u < g->unroll; u++)
+        for (int u = 0; u < g->unroll; u++) {
             v[m][u] = g->value[i].part[u * g->jam_max];
+            if (stride && u * g->width * bytes % LINE_BYTES == 0) /* once a line */
+                qn__prefetch(g, i, u * g->jam_max, qn__wrap_mul(stride, n * bytes)); /* the points after these */
+        }
     }
     for (int m = 0; m < n; m++) {
         step_ahead(g, d, m);

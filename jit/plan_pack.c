@@ -13,9 +13,12 @@ enum { WIDE_PARTS = 3 };
 enum { LEAST_TILES = 8, LEAST_TILES_GATHERED = 2 };
 /* A second-level cache: lines so far apart share a set, which holds so many (of 2 MiB twice as many; half of them are others'). */
 enum { WAY_BYTES = 128 << 10, WAYS = 8 };
-/* A batch reads as many streams as there are elements: of each so much at once as fits the second-level cache together. Fewer
- * streams, and those of a few lines, are read as they are. */
-enum { PIECE_BYTES = 4096, LEAST_PIECE_BYTES = 256, FAR_BYTES = 2 * PIECE_BYTES, LEAST_STREAMS = 96, LEAST_BLOCKS = 4 };
+/* A batch reads as many streams as there are elements: of each so much at once as fits the second-level cache together. Those of a
+ * few lines are read as they are. */
+enum { PIECE_BYTES = 4096, LEAST_PIECE_BYTES = 256, FAR_BYTES = 2 * PIECE_BYTES, LEAST_BLOCKS = 4 };
+/* Each stream is on a page of its own. A processor knows where so many pages are at once, and many more in a table of sets that the
+ * last bits of a page's number choose (those of Zen 4). */
+enum { PAGE_BYTES = 4096, NEAR_PAGES = 72, PAGE_SETS = 128, PAGE_WAYS = 24 };
 
 uint32_t qn__single_reduce(const qn_kernel *k, uint32_t i)
 {
@@ -180,17 +183,55 @@ static bool is_of_streams(const qn_kernel *k, const qn_facts *f, const qn_analys
     return true;
 }
 
+/** Pages that access i meets in a step of the lanes, at most PAGE_SETS x PAGE_WAYS + 1; *most: how many of them are in one set. */
+static int64_t count_pages(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i, int64_t *most)
+{
+    int64_t in_set[PAGE_SETS] = {0}, index[QN_MAX_RANK] = {0}, stride[QN_MAX_RANK], n = 0, at = 0;
+    int64_t bytes = qn_dtype_bytes(k->param[k->inst[i].imm].dtype);
+    uint32_t dims = qn__packed_dims(k, f, a, p, i);
+    int d = 0;
+    *most = 0;
+    for (int e = 0; e < k->n_dims; e++)
+        if ((dims >> e & 1) && (!qn__access_stride(k, f, a, i, e, &stride[e]) || qn__trips(f, e) <= 0))
+            dims &= ~(1u << e);
+    while (d < k->n_dims && n <= PAGE_SETS * PAGE_WAYS) {
+        int64_t set = (qn__wrap_mul(at, bytes) / PAGE_BYTES) & (PAGE_SETS - 1);
+        n++;
+        *most = ++in_set[set] > *most ? in_set[set] : *most;
+        for (d = 0; d < k->n_dims; d++) {
+            if (!(dims >> d & 1))
+                continue;
+            at = qn__wrap_add(at, stride[d]);
+            if (++index[d] < qn__trips(f, d))
+                break;
+            at = qn__wrap_sub(at, qn__wrap_mul(index[d], stride[d]));
+            index[d] = 0;
+        }
+    }
+    return n;
+}
+
+/** Whether the streams of a step, those that are written too, are on more pages than the processor finds without delay. */
+static bool has_page_conflicts(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p)
+{
+    int64_t pages = 0, in_set = 0, most;
+    for (uint32_t n = 0; n < k->n_accesses; n++) {
+        pages += count_pages(k, f, a, p, k->access[n].inst, &most);
+        in_set += most;
+    }
+    return pages > PAGE_SETS * PAGE_WAYS || (pages > NEAR_PAGES && in_set > PAGE_WAYS);
+}
+
 /** Steps of the lanes whose copies are made together, 0 if none should be. */
 static int32_t choose_steps(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p)
 {
-    int64_t streams = 0, each = 0, narrowest = LINE_BYTES;
+    int64_t each = 0, narrowest = LINE_BYTES;
     bool are_far = true;
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         uint32_t i = k->access[n].inst;
         if (!qn__is_packed_in_steps(k, f, a, p, i))
             continue;
         int64_t bytes = p->width * p->unroll * qn_dtype_bytes(k->inst[i].type);
-        streams += qn__packed_points(k, f, a, p, i);
         each += step_bytes(k, f, a, p, i);
         narrowest = bytes < narrowest ? bytes : narrowest;
         are_far &= is_of_streams(k, f, a, p, i);
@@ -204,7 +245,8 @@ static int32_t choose_steps(const qn_kernel *k, const qn_facts *f, const qn_anal
     bool is_near = qn__touched_in_all(k, f, a) <= qn__stream_cache(f);
     int64_t steps = PIECE_BYTES / narrowest < most ? PIECE_BYTES / narrowest : most;
     bool is_long = qn__trips(f, p->lane_dim) >= LEAST_BLOCKS * steps * p->width * p->unroll;
-    return is_near || !are_far || !is_long || streams < LEAST_STREAMS || steps * narrowest < LEAST_PIECE_BYTES ? 0 : (int32_t)steps;
+    bool is_worth_it = !is_near && are_far && is_long && steps * narrowest >= LEAST_PIECE_BYTES && has_page_conflicts(k, f, a, p);
+    return is_worth_it ? (int32_t)steps : 0;
 }
 
 void qn__plan_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)

@@ -69,7 +69,7 @@ void qn__plan_prefetch(const qn_kernel *k, const qn_facts *f, const qn_analysis 
     for (uint32_t n = 0; n < k->n_accesses; n++)
         if (qn__is_prefetched(k, f, a, p, k->access[n].inst))
             p->prefetch = POINTS_AHEAD;
-    if (p->lane_dim < 0 || p->pack_steps || !qn__is_batch(k, a, p->lane_dim) || 
+    if (p->lane_dim < 0 || p->pack_steps || !qn__is_batch(k, a, p->lane_dim) ||
         qn__touched_in_all(k, f, a) < FAR * (double)qn__cache_bytes(f->caches.second))
         return;
     for (uint32_t n = 0; n < k->n_accesses; n++)

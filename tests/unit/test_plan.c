@@ -301,15 +301,18 @@ static void test_batches(void)
     tap_ok(p.steps_ahead > 1, "short steps are asked for earlier: %d ahead", p.steps_ahead);
     v[0] = v[1] = v[2] = view(QN_F64, 3, (int64_t[3]){16, 16, 40000}, false);
     p = plan_of(batch3, v, 3, NULL, QN_ISA_V4, false);
+    tap_ok(!p.pack_steps && p.steps_ahead == 1, "many streams on pages that are found at once are asked for ahead of time");
+    v[0] = v[1] = v[2] = view(QN_F64, 3, (int64_t[3]){16, 16, 65552}, false);
+    p = plan_of(batch3, v, 3, NULL, QN_ISA_V4, false);
     tap_ok(p.pack_steps > 8 && p.pack_steps <= 64 && p.scratch_bytes == p.pack_steps * 512 * 64 && !p.pack && !p.steps_ahead,
-           "many streams of large arrays are copied, %d steps of the lanes at once", p.pack_steps);
+           "128 pages apart they are copied, %d steps of the lanes at once", p.pack_steps);
     tap_ok(p.streams && p.split_dim == p.lane_dim, "their results are streamed, and threads divide the lanes");
     narrow = plan_of(batch3, v, 3, NULL, QN_ISA_V3, false);
     tap_is_int(narrow.pack_steps * narrow.width, p.pack_steps * p.width, "as far with fewer lanes");
     o.plan = (qn_plan_options){.pack = -1};
     p = plan_of(batch3, v, 3, &o, QN_ISA_V4, false);
     tap_ok(!p.pack_steps && p.steps_ahead, "unless the caller wants none");
-    v[1] = view(QN_F64, 3, (int64_t[3]){16, 16, 40000}, true);
+    v[1] = view(QN_F64, 3, (int64_t[3]){16, 16, 65552}, true);
     tap_is_int(plan_of(batch3, v, 3, NULL, QN_ISA_V4, false).pack_steps, 0, "an operand whose elements lie together is no stream");
     v[0] = v[1] = v[2] = view(QN_F64, 3, e, false);
     o.plan = (qn_plan_options){.pack = 7};
