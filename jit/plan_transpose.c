@@ -81,15 +81,14 @@ static int64_t block_of(const qn_kernel *k, const qn_facts *f, const qn_analysis
     return is_worth ? staged.transpose : p->jam;
 }
 
-/** Moves dimension d to place `to` of the order, inwards. */
+/** Moves dimension d inwards to place `to` of the order, unless it is further in: the caller may want it there. */
 static void move_inwards(qn_plan *p, int d, int to)
 {
-    int at = 0;
-    while (at < to && p->order[at] != d)
-        at++;
-    for (; at < to; at++)
+    int at = qn__place_of(p, d);
+    for (; at < to; at++) {
         p->order[at] = p->order[at + 1];
-    p->order[to] = d;
+        p->order[at + 1] = d;
+    }
 }
 
 /** What moves through memory along the lanes and what is transposed: a view that is read counts 1, one that is written 2.

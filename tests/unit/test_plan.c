@@ -52,6 +52,12 @@ static const char number2[] = "kernel \"number\" { view y: f32[2]; %z: i64 = con
                               "%i: i64 = parallel %z, %n0; %j: i64 = parallel %z, %n1;\n"
                               "%v: f32 = cast %j; store y[%i, %j], %v; }";
 
+/** y[i] = sum over j of a[i, j] in an order. */
+#define ROWS(ORDER)                                                                                                          \
+    "kernel \"rows\" { view y: f64[1]; view a: f64[2]; %zero: i64 = const 0; %m: i64 = extent a, 0;\n" \
+    "%n: i64 = extent a, 1; %i: i64 = parallel %zero, %m; %j: i64 = reduction %zero, %n;\n" \
+    "%s: f64 = reduce sum " ORDER " over %j { %v: f64 = load a[%i, %j]; yield %v; }; store y[%i], %s; }"
+
 static double storage[64];
 
 /** A view that is only described: its data is never touched. */
@@ -232,44 +238,38 @@ static void test_reductions(void)
     tap_is_int(p.lane_dim, 0, "matrix product, left: lanes run over the rows");
 }
 
-/** y[i] = sum over j of a[i,j]: in memory for a strip of i where the points of a large matrix lie far apart. */
+/** Sums of rows: in memory for a strip of i where the points of a large matrix lie far apart. */
 static void test_strips(void)
 {
-    static const char rows[] = "kernel \"rows\" { view y: f64[1]; view a: f64[2]; %zero: i64 = const 0; %m: i64 = extent a, 0;\n"
-                               "%n: i64 = extent a, 1; %i: i64 = parallel %zero, %m; %j: i64 = reduction %zero, %n;\n"
-                               "%s: f64 = reduce sum indexed over %j { %v: f64 = load a[%i, %j]; yield %v; }; store y[%i], %s; }";
     const int64_t n[1] = {1000}, large[2] = {1000, 1000}, few[1] = {50}, small[2] = {50, 50};
     qn_view v[2] = {view(QN_F64, 1, n, false), view(QN_F64, 2, large, true)};
-    qn_plan p = plan_of(rows, v, 2, NULL, QN_ISA_V4, false);
+    qn_plan p = plan_of(ROWS("indexed"), v, 2, NULL, QN_ISA_V4, false);
     tap_ok(p.strip >= 1000 && p.jam_dim == 1 && p.jam > 1 && p.scratch_bytes >= 8000, "by columns: %d sums in memory, %d points at once",
            p.strip, p.jam);
     tap_ok(p.strip % (p.width * p.unroll) == 0 && p.lane_dim == 0, "a strip is whole steps of the lanes");
     const qn_options never = {.bytes = sizeof never, .plan = {.strip = -1}};
-    tap_is_int(plan_of(rows, v, 2, &never, QN_ISA_V4, false).strip, 0, "unless the caller wants none");
-    tap_is_int(plan_of(rows, v, 2, NULL, QN_ISA_V4, true).strip, 0, "nor in iteration order");
+    tap_is_int(plan_of(ROWS("indexed"), v, 2, &never, QN_ISA_V4, false).strip, 0, "unless the caller wants none");
+    tap_is_int(plan_of(ROWS("indexed"), v, 2, NULL, QN_ISA_V4, true).strip, 0, "nor in iteration order");
     v[1] = view(QN_F64, 2, large, false);
-    tap_is_int(plan_of(rows, v, 2, NULL, QN_ISA_V4, false).strip, 0, "by rows: the points lie together");
+    tap_is_int(plan_of(ROWS("indexed"), v, 2, NULL, QN_ISA_V4, false).strip, 0, "by rows: the points lie together");
     qn_view w[2] = {view(QN_F64, 1, few, false), view(QN_F64, 2, small, true)};
-    tap_is_int(plan_of(rows, w, 2, NULL, QN_ISA_V4, false).strip, 0, "a small matrix: sums in registers");
+    tap_is_int(plan_of(ROWS("indexed"), w, 2, NULL, QN_ISA_V4, false).strip, 0, "a small matrix: sums in registers");
     const qn_options always = {.bytes = sizeof always, .plan = {.strip = 20, .unroll = 1, .jam = 3}};
-    p = plan_of(rows, w, 2, &always, QN_ISA_V4, false);
+    p = plan_of(ROWS("indexed"), w, 2, &always, QN_ISA_V4, false);
     tap_ok(p.strip == 24 && p.jam == 3, "where the caller wants it: strips of %d, %d points at once", p.strip, p.jam);
 }
 
 /** The same in the striped order: pairs of partials, as many points at once as the sets of the nearest cache hold rows. */
 static void test_striped_strips(void)
 {
-    static const char rows[] = "kernel \"rows\" { view y: f64[1]; view a: f64[2]; %zero: i64 = const 0; %m: i64 = extent a, 0;\n"
-                               "%n: i64 = extent a, 1; %i: i64 = parallel %zero, %m; %j: i64 = reduction %zero, %n;\n"
-                               "%s: f64 = reduce sum striped over %j { %v: f64 = load a[%i, %j]; yield %v; }; store y[%i], %s; }";
     const int64_t n[1] = {1000}, large[2] = {1000, 1000}, m[1] = {512}, power[2] = {512, 1000};
     qn_view v[2] = {view(QN_F64, 1, n, false), view(QN_F64, 2, large, true)};
-    qn_plan p = plan_of(rows, v, 2, NULL, QN_ISA_V4, false);
+    qn_plan p = plan_of(ROWS("striped"), v, 2, NULL, QN_ISA_V4, false);
     tap_ok(p.strip == 1000 && p.jam == 16 && p.unroll == 1, "striped: strips of %d, %d points at once", p.strip, p.jam);
     tap_is_int(p.scratch_bytes, (int64_t)(1 + 33) * 125 * 64, "an array for each pair, one more, and one of results");
-    tap_is_int(plan_of(rows, v, 2, NULL, QN_ISA_V3, false).jam, 8, "fewer registers, fewer factors");
+    tap_is_int(plan_of(ROWS("striped"), v, 2, NULL, QN_ISA_V3, false).jam, 8, "fewer registers, fewer factors");
     qn_view w[2] = {view(QN_F64, 1, m, false), view(QN_F64, 2, power, true)};
-    tap_is_int(plan_of(rows, w, 2, NULL, QN_ISA_V4, false).jam, 8, "rows in the same sets: so many as there are ways");
+    tap_is_int(plan_of(ROWS("striped"), w, 2, NULL, QN_ISA_V4, false).jam, 8, "rows in the same sets: so many as there are ways");
 }
 
 static void test_batches(void)
@@ -498,6 +498,21 @@ static void test_transpose(void)
     o.plan = (qn_plan_options){.streams = -1};
     p = plan_of(copy2, far, 2, &o, QN_ISA_V4, false);
     tap_ok(p.streams == 0 && p.tile[0] == 512, "or tiled");
+    static const char most[] = "kernel \"most\" { view t: f32[2]; view x: f32[2]; view y: f32[2]; view z: f32[2];\n"
+                               "%0: i64 = const 0; %h: i64 = extent x, 0; %w: i64 = extent x, 1; %i: i64 = parallel %0, %h;\n"
+                               "%j: i64 = parallel %0, %w; %v: f32 = load t[%j, %i]; %a: f32 = load x[%i, %j]; %b: f32 = load y[%i, %j];\n"
+                               "%c: f32 = load z[%i, %j]; %d: f32 = add %a, %v; %e: f32 = add %b, %v; %f: f32 = add %c, %v;\n"
+                               "store x[%i, %j], %d; store y[%i, %j], %e; store z[%i, %j], %f; }";
+    int64_t square[2] = {200, 200};
+    qn_view right[4];
+    for (int i = 0; i < 4; i++)
+        right[i] = view(QN_F32, 2, square, false);
+    p = plan_of(most, right, 4, NULL, QN_ISA_V4, false);
+    tap_ok(p.lane_dim == 1 && p.jam_dim == 0 && !p.transpose && p.order[0] == 0 && p.order[1] == 1,
+           "what runs along the lanes is most: they are innermost");
+    o.plan = (qn_plan_options){.order = {2, 1}};
+    p = plan_of(most, right, 4, &o, QN_ISA_V4, false);
+    tap_ok(p.jam_dim == 0 && p.order[0] == 1 && p.order[1] == 0, "unless the caller wants another order");
 }
 
 int main(void)
