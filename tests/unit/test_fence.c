@@ -285,12 +285,13 @@ static int64_t hostile_value(const guard_case *c, const guard_view *v, uint64_t 
 {
     static const int64_t awful[] = {INT64_MIN, INT64_MAX, INT32_MIN, INT32_MAX, INT64_MIN + 1,
                                     -1, INT64_C(1) << 61, -(INT64_C(1) << 60), INT64_C(1) << 32, 0x7fffffff8};
-    bool is_count = v->fill >= FILL_STARTS; /* a loop of 2^63 trips would never end */
+    bool is_count = v->fill >= FILL_STARTS; /* a loop of 2^63 trips would never end, nor many of some thousands */
+    int64_t n = is_count && c->n > 300 ? 300 : c->n;
     switch (below(seed, 4)) {
     case 0:
         return c->lower - 1 - below(seed, 3);
     case 1:
-        return (is_count ? 0 : c->lower) + c->n + below(seed, 3);
+        return (is_count ? 0 : c->lower) + n + below(seed, 3);
     case 2:
         return is_count ? -below(seed, 100) : awful[below(seed, 10)];
     default:

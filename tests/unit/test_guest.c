@@ -155,7 +155,10 @@ static void test_lives(int engine)
     pthread_sigmask(SIG_BLOCK, NULL, &now);
     tap_ok(is_good, "%d contexts one after the other", MANY);
     tap_is_int(count_changed(before), 0, "no signal is handled otherwise than before");
-    tap_ok(memcmp(&mask, &now, sizeof mask) == 0, "and none is blocked");
+    bool is_same = true;
+    for (int s = 1; s < N_SIGNALS; s++)
+        is_same = is_same && sigismember(&mask, s) == sigismember(&now, s);
+    tap_ok(is_same, "and none is blocked otherwise");
     tap_is_int(count_entries("/proc/self/fd"), files, "no file stays open");
     tap_ok(IS_SANITIZED || count_threads(threads) <= threads, "no thread stays");
     int more = count_mappings(&has_writable_code) - mappings;
