@@ -78,24 +78,12 @@ static void note_arguments(const test_case *t)
                  t->args[i].bits);
 }
 
-static void note_plan(const way *w)
-{
-    const qn_plan_options *p = &w->options.plan;
-    char text[512];
-    size_t n = 0;
-#define X(name, what, least, most, names_dim) n += (size_t)snprintf(text + n, sizeof text - n, " " #name " %d", p->name);
-    QN_PLAN_LIST(X)
-#undef X
-    tap_note("  way: %s; plan%s order %d %d %d %d; %d threads", way_name(w->id), text, p->order[0], p->order[1], p->order[2],
-             p->order[3], w->options.max_threads);
-}
-
 static void show_failure(runner *r, test_case *t, const settings *s, const way *first)
 {
     tap_note("to repeat: differential --seed %" PRIu64 " --case %" PRIu64, s->seed, t->number);
     if (first->id < 0)
         return;
-    note_plan(first);
+    note_way(first);
     note_arguments(t);
     char *reduced = reduce_case(r, t, first);
     char what[3 * QN_MESSAGE_BYTES];
@@ -185,6 +173,16 @@ static bool is_optional(const runner *r, int id)
     return is_cuda ? r->gpu.context == NULL : r->is_cuda_only;
 }
 
+/** How many plans did what. */
+static void summarise_plans(const runner *r)
+{
+    char text[2048] = "";
+    size_t n = 0;
+    for (int i = 0; i < N_PLAN_MARKS; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s %" PRId64, i ? ", " : "", plan_mark_name(i), r->n_plans[i]);
+    tap_note("plans: %s", text);
+}
+
 static void summarise(const runner *r, int64_t n_refused)
 {
     tap_note("%" PRId64 " kernels, %.0f points each on average; interpreter: ok %" PRId64
@@ -199,6 +197,7 @@ static void summarise(const runner *r, int64_t n_refused)
              "; launches with lists compared with dense copies %" PRId64,
              n[FEATURE_IF], n[FEATURE_FOR], n[FEATURE_WHILE], n[FEATURE_REDUCE], n[FEATURE_ATOMIC],
              n[FEATURE_SEQUENTIAL], n[FEATURE_LOAD], r->n_lists);
+    summarise_plans(r);
     tap_is_int(n_refused, 0, "every random kernel can be built");
     tap_is_int(r->n_text_errors, 0, "kernel text survives print, parse, print");
     tap_is_int(r->n_escapes, 0, "the interpreter writes nothing outside the views");

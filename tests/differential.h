@@ -10,6 +10,8 @@
  * differential_parts.c   elements of several parts, and other units
  * differential_value.c   random values: constants, indices, loads, ops
  * differential_block.c   random statements: stores, atomics, regions
+ * differential_plain.c   plain kernels, of a few loads, products and sums
+ * differential_plan.c    random plans, and the count of what plans do
  * differential_run.c     the ways to run, and the comparison
  * differential_reduce.c  makes a failing kernel smaller
  */
@@ -74,6 +76,8 @@ struct test_view {
     int source[VIEW_RANK]; /* domain dimension, or NO_SOURCE */
     bool is_mirrored[VIEW_RANK];
     int64_t shift[VIEW_RANK];
+    int along[VIEW_RANK]; /* of an input of a plain kernel: the domain dimension that is its index, times a factor */
+    int64_t factor[VIEW_RANK];
     int shares;   /* the view whose memory this one uses, or its own number */
     size_t bytes; /* of the memory, guards on both ends included; 0 if shared */
     unsigned char *memory, *initial, *expected;
@@ -103,6 +107,12 @@ typedef struct test_case {
     randoms random;
     int n_dims, n_views, n_scalars, n_args;
     bool has_varied;    /* the arguments are the second ones */
+    bool is_plain;      /* made by differential_plain.c */
+    bool is_contraction; /* plain: inputs have all dimensions of the domain but one */
+    bool has_windows;   /* plain: inputs are read beside an iteration's own element, too */
+    bool has_far_rows;  /* plain: of most views, 512 elements apart */
+    int dtype;          /* plain: of most views */
+    int longest;        /* plain: the one dimension that is not short, or -1 */
     int64_t iterations; /* without and with reduction dimensions */
     int64_t points;
     test_dim dim[MAX_DIMS];
@@ -179,6 +189,11 @@ typedef struct generator {
     bool is_in_reduce, is_uniform_only;
 } generator;
 
+/** The domain, views and body of a plain kernel. */
+void choose_plain_domain(test_case *t);
+void choose_plain_views(test_case *t);
+void gen_plain_body(generator *g);
+
 /** A value of a dtype, of at most this depth. */
 qn_val gen_value(generator *g, int dtype, int depth);
 /** Converts by value; also float to bool. */
@@ -196,6 +211,10 @@ void gen_store(generator *g, int view);
 qn_val gen_load_part(generator *g, int view, const qn_val *index, int *dtype);
 void gen_store_part(generator *g, int view, const qn_val *index);
 qn_val gen_reduce(generator *g, int dtype);
+/** How a reduce combines values of this dtype. */
+int random_reduction(generator *g, int dtype);
+/** The smallest index of a dimension of a view, plus a number: as a constant or as a query. */
+qn_val gen_lower(generator *g, int view, int d, int64_t plus);
 /** An `if` whose results are a value of this dtype. */
 qn_val gen_choice(generator *g, int dtype);
 
@@ -211,16 +230,16 @@ qn_val gen_choice(generator *g, int dtype);
     X(PLAN_EXACT, "random plan, exact")                                                            \
     X(PLAN_DYNAMIC, "random plan, dynamic")                                                        \
     X(THREADS_EXACT, "threads, exact")                                                             \
-    X(THREADS_PLAN, "threads, random plan, dynamic")                                               \
+    X(THREADS_PLAN, "threads, random plan")                                               \
     X(PREPARED, "prepared call, constant scalars")                                                 \
     X(UNCHECKED, "no checks, random plan")                                                         \
     X(ORC, "orc loader")                                                                           \
     X(CLAMP, "clamped indices")                                                                    \
-    X(CLAMP_PLAN, "clamped indices, random plan, dynamic")                                         \
+    X(CLAMP_PLAN, "clamped indices, random plan")                                         \
     X(PTX_EXACT, "PTX, exact")                                                                     \
-    X(PTX_PLAN, "PTX, random plan, dynamic")                                                       \
+    X(PTX_PLAN, "PTX, random plan")                                                       \
     X(CUDA_EXACT, "cuda, exact")                                                                   \
-    X(CUDA_PLAN, "cuda, random plan, dynamic")
+    X(CUDA_PLAN, "cuda, random plan")
 enum {
 #define QN_X(name, text) WAY_##name,
     WAY_LIST(QN_X)
@@ -244,6 +263,53 @@ enum {
         N_FEATURES
 };
 
+/** What plans do: X(NAME, "how a plan's text shows it", "what must not follow"); those of a GPU begin with GPU. */
+#define PLAN_MARK_LIST(X)                                                                                                \
+    X(SCALAR, "\nlanes -1", "")                                                                                          \
+    X(LANES_OF_REDUCTION, " (reduction)", "")                                                                            \
+    X(MERGED, "\nmerged ", "")                                                                                           \
+    X(UNROLL, "\nunroll ", "1\n")                                                                                        \
+    X(JAM, "\njam ", "-1")                                                                                               \
+    X(JAM_OVERLAP, ", rest overlap", "")                                                                                 \
+    X(JAM_SCALAR, ", rest scalar", "")                                                                                   \
+    X(CROSS, "\ncross ", "")                                                                                             \
+    X(TRANSPOSE, "\ntranspose ", "0")                                                                                    \
+    X(MASK, "\nremainder mask", "")                                                                                      \
+    X(ONE_BY_ONE, "\nremainder scalar", "")                                                                              \
+    X(REST_TILE, "\nremainder tile", "")                                                                                 \
+    X(PACK, "\npack p", "")                                                                                              \
+    X(PACK_STEPS, " steps of the lanes, ", "")                                                                           \
+    X(STRIP, "\nstrip ", "")                                                                                             \
+    X(PREFETCH, " points ahead", "")                                                                                     \
+    X(LEADING_ROWS, " of leading rows", "")                                                                              \
+    X(STEPS_AHEAD, " steps of the lanes ahead", "")                                                                      \
+    X(CACHE_TILE, "\ntile ", "")                                                                                         \
+    X(SPLIT, "\nsplit ", "-1")                                                                                           \
+    X(SPLIT_POINTS, " (points)", "")                                                                                     \
+    X(SPLIT_TWICE, " too, granule ", "")                                                                                 \
+    X(APART, "\nlanes apart one", "")                                                                        \
+    X(APART_MASKED, "\nlanes apart under", "")                                                                          \
+    X(STREAMS, "\nstreams 1", "")                                                                                        \
+    X(GPU_WARPS, "\nteam warps", "")                                                                                     \
+    X(GPU_GRID, "\nteam all blocks", "")                                                                                 \
+    X(GPU_BLOCK, "\nteam blocks", "")                                                                                    \
+    X(GPU_BLOCK_ALONG_POINTS, " points, along points", "")                                                               \
+    X(GPU_BLOCK_ALONG_ITERATIONS, " points, along iterations", "")                                                       \
+    X(GPU_BLOCK_SPLIT, ", blocks of points apart", "")                                                                   \
+    X(GPU_EARLY, "\nearly access", "")                                                                                   \
+    X(GPU_STAGED, "along dimension", "")                                                                                 \
+    X(GPU_PRODUCT, "product with dimension", "")                                                                         \
+    X(GPU_WIDE, "\nat once ", "1 ")                                                                                      \
+    X(GPU_JAM, "\njam ", "1 ")                                                                                           \
+    X(GPU_CROSSED, ", crossed", "")                                                                                      \
+    X(GPU_SKEW, "\nskew ", "")
+enum {
+#define QN_X(name, begin, not_so) PLAN_MARK_##name,
+    PLAN_MARK_LIST(QN_X)
+#undef QN_X
+        N_PLAN_MARKS
+};
+
 /** One way to run a kernel. */
 typedef struct way {
     int id; /* WAY_... */
@@ -259,11 +325,18 @@ typedef struct runner {
     bool is_cuda_only;
     int only_way; /* -1: all */
     int64_t n_limits; /* launches that a GPU does not do */
-    int64_t n_runs[N_WAYS], n_differences[N_WAYS], n_with[N_FEATURES];
+    int64_t n_runs[N_WAYS], n_differences[N_WAYS], n_with[N_FEATURES], n_plans[N_PLAN_MARKS];
     int64_t n_kernels, n_references, n_text_errors, n_escapes, n_lists, n_points, n_by_status[64];
 } runner;
 
 const char *way_name(int id);
+/** Prints how a kernel is run. */
+void note_way(const way *w);
+/** A random choice of plan fields that the kernel of a case may follow. */
+void random_plan(const test_case *t, randoms *r, qn_plan_options *p);
+/** Counts what the plan does that a way has for a kernel. */
+void count_plan(runner *r, const test_case *t, const qn_kernel *k, const way *w);
+const char *plan_mark_name(int i);
 bool open_runner(runner *r, qn_error *err);
 void close_runner(runner *r);
 /** Runs a case in all ways and notes what differs: *first is the first way that does. False if any

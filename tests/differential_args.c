@@ -263,6 +263,28 @@ qn_status random_layout(randoms *r, int rank, const int64_t *extents, bool is_un
     return status;
 }
 
+/* As most programs have them: without gaps, or rows that lie far apart, as those of a part of a larger array. */
+static qn_status plain_layout(randoms *r, int rank, const int64_t *extents, bool has_far_rows, qn_layout *out, qn_error *err)
+{
+    enum { FAR = 512, MOST = 600000 };
+    int order[VIEW_RANK], kind = random_below(r, 10); /* fastest first */
+    int64_t strides[VIEW_RANK], stride = 1, size = 1;
+    random_order(r, rank, order);
+    for (int d = 0; d < rank; d++) {
+        order[d] = kind < 5 ? rank - 1 - d : kind < 8 ? d : order[d];
+        size *= extents[d] > 0 ? extents[d] : 1;
+    }
+    int64_t pitch = random_percent(r, has_far_rows ? 80 : 20) ? FAR : random_percent(r, 60) ? 1 : random_between(r, 2, 9);
+    for (int i = 0; i < rank; i++) {
+        int64_t extent = extents[order[i]] > 0 ? extents[order[i]] : 1;
+        strides[order[i]] = stride;
+        stride *= extent;
+        if (i == 0 && size / extent < MOST / (extent + pitch))
+            stride = (stride + pitch - 1) / pitch * pitch;
+    }
+    return qn_layout_strided(rank, extents, strides, out, err);
+}
+
 /* ---------------------------------------------------------------- views */
 
 static void store_bits(void *p, int dtype, uint64_t bits)
@@ -384,18 +406,19 @@ static bool make_view(test_case *t, int i, qn_error *err)
     bool is_written = v->role != ROLE_INPUT;
     int64_t low, high;
     randoms choices = v->layout_choices;
-    if (random_percent(&choices, 8) && v->rank > 0 && v->is_alone && !v->is_owner && has_plain_elements(v)) {
+    if (random_percent(&choices, t->is_plain ? 2 : 8) && v->rank > 0 && v->is_alone && !v->is_owner && has_plain_elements(v)) {
         int64_t most = 1;
         for (int d = 0; d < v->rank; d++)
             most = v->extent[d] > most || v->extent[d] == 0 ? (v->extent[d] ? v->extent[d] : MOST_MEMBERS + 1) : most;
         if (most <= MOST_MEMBERS)
             return make_multi(t, v, &choices, err);
     }
-    bool has_list = v->rank > 0 && random_percent(&choices, 15) && !v->is_owner;
+    bool has_list = v->rank > 0 && random_percent(&choices, t->is_plain ? 3 : 15) && !v->is_owner;
     bool escapes = (is_written ? t->stores_escape : t->loads_escape) && random_percent(&choices, 50);
-    if ((has_list ? random_list(&choices, v, is_written, escapes, err)
-                  : random_layout(&choices, v->rank, v->extent, is_written || v->is_owner, v->lower, &v->layout,
-                                  err)) ||
+    bool is_plain = t->is_plain && !has_list && random_percent(&choices, 85);
+    if ((has_list   ? random_list(&choices, v, is_written, escapes, err)
+         : is_plain ? plain_layout(&choices, v->rank, v->extent, t->has_far_rows, &v->layout, err)
+                    : random_layout(&choices, v->rank, v->extent, is_written || v->is_owner, v->lower, &v->layout, err)) ||
         qn_layout_range(&v->layout, &low, &high, err))
         return false;
     unsigned char *memory;
@@ -470,10 +493,15 @@ bool make_views(test_case *t, qn_error *err)
 bool vary_arguments(test_case *t, qn_error *err)
 {
     int n_grown = 0;
+    int64_t growth[MAX_DIMS] = {0}; /* of plain kernels: by dimensions of the domain, so that views fit one another */
     release_views(t);
+    for (int d = 0; d < t->n_dims && t->is_plain; d++)
+        growth[d] = random_percent(&t->random, 50) ? random_between(&t->random, 1, t->points < 2000 ? 5 : 1) : 0;
     for (int i = 0; i < t->n_views; i++) {
         test_view *v = &t->view[i];
-        for (int d = 0; d < v->rank && n_grown < 3 && v->role != ROLE_TWIN; d++)
+        for (int d = 0; d < v->rank && t->is_plain; d++)
+            v->extent[d] += v->role == ROLE_INPUT ? growth[v->along[d]] * v->factor[d] : growth[v->source[d]];
+        for (int d = 0; d < v->rank && n_grown < 3 && v->role != ROLE_TWIN && !t->is_plain; d++)
             if (random_percent(&t->random, 40)) {
                 v->extent[d] += random_between(&t->random, 1, t->points < 2000 ? 3 : 1);
                 n_grown++;

@@ -160,7 +160,7 @@ static void gen_while(generator *g)
 
 /* ---------------------------------------------------------------- reductions */
 
-static int random_reduction(generator *g, int dtype)
+int random_reduction(generator *g, int dtype)
 {
     static const uint8_t logical[] = {QN_COMBINE_AND, QN_COMBINE_OR, QN_COMBINE_XOR};
     static const uint8_t numeric[] = {QN_COMBINE_SUM, QN_COMBINE_PROD, QN_COMBINE_MIN,

@@ -241,7 +241,7 @@ static void choose_twin(test_case *t, int of)
     snprintf(v->name, sizeof v->name, "twin%d", t->n_views++);
 }
 
-static void choose_views(test_case *t)
+static void choose_random_views(test_case *t)
 {
     randoms *r = &t->random;
     bool has_steps = t->n_dims > 0 && t->dim[0].kind == KIND_SEQUENTIAL &&
@@ -253,7 +253,15 @@ static void choose_views(test_case *t)
         choose_view(t, t->n_views++, ROLE_ATOMIC);
     for (int i = random_below(r, 4); i > 0 && t->n_views < MAX_VIEWS; i--)
         choose_view(t, t->n_views++, ROLE_INPUT);
-    if (t->n_views < MAX_VIEWS && random_percent(r, 20))
+}
+
+static void choose_views(test_case *t)
+{
+    if (t->is_plain)
+        choose_plain_views(t);
+    else
+        choose_random_views(t);
+    if (t->n_views < MAX_VIEWS && random_percent(&t->random, t->is_plain ? 5 : 20))
         choose_twin(t, 0);
     bool is_shared[MAX_VIEWS] = {false};
     for (int i = 0; i < t->n_views; i++)
@@ -265,7 +273,7 @@ static void choose_views(test_case *t)
             choose_target(t, &t->view[i]);
     }
     for (int i = 0; i < t->n_views; i++) {
-        if (!is_shared[i] && !is_shared[0])
+        if (!is_shared[i] && !is_shared[0] && !t->is_plain)
             choose_owner(t, &t->view[i]);
         choose_traits(t, &t->view[i], !is_shared[i]);
     }
@@ -348,12 +356,9 @@ static void build_params(generator *g, qn_val *end_scalar)
     }
 }
 
-static void build_body(generator *g)
+static void gen_body(generator *g)
 {
-    static const uint8_t budgets[] = {4, 10, 10, 20, 20, 40, 40, 80, 150};
     test_case *t = g->t;
-    g->budget = budgets[random_below(g->r, 9)];
-    g->repeats = t->iterations > 0 ? t->iterations : 1;
     gen_block(g, random_below(g->r, 4));
     if (random_percent(g->r, 70)) { /* pooled, so that a store is likely to use it */
         int dtype = random_dtype(g->r);
@@ -375,6 +380,7 @@ static uint32_t random_flags(randoms *r)
 
 static bool build_kernel(test_case *t, qn_error *err)
 {
+    static const uint8_t budgets[] = {4, 10, 10, 20, 20, 40, 40, 80, 150};
     generator g = {.t = t, .r = &t->random};
     qn_val end_scalar[MAX_DIMS] = {{0}};
     g.b = qn_builder_new("random", random_flags(&t->random));
@@ -382,7 +388,12 @@ static bool build_kernel(test_case *t, qn_error *err)
         return false;
     build_params(&g, end_scalar);
     build_domain(&g, end_scalar);
-    build_body(&g);
+    g.budget = budgets[random_below(g.r, t->is_plain ? 4 : 9)];
+    g.repeats = t->iterations > 0 ? t->iterations : 1;
+    if (t->is_plain)
+        gen_plain_body(&g);
+    else
+        gen_body(&g);
     (void)qn_finish(g.b, &t->kernel, err);
     qn_builder_release(g.b);
     return t->kernel != NULL;
@@ -404,9 +415,13 @@ bool make_case(test_case *t, uint64_t seed, uint64_t number, qn_error *err)
                      .random = {random_bits(&mixed) ^ (number * 0xd1342543de82ef95u)}};
     randoms *r = &t->random;
     (void)random_bits(r);
-    t->loads_escape = random_percent(r, 18);
+    t->is_plain = random_percent(r, 60);
+    t->loads_escape = random_percent(r, t->is_plain ? 8 : 18);
     t->stores_escape = t->loads_escape && random_percent(r, 50);
-    choose_domain(t);
+    if (t->is_plain)
+        choose_plain_domain(t);
+    else
+        choose_domain(t);
     choose_views(t);
     choose_scalars(t);
     if (!make_views(t, err) || !build_kernel(t, err))

@@ -78,8 +78,7 @@ static qn_val gen_leaf(generator *g, int dtype)
 
 /* ---------------------------------------------------------------- indices */
 
-/* The smallest index of a dimension, as a constant or as a query. */
-static qn_val lower_of(generator *g, int view, int d, int64_t plus)
+qn_val gen_lower(generator *g, int view, int d, int64_t plus)
 {
     int64_t lower = g->t->view[view].lower[d];
     if (random_percent(g->r, 60))
@@ -97,7 +96,7 @@ static qn_val gen_wrapped(generator *g, int view, int d, qn_val any)
     }
     qn_val wide = qn_cast(g->b, QN_U64, any);
     qn_val part = qn_rem(g->b, wide, qn_const_int(g->b, QN_U64, extent));
-    return qn_add(g->b, lower_of(g, view, d, 0), qn_cast(g->b, QN_I64, part));
+    return qn_add(g->b, gen_lower(g, view, d, 0), qn_cast(g->b, QN_I64, part));
 }
 
 /* c * axis + constant inside the dimension, or inert if the axis is too long. */
@@ -112,10 +111,10 @@ static qn_val gen_affine(generator *g, int view, int d, const axis *a)
         return (qn_val){0};
     int64_t shift = random_percent(g->r, 50) ? 0 : random_between(g->r, 0, room);
     if (random_percent(g->r, 12)) { /* backwards */
-        qn_val high = lower_of(g, view, d, shift + (n - 1 + a->begin) * factor);
+        qn_val high = gen_lower(g, view, d, shift + (n - 1 + a->begin) * factor);
         return qn_sub(g->b, high, qn_mul(g->b, a->value, qn_index(g->b, factor)));
     }
-    qn_val low = lower_of(g, view, d, shift - a->begin * factor);
+    qn_val low = gen_lower(g, view, d, shift - a->begin * factor);
     qn_val scaled = factor == 1 ? a->value : qn_mul(g->b, a->value, qn_index(g->b, factor));
     return qn_add(g->b, scaled, low);
 }
@@ -126,7 +125,7 @@ static qn_val gen_window(generator *g, int view, int d, const axis *a, const axi
     int64_t extent = g->t->view[view].extent[d], n = a->end - a->begin, m = c->end - c->begin;
     if (n <= 0 || m <= 0 || n + m - 1 > extent || a == c)
         return (qn_val){0};
-    qn_val low = lower_of(g, view, d, -a->begin - c->begin);
+    qn_val low = gen_lower(g, view, d, -a->begin - c->begin);
     return qn_add(g->b, qn_add(g->b, a->value, c->value), low);
 }
 
@@ -170,7 +169,7 @@ static qn_val gen_index_inside(generator *g, int view, int d)
     int64_t extent = g->t->view[view].extent[d];
     qn_val v = {0};
     if (extent <= 0)
-        return lower_of(g, view, d, 0);
+        return gen_lower(g, view, d, 0);
     if (g->budget > 0 && !g->is_uniform_only && random_percent(g->r, 40))
         v = gen_indirect(g, view, d);
     if (v.id)
@@ -184,7 +183,7 @@ static qn_val gen_index_inside(generator *g, int view, int d)
         return v.id ? v : gen_wrapped(g, view, d, a->value);
     }
     if (random_percent(g->r, 35) || g->budget <= 0)
-        return lower_of(g, view, d, random_between(g->r, 0, extent - 1));
+        return gen_lower(g, view, d, random_between(g->r, 0, extent - 1));
     return gen_wrapped(g, view, d, gen_any_index(g));
 }
 
@@ -211,15 +210,15 @@ static qn_val own_index(generator *g, int view, int d)
     const axis *a = &g->dims[v->source[d]];
     if (v->owner[d]) {
         int number = (int)(v->owner[d] - g->t->view);
-        qn_val at = qn_add(g->b, a->value, lower_of(g, number, 0, -a->begin));
+        qn_val at = qn_add(g->b, a->value, gen_lower(g, number, 0, -a->begin));
         return gen_convert(g, qn_load(g->b, g->param[number], 1, &at), v->owner[d]->dtype, QN_I64);
     }
     if (v->is_mirrored[d])
-        return qn_sub(g->b, lower_of(g, view, d, a->end - 1), a->value);
+        return qn_sub(g->b, gen_lower(g, view, d, a->end - 1), a->value);
     int64_t shift = v->lower[d] + v->shift[d] - a->begin;
     if (shift == 0)
         return a->value;
-    return qn_add(g->b, a->value, lower_of(g, view, d, v->shift[d] - a->begin));
+    return qn_add(g->b, a->value, gen_lower(g, view, d, v->shift[d] - a->begin));
 }
 
 void gen_indices(generator *g, int view, bool is_store, qn_val *index)
@@ -229,7 +228,7 @@ void gen_indices(generator *g, int view, bool is_store, qn_val *index)
     for (int d = 0; d < v->rank; d++) {
         bool is_step = v->role == ROLE_STEPPING && !is_store;
         if (is_step && d == 0) /* the step before */
-            index[d] = qn_add(g->b, g->dims[0].value, lower_of(g, view, 0, -g->dims[0].begin));
+            index[d] = qn_add(g->b, g->dims[0].value, gen_lower(g, view, 0, -g->dims[0].begin));
         else if (v->source[d] != NO_SOURCE && !is_step)
             index[d] = own_index(g, v->role == ROLE_TWIN ? v->shares : view, d); /* the same value for both */
         else

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * differential_plain.c: plain kernels, as most programs have them: views at indices that are dimensions of the domain, or
+ * stand a little beside them; little arithmetic; reduces at the top. Such kernels leave plans a choice (register and cache
+ * tiles, copies, strips, transpositions, teams of a GPU), which random statements do rarely.
+ */
+#include "differential.h"
+
+#include <stdio.h>
+
+enum { FEW_POINTS = 6000, MANY_POINTS = 50000, LARGE_POINTS = 400000, MOST_STEPS = 5, MOST_ELEMENTS = 400000 };
+
+/* ---------------------------------------------------------------- domain */
+
+static void add_plain_dim(test_case *t, int kind)
+{
+    static const uint16_t extents[] = {1,  2,  3,  4,  5,  7,   8,   9,   12,  16,  17,  24,  31,  32,   33,   48,
+                                       64, 65, 70, 96, 100, 128, 130, 200, 257, 300, 512, 700, 1030, 4100, 9000, 40000};
+    randoms *r = &t->random;
+    int64_t n = kind == KIND_SEQUENTIAL ? random_between(r, 1, MOST_STEPS)
+                                        : extents[random_below(r, sizeof extents / sizeof *extents)];
+    t->dim[t->n_dims++] = (test_dim){kind, 0, random_percent(r, 1) ? 0 : n};
+}
+
+static void count_points(test_case *t)
+{
+    t->points = t->iterations = 1;
+    for (int d = 0; d < t->n_dims; d++) {
+        int64_t n = t->dim[d].end > 0 ? t->dim[d].end : 1; /* an empty dimension may grow */
+        t->points *= n;
+        t->iterations *= t->dim[d].kind == KIND_REDUCTION ? 1 : n;
+    }
+}
+
+/* Halves dimensions until there are few enough points; in some kernels not those of reductions, while others are left. */
+static void limit_points(test_case *t, int64_t most)
+{
+    bool keeps_reductions = random_percent(&t->random, 30);
+    for (count_points(t); t->points > most; count_points(t)) {
+        test_dim *dim = &t->dim[random_below(&t->random, t->n_dims)];
+        if (dim->kind == KIND_REDUCTION && keeps_reductions && t->iterations > 1)
+            continue;
+        dim->end = (dim->end + 1) / 2;
+    }
+}
+
+/* What only large arrays have: all dimensions but one are short. */
+static void choose_large(test_case *t)
+{
+    int longest = t->longest = random_below(&t->random, t->n_dims);
+    for (int d = 0; d < t->n_dims; d++)
+        t->dim[d].end = d == longest ? 1 : random_between(&t->random, 2, 3);
+    count_points(t);
+    t->dim[longest].end = random_between(&t->random, LARGE_POINTS / 2, LARGE_POINTS) / t->points;
+    count_points(t);
+}
+
+/* Extents of reductions and of two parallel dimensions, least and most. */
+typedef struct proportion {
+    int16_t points[2], across[2];
+} proportion;
+
+static void choose_proportion(test_case *t, const proportion *p)
+{
+    for (int d = 0, n = 0; d < t->n_dims; d++) {
+        bool is_reduction = t->dim[d].kind == KIND_REDUCTION, is_first = t->dim[d].kind == KIND_PARALLEL && n++ < 2;
+        const int16_t *range = is_reduction ? p->points : p->across;
+        t->dim[d].end = is_reduction || is_first ? random_between(&t->random, range[0], range[1]) : 1;
+    }
+    count_points(t);
+}
+
+/* Many points that lie far apart, which are asked for ahead. */
+static void choose_tall(test_case *t)
+{
+    choose_proportion(t, &(proportion){{256, 270}, {4, 15}});
+    t->has_far_rows = random_percent(&t->random, 70);
+}
+
+void choose_plain_domain(test_case *t)
+{
+    static const uint8_t n_parallel[] = {0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 4};
+    randoms *r = &t->random;
+    int parallel = n_parallel[random_below(r, sizeof n_parallel)];
+    int reductions = parallel == 0 || random_percent(r, 55) ? 1 + random_percent(r, 12) : 0, size = random_below(r, 100);
+    if (random_percent(r, 4))
+        add_plain_dim(t, KIND_SEQUENTIAL);
+    for (int i = 0; i < parallel; i++)
+        add_plain_dim(t, KIND_PARALLEL);
+    for (int i = 0; i < reductions; i++)
+        add_plain_dim(t, KIND_REDUCTION);
+    t->is_contraction = parallel > 1 && reductions > 0 && random_percent(r, 85);
+    t->longest = -1;
+    if (size < 5)
+        choose_large(t);
+    else if (size < 8 && reductions == 1)
+        choose_proportion(t, &(proportion){{8192, 12500}, {1, 2}}); /* blocks of points */
+    else if (size < 24 && t->is_contraction && reductions == 1)
+        choose_proportion(t, &(proportion){{16, 20}, {48, 54}}); /* from this size on a GPU has tiles of products */
+    else if (size < 36 && t->is_contraction && reductions == 1)
+        choose_tall(t);
+    else
+        limit_points(t, size < 50 ? MANY_POINTS : FEW_POINTS);
+    for (int d = 0; d < t->n_dims; d++) {
+        int64_t begin = random_percent(r, 80) ? 0 : random_between(r, -6, 40);
+        t->dim[d].begin = begin;
+        t->dim[d].end += begin;
+    }
+}
+
+/* ---------------------------------------------------------------- views */
+
+static int64_t trips(const test_case *t, int d)
+{
+    return t->dim[d].end - t->dim[d].begin;
+}
+
+/* Dimensions of the domain in the order of a view's, declared or random: so many percent of them, or all but `without`. */
+static int choose_dims(test_case *t, const test_view *v, int percent, int without, int *order)
+{
+    randoms *r = &t->random;
+    bool is_declared = random_percent(r, 50);
+    int n = 0;
+    for (int d = 0; d < t->n_dims && n < VIEW_RANK; d++) {
+        bool may = t->dim[d].kind == KIND_PARALLEL || (t->dim[d].kind == KIND_REDUCTION && v->role == ROLE_INPUT);
+        if (!may || d == without || !random_percent(r, percent))
+            continue;
+        int at = is_declared ? n : random_below(r, n + 1);
+        for (int i = n++; i > at; i--)
+            order[i] = order[i - 1];
+        order[at] = d;
+    }
+    return n;
+}
+
+static void choose_plain_output(test_case *t, test_view *v)
+{
+    randoms *r = &t->random;
+    int order[VIEW_RANK], n = choose_dims(t, v, 100, -1, order);
+    for (int i = 0; i < n; i++) {
+        int64_t slack = random_percent(r, 10) ? random_between(r, 1, 3) : 0;
+        v->source[v->rank] = order[i];
+        v->along[v->rank] = NO_SOURCE;
+        v->is_mirrored[v->rank] = slack == 0 && random_percent(r, 5);
+        v->shift[v->rank] = random_between(r, 0, slack);
+        v->extent[v->rank] = trips(t, order[i]) + slack;
+        v->extent[v->rank] -= t->stores_escape && v->extent[v->rank] > 1 && random_percent(r, 30);
+        v->rank++;
+    }
+}
+
+/* The parallel dimension that a factor of a product does not have: those of neighbouring views differ. */
+static int factor_without(const test_case *t, int view)
+{
+    int parallel[MAX_DIMS], n = 0;
+    for (int d = 0; d < t->n_dims; d++)
+        if (t->dim[d].kind == KIND_PARALLEL && d != t->longest)
+            parallel[n++] = d;
+    return parallel[view % n];
+}
+
+static void choose_plain_input(test_case *t, test_view *v)
+{
+    randoms *r = &t->random;
+    bool is_factor = t->is_contraction && random_percent(r, 90);
+    int without = is_factor ? factor_without(t, v->shares) : -1, order[VIEW_RANK];
+    int n = choose_dims(t, v, is_factor ? 100 : t->has_windows ? 95 : 78, without, order);
+    int64_t size = 1;
+    for (int i = 0; i < n; i++) {
+        int64_t factor = random_percent(r, 5) ? random_between(r, 2, 4) : 1, last = trips(t, order[i]) - 1;
+        int64_t slack = t->has_windows ? 2 : random_percent(r, 8) ? random_between(r, 1, 2) : 0;
+        int64_t extent = (last < 0 ? 0 : last * factor + 1) + slack;
+        if (size * extent > MOST_ELEMENTS)
+            continue;
+        v->source[v->rank] = NO_SOURCE;
+        v->along[v->rank] = order[i];
+        v->factor[v->rank] = factor;
+        v->extent[v->rank++] = extent - (t->loads_escape && extent > 1 && random_percent(r, 20));
+        size *= extent > 0 ? extent : 1;
+    }
+}
+
+static void choose_plain_view(test_case *t, int role)
+{
+    static const char *const names[] = {"in", "out"};
+    test_view *v = &t->view[t->n_views];
+    v->role = role;
+    v->shares = t->n_views;
+    v->dtype = random_percent(&t->random, 75) ? t->dtype : random_dtype(&t->random);
+    snprintf(v->name, sizeof v->name, "%s%d", names[role], t->n_views++);
+    if (role == ROLE_INPUT)
+        choose_plain_input(t, v);
+    else
+        choose_plain_output(t, v);
+    if (random_percent(&t->random, 20))
+        choose_elements(t, v);
+    else
+        add_part(v, v->dtype, 0);
+}
+
+void choose_plain_views(test_case *t)
+{
+    randoms *r = &t->random;
+    static const uint8_t often[] = {QN_F32, QN_F64, QN_I32, QN_I64};
+    t->dtype = random_percent(r, 50) ? often[random_below(r, 4)] : random_dtype(r);
+    t->has_windows = !t->is_contraction && random_percent(r, 65);
+    t->has_far_rows = t->has_far_rows || (t->has_windows && random_percent(r, 40));
+    for (int i = random_percent(r, 15); i >= 0; i--)
+        choose_plain_view(t, ROLE_OUTPUT);
+    for (int i = random_below(r, 3) + t->is_contraction; i >= 0 && t->n_views < MAX_VIEWS; i--)
+        choose_plain_view(t, ROLE_INPUT);
+}
+
+/* ---------------------------------------------------------------- body */
+
+/* Whether the dimensions that index a view may be used here: those of a reduce within it only. */
+static bool is_in_scope(const generator *g, const test_view *v, bool is_in_reduce)
+{
+    for (int k = 0; k < v->rank; k++)
+        if (v->along[k] != NO_SOURCE && g->t->dim[v->along[k]].kind == KIND_REDUCTION && !is_in_reduce)
+            return false;
+    return v->role == ROLE_INPUT;
+}
+
+/* A load at the index that a dimension of the domain gives, or a little beside it where there is room. */
+static qn_val gen_beside(generator *g, int view, int dtype)
+{
+    const test_view *v = &g->t->view[view];
+    qn_val index[VIEW_RANK] = {{0}};
+    for (int k = 0; k < v->rank; k++) {
+        const axis *a = &g->dims[v->along[k]];
+        int64_t room = v->extent[k] - (a->end - a->begin - 1) * v->factor[k] - 1;
+        int64_t shift = room > 0 && a->end > a->begin ? random_between(g->r, 0, room) : 0;
+        qn_val scaled = v->factor[k] == 1 ? a->value : qn_mul(g->b, a->value, qn_index(g->b, v->factor[k]));
+        index[k] = qn_add(g->b, scaled, gen_lower(g, view, k, shift - a->begin * v->factor[k]));
+    }
+    int found = v->dtype;
+    qn_val x = has_plain_elements(v) || v->unit ? qn_load(g->b, g->param[view], v->rank, index)
+                                                : gen_load_part(g, view, index, &found);
+    return gen_convert(g, x, found, dtype);
+}
+
+/* What a plain kernel loads: of an input, or sometimes a scalar, an index, or an iteration's own element of an output. */
+static qn_val gen_plain_leaf(generator *g, int dtype, bool is_in_reduce)
+{
+    for (int tries = 0; tries < 5 && random_percent(g->r, 93); tries++) {
+        int view = random_below(g->r, g->t->n_views);
+        if (is_in_scope(g, &g->t->view[view], is_in_reduce))
+            return gen_beside(g, view, dtype);
+    }
+    return random_percent(g->r, 20) ? gen_load(g, dtype, 1) : gen_value(g, dtype, 0);
+}
+
+static qn_val gen_joined(generator *g, int dtype, qn_val a, qn_val b)
+{
+    static const uint8_t ops[] = {QN_OP_add, QN_OP_add, QN_OP_mul, QN_OP_mul, QN_OP_mul, QN_OP_sub, QN_OP_max};
+    if (dtype == QN_BOOL)
+        return qn_xor(g->b, a, b);
+    return qn_op(g->b, ops[random_below(g->r, sizeof ops)], 2, (qn_val[]){a, b});
+}
+
+/* A few loads joined: a product of two in most reduces. */
+static qn_val gen_plain_value(generator *g, int dtype, bool is_in_reduce)
+{
+    int n = is_in_reduce ? 1 + random_percent(g->r, 70) + random_percent(g->r, 10) : 1 + random_below(g->r, 3);
+    int view = random_below(g->r, g->t->n_views);
+    qn_val x = gen_plain_leaf(g, dtype, is_in_reduce);
+    if (g->t->has_windows && is_in_scope(g, &g->t->view[view], is_in_reduce)) /* the points of a stencil */
+        for (int i = 3 + random_below(g->r, 6); i > 0; i--)
+            x = gen_joined(g, dtype, x, gen_beside(g, view, dtype));
+    for (int i = 1; i < n; i++)
+        x = gen_joined(g, dtype, x, gen_plain_leaf(g, dtype, is_in_reduce));
+    return x;
+}
+
+/* A product of two inputs, maybe with a third. */
+static qn_val gen_product(generator *g, int dtype)
+{
+    qn_val x = {0};
+    int n = 0;
+    for (int view = 0; view < g->t->n_views && n < (random_percent(g->r, 90) ? 2 : 3); view++)
+        if (g->t->view[view].role == ROLE_INPUT) {
+            qn_val y = gen_beside(g, view, dtype);
+            x = n++ == 0 ? y : dtype == QN_BOOL ? qn_and(g->b, x, y) : qn_mul(g->b, x, y);
+        }
+    return x;
+}
+
+/* Over all reduction dimensions. */
+static qn_val gen_plain_reduce(generator *g, int dtype)
+{
+    qn_val dims[MAX_DIMS];
+    int n = 0, combine = random_reduction(g, dtype), order = random_percent(g->r, 50) ? QN_INDEXED : random_below(g->r, 4);
+    for (int d = 0; d < g->t->n_dims; d++)
+        if (g->t->dim[d].kind == KIND_REDUCTION)
+            dims[n++] = g->dims[d].value;
+    if (dtype != QN_BOOL && random_percent(g->r, 60))
+        combine = QN_COMBINE_SUM;
+    qn_reduce(g->b, combine, order, n, dims);
+    g->is_in_reduce = true;
+    int n_pool = g->n_pool;
+    qn_val value = g->t->is_contraction && random_percent(g->r, 80) ? gen_product(g, dtype) : gen_plain_value(g, dtype, true);
+    g->n_pool = n_pool;
+    g->is_in_reduce = false;
+    return qn_end_reduce(g->b, value);
+}
+
+void gen_plain_body(generator *g)
+{
+    test_case *t = g->t;
+    bool has_reduction = t->n_dims > 0 && t->dim[t->n_dims - 1].kind == KIND_REDUCTION;
+    if (random_percent(g->r, 12))
+        gen_block(g, 1);
+    for (int i = random_percent(g->r, 20) + random_percent(g->r, 20); i >= 0 && has_reduction; i--) {
+        int dtype = random_percent(g->r, 80) ? t->dtype : random_dtype(g->r);
+        gen_pool(g, gen_plain_reduce(g, dtype), dtype);
+    }
+    for (int i = 0; i < t->n_views; i++) {
+        const test_view *v = &t->view[i];
+        qn_val index[VIEW_RANK] = {{0}};
+        if (v->role != ROLE_OUTPUT)
+            continue;
+        if (v->n_parts > 1 || v->dtype == QN_RECORD || random_percent(g->r, 10)) {
+            gen_store(g, i);
+            continue;
+        }
+        const pooled *sum = &g->pool[g->n_pool - 1];
+        qn_val x = has_reduction ? gen_convert(g, sum->value, sum->dtype, v->dtype) : gen_plain_value(g, v->dtype, false);
+        if (random_percent(g->r, has_reduction ? 40 : 10))
+            x = gen_joined(g, v->dtype, x, has_reduction ? gen_plain_value(g, v->dtype, false) : gen_value(g, v->dtype, 2));
+        gen_indices(g, i, true, index);
+        qn_store(g->b, g->param[i], v->rank, index, x);
+    }
+}
