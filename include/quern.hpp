@@ -113,44 +113,57 @@ inline bool is_float(int dtype) noexcept
 
 /* ------------------------------------------------------------------------------------------------ handles */
 
+/** The one owner of a handle of C; moves, but is not copied. */
+template <class T, void (*release)(T *)> class owner
+{
+  public:
+    /** Takes the handle of the other one. */
+    owner(owner &&other) noexcept : handle_(std::exchange(other.handle_, nullptr))
+    {
+    }
+    /** Exchanges the handles. */
+    owner &operator=(owner &&other) noexcept
+    {
+        std::swap(handle_, other.handle_);
+        return *this;
+    }
+    owner(const owner &) = delete;
+    owner &operator=(const owner &) = delete;
+    /** The C handle, borrowed. */
+    T *get() const noexcept
+    {
+        return handle_;
+    }
+
+  protected:
+    /** Takes over a handle, or has none yet. */
+    explicit owner(T *taken = nullptr) noexcept : handle_(taken)
+    {
+    }
+    ~owner()
+    {
+        release(handle_);
+    }
+    T *handle_; /**< what is owned, or NULL */
+};
+
 class kernel;
 
 /** A context: its caches and threads. One owner. */
-class context
+class context : public owner<qn_context, qn_context_release>
 {
   public:
     /** With default options, or those given. */
     explicit context(const qn_context_options *o = nullptr)
     {
         qn_error e{};
-        check(qn_context_new(o, &context_, &e), e);
-    }
-    /** Takes the handle of the other one. */
-    context(context &&other) noexcept : context_(std::exchange(other.context_, nullptr))
-    {
-    }
-    /** Exchanges the handles. */
-    context &operator=(context &&other) noexcept
-    {
-        std::swap(context_, other.context_);
-        return *this;
-    }
-    context(const context &) = delete;
-    context &operator=(const context &) = delete;
-    ~context()
-    {
-        qn_context_release(context_);
-    }
-    /** The C handle, borrowed. */
-    qn_context *get() const noexcept
-    {
-        return context_;
+        check(qn_context_new(o, &handle_, &e), e);
     }
     /** Its counters. */
     qn_counters counters() const noexcept
     {
         qn_counters c{};
-        qn_context_counters(context_, &c);
+        qn_context_counters(handle_, &c);
         return c;
     }
 
@@ -159,9 +172,6 @@ class context
     /** The same with options. */
     template <class... A>
     void launch_with(const qn_options &o, const kernel &k, const A &...args) const;
-
-  private:
-    qn_context *context_ = nullptr;
 };
 
 /** A finished kernel. Counted. */
@@ -251,7 +261,7 @@ void context::launch_with(const qn_options &o, const kernel &k, const A &...args
 {
     const std::array<qn_arg, sizeof...(A)> list{{argument(args)...}};
     qn_error e{};
-    check(qn_launch(context_, k.get(), static_cast<int>(list.size()), list.data(), &o, &e), e);
+    check(qn_launch(handle_, k.get(), static_cast<int>(list.size()), list.data(), &o, &e), e);
 }
 template <class... A> void context::launch(const kernel &k, const A &...args) const
 {
@@ -261,7 +271,7 @@ template <class... A> void context::launch(const kernel &k, const A &...args) co
 }
 
 /** A launch with its arguments bound once. One owner. */
-class call
+class call : public owner<qn_call, qn_call_release>
 {
   public:
     /** Checks now what launch would check. */
@@ -270,45 +280,21 @@ class call
         const std::array<qn_arg, sizeof...(A)> list{{argument(args)...}};
         qn_error e{};
         check(qn_prepare(c.get(), k.get(), static_cast<int>(list.size()), list.data(), nullptr,
-                         &call_, &e),
+                         &handle_, &e),
               e);
-    }
-    /** Takes the handle of the other one. */
-    call(call &&other) noexcept : call_(std::exchange(other.call_, nullptr))
-    {
-    }
-    /** Exchanges the handles. */
-    call &operator=(call &&other) noexcept
-    {
-        std::swap(call_, other.call_);
-        return *this;
-    }
-    call(const call &) = delete;
-    call &operator=(const call &) = delete;
-    ~call()
-    {
-        qn_call_release(call_);
     }
     /** Runs it. */
     void run()
     {
         qn_error e{};
-        check(qn_run(call_, &e), e);
+        check(qn_run(handle_, &e), e);
     }
     /** Replaces a scalar argument. */
     template <class T> void set(int i, T number)
     {
         qn_error e{};
-        check(qn_call_set_scalar(call_, i, argument(number).bits, &e), e);
+        check(qn_call_set_scalar(handle_, i, argument(number).bits, &e), e);
     }
-    /** The C handle, borrowed. */
-    qn_call *get() const noexcept
-    {
-        return call_;
-    }
-
-  private:
-    qn_call *call_ = nullptr;
 };
 
 } // namespace quern

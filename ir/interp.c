@@ -2,9 +2,11 @@
 /*
  * interp.c: the interpreter, the definition of every instruction and of iteration order. One value slot an instruction;
  * the body runs once per iteration, dimensions as declared, first slowest; nothing is allocated per iteration.
- * Relies on a verified kernel and checked arguments. Values of ops are those of ir/eval.c.
+ * Relies on a verified kernel and checked arguments. Values of ops are those of ir/eval.c,
+ * orders of reductions those of ir/order.c.
  */
 #include "ir/ir.h"
+#include "ir/order.h"
 
 #include <string.h>
 
@@ -193,82 +195,6 @@ static uint64_t run_atomic(interp *s, uint32_t i)
 
 /* ---------------------------------------------------------------- reductions */
 
-/*
- * The order rules, with a fixed stack of levels. Level 0 takes the points; when a level has taken a block, its result
- * goes to the next level, which so reduces the block results by the same rule. Combining with the identity keeps every
- * value, so partials that took nothing are left out.
- */
-enum { LEVELS = 6 }; /* 4096^6 > 2^63 */
-
-typedef struct reduction {
-    uint64_t identity;
-    int64_t block;      /* values in one block */
-    int64_t n_partials; /* 1 or 64 */
-    int combine, type, top;
-    int64_t count[LEVELS];
-    uint64_t partial[LEVELS][QN_PARTIALS];
-} reduction;
-
-static void reduction_start(reduction *r, int combine, int type, int order)
-{
-    r->combine = combine;
-    r->type = type;
-    r->identity = qn__reduce_identity(combine, type);
-    r->block = order == QN_ORDERED ? INT64_MAX : QN_BLOCK_POINTS;
-    r->n_partials = order == QN_STRIPED ? QN_PARTIALS : 1;
-    r->top = 0;
-    memset(r->count, 0, sizeof r->count);
-}
-
-/** Result of the block that a level holds; the level is empty afterwards. */
-static uint64_t reduction_close(reduction *r, int level)
-{
-    uint64_t *p = r->partial[level];
-    int64_t n = r->count[level] < r->n_partials ? r->count[level] : r->n_partials;
-    for (int64_t half = r->n_partials / 2; half > 0; half /= 2)
-        for (int64_t l = 0; l < half && l + half < n; l++)
-            p[l] = qn__eval_combine(r->combine, r->type, p[l], p[l + half]);
-    r->count[level] = 0;
-    return p[0];
-}
-
-/** The partial that takes the next value of a level; it holds the identity if it has taken none. */
-static uint64_t *next_partial(reduction *r, int level)
-{
-    int64_t n = r->count[level]++;
-    uint64_t *p = &r->partial[level][n & (r->n_partials - 1)];
-    if (n < r->n_partials)
-        *p = r->identity;
-    if (level > r->top)
-        r->top = level;
-    return p;
-}
-
-static void reduction_add(reduction *r, int level, uint64_t value)
-{
-    uint64_t *p = next_partial(r, level);
-    *p = qn__eval_combine(r->combine, r->type, *p, value);
-    if (r->count[level] == r->block)
-        reduction_add(r, level + 1, reduction_close(r, level));
-}
-
-/** Adds a point that is a product, see qn__contracted_product. */
-static void reduction_add_product(reduction *r, uint64_t x, uint64_t y)
-{
-    uint64_t *p = next_partial(r, 0);
-    *p = qn__eval_op(QN_OP_fma, r->type, x, y, *p);
-    if (r->count[0] == r->block)
-        reduction_add(r, 1, reduction_close(r, 0));
-}
-
-static uint64_t reduction_end(reduction *r)
-{
-    for (int level = 0; level < r->top; level++)
-        if (r->count[level] > 0)
-            reduction_add(r, level + 1, reduction_close(r, level));
-    return reduction_close(r, r->top);
-}
-
 /** Steps indices lexicographically, last dimension fastest; false after the last. */
 static bool next_point(interp *s, const uint32_t *dims, int n)
 {
@@ -296,20 +222,20 @@ static uint64_t run_reduce(interp *s, uint32_t i)
         s->value[dims[d]] = (uint64_t)s->domain->begin[number];
         outer *= (uint64_t)s->domain->end[number] - (uint64_t)s->domain->begin[number];
     }
-    reduction r;
-    reduction_start(&r, x->sub, x->type, (int)x->imm);
+    qn_ordered_sum r;
+    qn__order_start(&r, x->sub, x->type, (int)x->imm);
     uint64_t saved = s->point;
     s->point = outer;
     do {
         run_region(s, x->region[0], x->region[1]);
         if (product)
-            reduction_add_product(&r, s->value[factor[0]], s->value[factor[1]]);
+            qn__order_add_product(&r, s->value[factor[0]], s->value[factor[1]]);
         else
-            reduction_add(&r, 0, s->value[value]);
+            qn__order_add(&r, s->value[value]);
         s->point++;
     } while (next_point(s, dims, x->n_args));
     s->point = saved;
-    return reduction_end(&r);
+    return qn__order_end(&r);
 }
 
 /* ---------------------------------------------------------------- control flow */

@@ -261,83 +261,62 @@ class array
 };
 
 /** A kernel under construction. One owner. */
-class builder
+class builder : public owner<qn_builder, qn_builder_release>
 {
   public:
     /** A builder for a kernel of this name. */
-    explicit builder(const char *name, std::uint32_t flags = 0) : builder_(qn_builder_new(name, flags))
+    explicit builder(const char *name, std::uint32_t flags = 0) : owner(qn_builder_new(name, flags))
     {
-        if (!builder_)
+        if (!handle_)
             throw error(QN_ERR_MEMORY, "quern::builder: no memory");
-    }
-    /** Takes the handle of the other one. */
-    builder(builder &&other) noexcept : builder_(std::exchange(other.builder_, nullptr))
-    {
-    }
-    /** Exchanges the handles. */
-    builder &operator=(builder &&other) noexcept
-    {
-        std::swap(builder_, other.builder_);
-        return *this;
-    }
-    builder(const builder &) = delete;
-    builder &operator=(const builder &) = delete;
-    ~builder()
-    {
-        qn_builder_release(builder_);
-    }
-    /** The C handle, borrowed. */
-    qn_builder *get() const noexcept
-    {
-        return builder_;
     }
 
     /** A view parameter; const T makes it read-only. */
     template <class T> array view(const char *name, int rank, std::uint32_t traits = 0)
     {
         const std::uint32_t constant = std::is_const_v<T> ? std::uint32_t{QN_READ_ONLY} : 0u;
-        return array(builder_, qn_view_param(builder_, name, dtype_of<T>(), rank, traits | constant),
+        return array(handle_, qn_view_param(handle_, name, dtype_of<T>(), rank, traits | constant),
                      dtype_of<T>());
     }
     /** A scalar parameter. */
     template <class T> value scalar(const char *name)
     {
-        return value(builder_, qn_scalar_param(builder_, name, dtype_of<T>()));
+        return value(handle_, qn_scalar_param(handle_, name, dtype_of<T>()));
     }
     /** A constant of the dtype of T. */
     template <class T> value constant(T number)
     {
-        return value::constant(builder_, dtype_of<T>(), number);
+        return value::constant(handle_, dtype_of<T>(), number);
     }
     /** An index constant. */
     value index(std::int64_t number)
     {
-        return value(builder_, qn_index(builder_, number));
+        return value(handle_, qn_index(handle_, number));
     }
     /** A parallel dimension over [begin, end). */
     value parallel(const value &begin, const value &end)
     {
-        return value(builder_, qn_parallel(builder_, begin.get(), end.get()));
+        return value(handle_, qn_parallel(handle_, begin.get(), end.get()));
     }
     /** A parallel dimension over all indices of a dimension of a view. */
     value parallel(const array &over, int d)
     {
-        return value(builder_, qn_parallel_over(builder_, over.get(), d));
+        return value(handle_, qn_parallel_over(handle_, over.get(), d));
     }
     /** A reduction dimension over [begin, end). */
     value reduction(const value &begin, const value &end)
     {
-        return value(builder_, qn_reduction(builder_, begin.get(), end.get()));
+        return value(handle_, qn_reduction(handle_, begin.get(), end.get()));
     }
     /** A reduction dimension over all indices of a dimension of a view. */
     value reduction(const array &over, int d)
     {
-        return value(builder_, qn_reduction_over(builder_, over.get(), d));
+        return value(handle_, qn_reduction_over(handle_, over.get(), d));
     }
     /** A sequential dimension over [begin, end). */
     value sequential(const value &begin, const value &end)
     {
-        return value(builder_, qn_sequential(builder_, begin.get(), end.get()));
+        return value(handle_, qn_sequential(handle_, begin.get(), end.get()));
     }
 
     /** Reduces what body() returns over some reduction dimensions. */
@@ -348,42 +327,42 @@ class builder
         std::vector<qn_val> list;
         for (const value &d : dims)
             list.push_back(d.get());
-        qn_reduce(builder_, combine, order, static_cast<int>(list.size()), list.data());
+        qn_reduce(handle_, combine, order, static_cast<int>(list.size()), list.data());
         const value v = body();
-        return value(builder_, qn_end_reduce(builder_, v.get()));
+        return value(handle_, qn_end_reduce(handle_, v.get()));
     }
     /** Runs body() where the condition holds. */
     template <class F> void if_(const value &condition, F &&body)
     {
-        qn_if(builder_, condition.get());
+        qn_if(handle_, condition.get());
         body();
-        qn_end_if(builder_, 0, nullptr, nullptr);
+        qn_end_if(handle_, 0, nullptr, nullptr);
     }
     /** The value of yes() where the condition holds, of no() elsewhere; only one of them is computed. */
     template <class F, class G> value if_else(const value &condition, F &&yes, G &&no)
     {
         qn_val result{0};
-        qn_if(builder_, condition.get());
+        qn_if(handle_, condition.get());
         const qn_val first = static_cast<value>(yes()).get();
-        qn_else(builder_, 1, &first);
+        qn_else(handle_, 1, &first);
         const qn_val second = static_cast<value>(no()).get();
-        qn_end_if(builder_, 1, &second, &result);
-        return value(builder_, result);
+        qn_end_if(handle_, 1, &second, &result);
+        return value(handle_, result);
     }
     /** Runs body(index) for begin, begin + step, ... below end. */
     template <class F>
     void for_(const value &begin, const value &end, F &&body, std::int64_t step = 1)
     {
-        const value i(builder_, qn_for(builder_, begin.get(), end.get(), step, 0, nullptr, nullptr));
+        const value i(handle_, qn_for(handle_, begin.get(), end.get(), step, 0, nullptr, nullptr));
         body(i);
-        qn_end_for(builder_, 0, nullptr, nullptr);
+        qn_end_for(handle_, 0, nullptr, nullptr);
     }
     /** Runs body(index) for the entries of a row of a ragged array, see qn_for_row. */
     template <class F> void for_row(const array &map, const value &row, F &&body)
     {
-        const value i(builder_, qn_for_row(builder_, map.get(), row.get(), 0, nullptr, nullptr));
+        const value i(handle_, qn_for_row(handle_, map.get(), row.get(), 0, nullptr, nullptr));
         body(i);
-        qn_end_for(builder_, 0, nullptr, nullptr);
+        qn_end_for(handle_, 0, nullptr, nullptr);
     }
     /** Folds: carried = body(index, carried), starting with init; returns the last one. */
     template <class F>
@@ -392,11 +371,10 @@ class builder
     {
         const qn_val start = init.get();
         qn_val carried{0}, result{0};
-        const value i(builder_,
-                      qn_for(builder_, begin.get(), end.get(), step, 1, &start, &carried));
-        const qn_val next = static_cast<value>(body(i, value(builder_, carried))).get();
-        qn_end_for(builder_, 1, &next, &result);
-        return value(builder_, result);
+        const value i(handle_, qn_for(handle_, begin.get(), end.get(), step, 1, &start, &carried));
+        const qn_val next = static_cast<value>(body(i, value(handle_, carried))).get();
+        qn_end_for(handle_, 1, &next, &result);
+        return value(handle_, result);
     }
 
     /** Finishes; throws the first error of all calls before. */
@@ -404,12 +382,9 @@ class builder
     {
         qn_error e{};
         qn_kernel *k = nullptr;
-        check(qn_finish(builder_, &k, &e), e);
+        check(qn_finish(handle_, &k, &e), e);
         return kernel(k);
     }
-
-  private:
-    qn_builder *builder_ = nullptr;
 };
 
 } // namespace quern
