@@ -131,11 +131,12 @@ static void load_pieces(lower *g, const pieces *s, LLVMValueRef *r)
         r[k] = elements(g, r[k], 0, s->lanes);
 }
 
-/** Elements of a piece from jammed iteration j on: a power of two. */
+/** Elements of a piece from jammed iteration j on: a power of two, of one iteration of the third dimension of a tile. */
 static int piece_of(const lower *g, int64_t bytes, int j)
 {
-    int q = 1;
-    while (q * 2 * bytes <= PIECE_BYTES && j + q * 2 <= g->jam)
+    int q = 1, end = (j / g->p->jam + 1) * g->p->jam;
+    end = end < g->jam ? end : g->jam;
+    while (q * 2 * bytes <= PIECE_BYTES && j + q * 2 <= end)
         q *= 2;
     return q;
 }
