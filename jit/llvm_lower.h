@@ -341,6 +341,12 @@ bool qn__is_filled(const lower *g, uint32_t i, const address *x, int dtype, LLVM
 /** Its lanes; x is displaced. */
 LLVMValueRef qn__load_filled(lower *g, const address *x, int dtype);
 
+/* ---- llvm_narrow_store.c */
+/** How many vectors of the lanes store i stores at once; 1: each has its own. */
+int qn__stored_together(lower *g, uint32_t i, uint32_t value);
+/** The n vectors from part p on as one. */
+LLVMValueRef qn__pack_vectors(lower *g, uint32_t i, int p, uint32_t value, int n);
+
 /* ---- llvm_table.c */
 /** Part p of a load from a small table, by permutation; NULL if it is to be done as usual. */
 LLVMValueRef qn__load_table(lower *g, uint32_t i, int p, const check *c);

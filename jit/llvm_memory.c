@@ -317,6 +317,18 @@ static void store_vector(lower *g, uint32_t i, int p, const check *c, uint32_t v
     qn__call(g, "llvm.masked.scatter", types, 2, args, 4);
 }
 
+/** Several vectors from part p on, side by side and without masks. */
+static void store_packed(lower *g, uint32_t i, int p, uint32_t value, int n)
+{
+    LLVMValueRef v = qn__pack_vectors(g, i, p, value, n);
+    address x;
+    qn__make_address(g, i, p, NULL, &x);
+    qn__displace(g, &x);
+    LLVMValueRef store = LLVMBuildStore(g->b, v, x.pointer);
+    LLVMSetAlignment(store, align_of(g, i));
+    qn__mark_stream(g, i, store);
+}
+
 /** Whether all lanes of a part store one value to one address. */
 static bool store_is_uniform(const lower *g, uint32_t i, uint32_t value)
 {
@@ -328,8 +340,14 @@ void qn__lower_store(lower *g, uint32_t i)
     uint32_t value = qn__args(g->k, i)[g->k->inst[i].n_args - 1];
     if (qn__lower_transposed_store(g, i, value) || qn__wide_store(g, i))
         return;
+    int together = qn__stored_together(g, i, value);
     FOR_PARTS(g, p)
     {
+        if (together > 1) {
+            if (p_u % together == 0)
+                store_packed(g, i, p, value, together);
+            continue;
+        }
         check c = qn__make_check(g, i, p);
         qn__report(g, i, p, &c);
         if (store_is_uniform(g, i, value) && !(c.is_needed && c.is_vector))

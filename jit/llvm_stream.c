@@ -90,7 +90,8 @@ void qn__mark_stream(lower *g, uint32_t i, LLVMValueRef store)
     if (g->streaming == STREAM_NONE || anchor < 0 || !goes_with(g, g->site[i], anchor) ||
         (g->streaming == STREAM_ANCHOR && site != anchor))
         return;
-    int64_t bytes = qn__access_bytes(g->k, i) * g->width;
+    LLVMTypeRef t = LLVMTypeOf(LLVMGetOperand(store, 0));
+    int64_t lanes = LLVMGetTypeKind(t) == LLVMVectorTypeKind ? LLVMGetVectorSize(t) : 1, bytes = qn__access_bytes(g->k, i) * lanes;
     LLVMValueRef one = LLVMConstInt(g->i32, 1, false);
     LLVMMetadataRef operand = LLVMValueAsMetadata(one);
     unsigned kind = LLVMGetMDKindIDInContext(g->context, "nontemporal", (unsigned)strlen("nontemporal"));
