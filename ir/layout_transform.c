@@ -122,19 +122,24 @@ static qn_status set_lower(qn_result *r, int p, int64_t lower, const char *who, 
     return QN_OK;
 }
 
+/** All dimensions, in order or reversed, with these lower bounds. */
+static qn_status take_all(const qn_layout *l, bool is_reversed, const int64_t *lower, qn_layout *out, const char *who, qn_error *err)
+{
+    qn_status status = QN_OK;
+    qn_result r;
+    qn__result_init(&r, l, l->rank);
+    for (int p = 0; p < l->rank && !status; p++) {
+        qn__result_take(&r, p, l, is_reversed ? l->rank - 1 - p : p);
+        status = set_lower(&r, p, lower[p], who, err);
+    }
+    return status ? status : qn__result_commit(&r, l, who, out, err);
+}
+
 qn_status qn_layout_offset(const qn_layout *l, const int64_t *lower, qn_layout *out, qn_error *err)
 {
     const char *who = "qn_layout_offset";
     qn_status status = qn__transform_check(l, lower, "lower", out, who, err);
-    if (status)
-        return status;
-    qn_result r;
-    qn__result_init(&r, l, l->rank);
-    for (int d = 0; d < l->rank && !status; d++) {
-        qn__result_take(&r, d, l, d);
-        status = set_lower(&r, d, lower[d], who, err);
-    }
-    return status ? status : qn__result_commit(&r, l, who, out, err);
+    return status ? status : take_all(l, false, lower, out, who, err);
 }
 
 qn_status qn_layout_shift(const qn_layout *l, const int64_t *amount, qn_layout *out, qn_error *err)
@@ -143,18 +148,13 @@ qn_status qn_layout_shift(const qn_layout *l, const int64_t *amount, qn_layout *
     qn_status status = qn__transform_check(l, amount, "amount", out, who, err);
     if (status)
         return status;
-    qn_result r;
-    qn__result_init(&r, l, l->rank);
-    for (int d = 0; d < l->rank && !status; d++) {
-        int64_t lower;
-        if (__builtin_add_overflow(l->dim[d].lower, amount[d], &lower))
+    int64_t lower[QN_MAX_RANK];
+    for (int d = 0; d < l->rank; d++)
+        if (__builtin_add_overflow(l->dim[d].lower, amount[d], &lower[d]))
             return qn__fail(err, QN_ERR_OVERFLOW,
                             "%s: dimension %d: lower bound %lld + %lld does not fit in 64 bits",
                             who, d, (long long)l->dim[d].lower, (long long)amount[d]);
-        qn__result_take(&r, d, l, d);
-        status = set_lower(&r, d, lower, who, err);
-    }
-    return status ? status : qn__result_commit(&r, l, who, out, err);
+    return take_all(l, false, lower, out, who, err);
 }
 
 /** Dimensions reversed, with the given lower bounds, or all `first`. */
@@ -164,13 +164,10 @@ static qn_status change_style(const qn_layout *l, const int64_t *lower, int64_t 
     qn_status status = qn__transform_check(l, l, "layout", out, who, err);
     if (status)
         return status;
-    qn_result r;
-    qn__result_init(&r, l, l->rank);
-    for (int p = 0; p < l->rank && !status; p++) {
-        qn__result_take(&r, p, l, l->rank - 1 - p);
-        status = set_lower(&r, p, lower ? lower[p] : first, who, err);
-    }
-    return status ? status : qn__result_commit(&r, l, who, out, err);
+    int64_t same[QN_MAX_RANK];
+    for (int p = 0; p < l->rank; p++)
+        same[p] = first;
+    return take_all(l, true, lower ? lower : same, out, who, err);
 }
 
 qn_status qn_layout_to_c(const qn_layout *l, qn_layout *out, qn_error *err)
@@ -200,13 +197,7 @@ static qn_status take_style(const qn_layout *l, bool is_fortran, const int64_t *
     int64_t first[QN_MAX_RANK];
     for (int d = 0; d < l->rank; d++)
         first[d] = !is_fortran ? 0 : lower ? lower[d] : 1;
-    qn_result r;
-    qn__result_init(&r, l, l->rank);
-    for (int d = 0; d < l->rank && !status; d++) {
-        qn__result_take(&r, d, l, d);
-        status = set_lower(&r, d, first[d], who, err);
-    }
-    return status ? status : qn__result_commit(&r, l, who, out, err);
+    return take_all(l, false, first, out, who, err);
 }
 
 qn_status qn_layout_as_c(const qn_layout *l, qn_layout *out, qn_error *err)

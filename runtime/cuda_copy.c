@@ -125,9 +125,10 @@ static qn_status give_bytes(driver_work *w, qn_error *err)
     return QN_CU(s->gpu, w->p->who, copy, (w->dst, w->src, w->bytes, s->handle), err);
 }
 
+enum { UNIFIED = 4 }; /* the driver finds out where an address is */
+
 static qn_status give_2d(driver_work *w, qn_error *err)
 {
-    enum { UNIFIED = 4 }; /* the driver finds out where an address is */
     qn_stream *s = w->p->stream;
     qn_cu_copy2d copy;
     memset(&copy, 0, sizeof copy);
@@ -143,7 +144,6 @@ static qn_status give_2d(driver_work *w, qn_error *err)
 
 static qn_status give_3d(driver_work *w, qn_error *err)
 {
-    enum { UNIFIED = 4 };
     qn_stream *s = w->p->stream;
     qn_cu_copy3d copy;
     memset(&copy, 0, sizeof copy);

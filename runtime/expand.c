@@ -210,3 +210,24 @@ void qn__expanded_release(const char *who, const qn_arg *args, qn_expanded *e)
             qn__buffer_release(e->arg[i].view->owner);
     qn_kernel_release(e->kernel);
 }
+
+qn_status qn__state_open(qn_launch_state *l, const qn_kernel *k, const qn_options *o, qn_expanded *e, qn_error *err)
+{
+    qn_status status = qn__late_atomics(k, l->n, l->args, &l->kernel, err);
+    if (status || !l->context || !qn__has_tables(l->kernel, l->n, l->args))
+        return status;
+    status = qn__expand(l->context, l->who, l->kernel, l->n, l->args, o, e, err);
+    if (status)
+        return status;
+    l->given = l->args;
+    l->kernel = e->kernel;
+    l->n = e->n;
+    l->args = e->arg;
+    return QN_OK;
+}
+
+void qn__state_close(const qn_launch_state *l, qn_expanded *e)
+{
+    if (l->given)
+        qn__expanded_release(l->who, l->given, e);
+}

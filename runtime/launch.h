@@ -62,6 +62,10 @@ qn_status qn__expand(qn_context *c, const char *who, const qn_kernel *k, int n, 
                      const qn_options *o, qn_expanded *out, qn_error *err);
 /** After the launch. Work that was given keeps what it uses of the tables of `args`. */
 void qn__expanded_release(const char *who, const qn_arg *args, qn_expanded *e);
+/** Of a state with its context and arguments: sets the kernel, k or that of late atomics (qn__late_atomics), and expands tables;
+ *  what it was given then stands in l->given. If that is QN_OK, qn__state_close ends it. */
+qn_status qn__state_open(qn_launch_state *l, const qn_kernel *k, const qn_options *o, qn_expanded *e, qn_error *err);
+void qn__state_close(const qn_launch_state *l, qn_expanded *e);
 
 /** Does every check of a launch and fills the rest of the state from `who`, context, kernel, n,
  * args (check.c). */

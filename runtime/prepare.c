@@ -158,21 +158,12 @@ qn_status qn_prepare(qn_context *c, const qn_kernel *k, int n, const qn_arg *arg
     qn_launch_state l = {.who = who, .context = c, .n = n, .args = args};
     if (!out)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: out is NULL", who);
-    qn_status status = qn__late_atomics(k, n, args, &l.kernel, err);
-    if (status)
-        return status;
-    if (!c || !qn__has_tables(l.kernel, n, args))
-        return prepare(&l, o, out, err);
     qn_expanded e;
-    status = qn__expand(c, who, l.kernel, n, args, o, &e, err);
+    qn_status status = qn__state_open(&l, k, o, &e, err);
     if (status)
         return status;
-    l.kernel = e.kernel;
-    l.n = e.n;
-    l.args = e.arg;
-    l.given = args;
     status = prepare(&l, o, out, err);
-    qn__expanded_release(who, args, &e);
+    qn__state_close(&l, &e);
     return status;
 }
 
