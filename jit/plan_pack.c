@@ -6,9 +6,9 @@
  */
 #include "jit/plan.h"
 
-/* Cache lines that one step of the lanes meets before a copy pays: the first-level cache; where each row has many of them side by
- * side, so many parts of 16 of the second-level one. */
-enum { WIDE_PARTS = 3 };
+/* Cache lines that one step of the lanes meets before a copy pays: so many first-level caches, more where each row has many of
+ * them side by side. */
+enum { NARROW_CACHES = 1, WIDE_CACHES = 4 };
 /* Tiles that use a copy before it pays: of vectors that are loaded as they are; of those that are gathered. */
 enum { LEAST_TILES = 8, LEAST_TILES_GATHERED = 2 };
 /* A second-level cache: lines so far apart share a set, which holds so many (of 2 MiB twice as many; half of them are others'). */
@@ -77,7 +77,7 @@ static bool is_worth(const qn_kernel *k, const qn_facts *f, const qn_analysis *a
     if (qn__access_cost(k, f, a, i, p->lane_dim) >= COST_GATHER)
         return tiles >= LEAST_TILES_GATHERED;
     bool is_narrow = p->width * p->unroll * bytes <= 2 * LINE_BYTES;
-    int64_t near = is_narrow ? qn__cache_bytes(f->caches.first) : qn__cache_bytes(f->caches.second) / 16 * WIDE_PARTS;
+    int64_t near = qn__cache_bytes(f->caches.first) * (is_narrow ? NARROW_CACHES : WIDE_CACHES);
     bool is_much = touched_bytes(p, qn__trips(f, d), bytes) > near || has_conflicts(k, f, a, i, d, bytes);
     return tiles >= LEAST_TILES && is_much;
 }

@@ -213,7 +213,7 @@ static void test_reductions(void)
            "a register tile of rows and columns: %d x %d", p.jam, p.unroll);
     tap_ok(p.order[0] == 1 && p.order[1] == 0, "the rows are inside: columns that were loaded serve all of them");
     tap_is_int(p.jam_rest, QN_REMAINDER_OVERLAP, "the last tile of rows overlaps the one before");
-    const int64_t edge[4] = {500, 512, 1024, 4096};
+    const int64_t edge[4] = {200, 512, 1024, 4096};
     for (int i = 0; i < 4; i++) {
         int64_t e[2] = {edge[i], edge[i]};
         qn_view x[3] = {view(QN_F64, 2, e, false), view(QN_F64, 2, e, false), view(QN_F64, 2, e, false)};
