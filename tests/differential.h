@@ -113,6 +113,7 @@ typedef struct test_case {
     bool has_far_rows;  /* plain: of most views, 512 elements apart */
     int dtype;          /* plain: of most views */
     int longest;        /* plain: the one dimension that is not short, or -1 */
+    bool is_batch;      /* plain: products whose number, the longest dimension, is fastest in memory */
     int64_t iterations; /* without and with reduction dimensions */
     int64_t points;
     test_dim dim[MAX_DIMS];

@@ -264,17 +264,24 @@ qn_status random_layout(randoms *r, int rank, const int64_t *extents, bool is_un
 }
 
 /* As most programs have them: without gaps, or rows that lie far apart, as those of a part of a larger array. */
-static qn_status plain_layout(randoms *r, int rank, const int64_t *extents, bool has_far_rows, qn_layout *out, qn_error *err)
+static qn_status plain_layout(const test_case *t, const test_view *v, randoms *r, qn_layout *out, qn_error *err)
 {
     enum { FAR = 512, MOST = 600000 };
-    int order[VIEW_RANK], kind = random_below(r, 10); /* fastest first */
+    const int64_t *extents = v->extent;
+    int order[VIEW_RANK], rank = v->rank, kind = random_below(r, 10); /* fastest first */
     int64_t strides[VIEW_RANK], stride = 1, size = 1;
     random_order(r, rank, order);
     for (int d = 0; d < rank; d++) {
         order[d] = kind < 5 ? rank - 1 - d : kind < 8 ? d : order[d];
         size *= extents[d] > 0 ? extents[d] : 1;
     }
-    int64_t pitch = random_percent(r, has_far_rows ? 80 : 20) ? FAR : random_percent(r, 60) ? 1 : random_between(r, 2, 9);
+    for (int at = 1; at < rank && t->is_batch; at++) /* its number first */
+        if ((v->role == ROLE_INPUT ? v->along : v->source)[order[at]] == t->longest) {
+            int first = order[0];
+            order[0] = order[at];
+            order[at] = first;
+        }
+    int64_t pitch = random_percent(r, t->has_far_rows ? 80 : 20) ? FAR : random_percent(r, 60) ? 1 : random_between(r, 2, 9);
     for (int i = 0; i < rank; i++) {
         int64_t extent = extents[order[i]] > 0 ? extents[order[i]] : 1;
         strides[order[i]] = stride;
@@ -417,7 +424,7 @@ static bool make_view(test_case *t, int i, qn_error *err)
     bool escapes = (is_written ? t->stores_escape : t->loads_escape) && random_percent(&choices, 50);
     bool is_plain = t->is_plain && !has_list && random_percent(&choices, 85);
     if ((has_list   ? random_list(&choices, v, is_written, escapes, err)
-         : is_plain ? plain_layout(&choices, v->rank, v->extent, t->has_far_rows, &v->layout, err)
+         : is_plain ? plain_layout(t, v, &choices, &v->layout, err)
                     : random_layout(&choices, v->rank, v->extent, is_written || v->is_owner, v->lower, &v->layout, err)) ||
         qn_layout_range(&v->layout, &low, &high, err))
         return false;

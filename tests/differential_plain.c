@@ -77,6 +77,19 @@ static void choose_tall(test_case *t)
     t->has_far_rows = random_percent(&t->random, 70);
 }
 
+/* Small products; the number of them is a parallel dimension. */
+static void choose_batch(test_case *t)
+{
+    int number = random_below(&t->random, 3);
+    for (int d = 0, n = 0; d < t->n_dims; d++) {
+        bool is_number = t->dim[d].kind == KIND_PARALLEL && n++ == number;
+        t->dim[d].end = is_number ? random_between(&t->random, 20, 200) : random_between(&t->random, 1, 6);
+        t->longest = is_number ? d : t->longest;
+    }
+    t->is_batch = true;
+    count_points(t);
+}
+
 void choose_plain_domain(test_case *t)
 {
     static const uint8_t n_parallel[] = {0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 4};
@@ -95,6 +108,8 @@ void choose_plain_domain(test_case *t)
         choose_large(t);
     else if (size < 8 && reductions == 1)
         choose_proportion(t, &(proportion){{8192, 12500}, {1, 2}}); /* blocks of points */
+    else if (size < 45 && parallel == 3 && t->is_contraction && reductions == 1)
+        choose_batch(t);
     else if (size < 24 && t->is_contraction && reductions == 1)
         choose_proportion(t, &(proportion){{16, 20}, {48, 54}}); /* from this size on a GPU has tiles of products */
     else if (size < 36 && t->is_contraction && reductions == 1)
