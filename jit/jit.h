@@ -194,7 +194,7 @@ typedef struct qn_plan {
     uint32_t pack;               /* load that is copied for each step of the lanes, 0: none (jit/llvm_pack.c) */
     int32_t pack_steps;          /* steps of the lanes for which all that a batch loads in reduces is copied together, 0: none is;
                                     pack is 0 then */
-    int64_t scratch_bytes;       /* for the copies, or the sums of a strip */
+    int64_t scratch_bytes;       /* for the copies, the sums of a strip, or what is carried */
     int32_t strip;               /* iterations of the lanes whose sums are in memory while points run outside, a few at once (jam;
                                     jam_dim is the dimension of the points then); 0: sums are in registers */
     int32_t straight;            /* x86: a reduce of at most so many additions has no loop */
@@ -204,6 +204,8 @@ typedef struct qn_plan {
     int64_t tile[QN_MAX_RANK];   /* cache tile of each dimension, 0: none */
     int32_t tile_at;             /* x86: the loops over tiles are outside loop order[tile_at]; -1: there are none */
     int32_t streams;             /* 1: non-temporal stores */
+    int32_t carry;               /* rows of a transposing kernel at a time whose streams begin anywhere in a line: what a step of the
+                                    lanes stores waits for the next one to fill lines; 0: there are none */
     int32_t apart;               /* lanes a few elements apart: 1: are accessed one by one; -1: in vectors under masks; 0: as the
                                     stride says */
     int32_t split_dim;           /* domain dimension that threads divide, -1: none */

@@ -5,6 +5,8 @@
  */
 #include "jit/llvm_nest.h"
 
+#include <string.h>
+
 /* ---------------------------------------------------------------- masks of the lanes */
 
 /** The mask of vector u, for all that will be jammed inside. */
@@ -229,6 +231,34 @@ static bool loop_streams(lower *g, const span *spans, int at)
     return true;
 }
 
+/** The same if lines of many rows are written as the lanes go on (llvm_carry.c): for so many rows at a time. */
+static bool loop_carried(lower *g, const span *spans, int at)
+{
+    if (!qn__has_carry(g))
+        return false;
+    span s = spans[at], rows = spans[at + 1], inner[QN_MAX_RANK];
+    int64_t step = (int64_t)g->p->width * g->p->unroll, together = g->p->carry;
+    place here;
+    loop l;
+    memcpy(inner, spans, sizeof inner);
+    qn__seek(g, g->lanes_level, &here);
+    LLVMValueRef middle = qn__whole_steps(g, s, step);
+    qn__unseek(g, &here);
+    LLVMValueRef up = LLVMBuildAdd(g->b, rows.high, qn__const_i64(g, together - 1), "");
+    LLVMValueRef end = qn__whole_steps(g, (span){rows.low, up}, together);
+    if (qn__is_known_empty(&rows))
+        return true;
+    qn__loop_open(g, &l, rows.low, end, together, true, false, 0, NULL, NULL);
+    inner[at + 1] = (span){l.index, qn__smin(g, rows.high, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, together), ""))};
+    qn__carry_open(g, l.index, s.low);
+    lanes_together(g, inner, at, (span){s.low, middle}, true, STREAM_NONE);
+    qn__carry_close(g, inner[at + 1], middle);
+    lanes_apart(g, inner, at, (span){middle, s.high}, step);
+    qn__loop_close(g, &l, NULL, NULL);
+    g->width = g->unroll = 1;
+    return true;
+}
+
 /** A body so large that compiling it twice costs more than masks do. */
 static bool is_emitted_once(const lower *g)
 {
@@ -241,7 +271,7 @@ void qn__nest_lanes(lower *g, const span *spans, int at)
     span s = spans[at];
     int64_t step = (int64_t)g->p->width * g->p->unroll, low, high;
     bool has_rest = g->p->remainder != QN_REMAINDER_NONE;
-    if (loop_streams(g, spans, at))
+    if (loop_carried(g, spans, at) || loop_streams(g, spans, at))
         return;
     if (has_rest && is_emitted_once(g)) {
         g->width = g->p->width;

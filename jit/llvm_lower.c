@@ -195,7 +195,7 @@ static size lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts 
         else
             open_function(&g, symbol);
         compute_bounds(&g);
-        if (p->pack || p->pack_steps || p->strip)
+        if (p->pack || p->pack_steps || p->strip || p->carry)
             g.scratch_memory = LLVMBuildIntToPtr(
                 g.b, qn__range_word(&g, qn__scratch_word(qn__n_sequential(k), p->second_granule)), g.ptr, "");
         bool is_empty = false;

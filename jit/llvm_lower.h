@@ -112,7 +112,12 @@ typedef struct lower {
         LLVMValueRef result[MOST_STRIPPED]; /* arrays of the reduces at the top that are done */
         uint32_t done;                      /* those before this instruction; 0: no strip is being emitted */
     } strip; /* see llvm_strip.c */
-    LLVMValueRef scratch_memory; /* of the launch: for the sums of a strip, or copies of plan->pack and pack_steps */
+    struct {
+        LLVMValueRef memory; /* where row 0 would have its line */
+        LLVMValueRef first;  /* index of the lanes' first step; NULL: nothing is carried now */
+    } carry; /* see llvm_carry.c */
+    LLVMValueRef scratch_memory; /* of the launch: for the sums of a strip, the lines of plan->carry, or copies of plan->pack and
+                                    pack_steps */
     bool is_packed;    /* it holds what plan->pack loads in this step of the lanes, or what these steps load */
     LLVMValueRef copy_low; /* index of the lanes with which copies of several steps begin */
     int copy_level;
@@ -369,8 +374,21 @@ void qn__stream_edges(lower *g, LLVMValueRef high);
 LLVMValueRef qn__streams_agree(lower *g);
 /** Makes a store of a whole vector non-temporal if it is a stream and g->streaming says so. */
 void qn__mark_stream(lower *g, uint32_t i, LLVMValueRef store);
+/** Makes a store non-temporal; the address is a multiple of `align`, as many bytes as it writes. */
+void qn__make_nontemporal(lower *g, LLVMValueRef store, int64_t align);
 /** At the end of the function: what follows on this or another thread sees what was streamed. */
 void qn__stream_fence(lower *g);
+
+/* ---- llvm_carry.c */
+/** Whether there are carried streams (qn__is_carried). */
+bool qn__has_carry(const lower *g);
+/** Until qn__carry_close, stores of carried streams write the lines of rows from `first_row` on, at most
+ *  plan->carry of them, which begin with the lanes at first_lane. */
+void qn__carry_open(lower *g, LLVMValueRef first_row, LLVMValueRef first_lane);
+/** Part p of store i, if it is one: v goes to `pointer` and behind. */
+bool qn__carry_store(lower *g, uint32_t i, int p, LLVMValueRef v, LLVMValueRef pointer);
+/** Stores the ends of these rows, whose whole steps ended before `end`. */
+void qn__carry_close(lower *g, span rows, LLVMValueRef end);
 
 /* ---- llvm_pack.c */
 /** Copies what plan->pack loads in this step of the lanes; until qn__pack_close it is loaded from there. */
@@ -398,6 +416,9 @@ void qn__prefetch_point(lower *g, uint32_t reduce, int d);
 void qn__prefetch_step(lower *g, uint32_t reduce);
 /** Asks for what load i will meet plan->lead_bytes later, if it is one that leads. */
 void qn__prefetch_lead(lower *g, uint32_t i);
+/** Asks for what load i will meet two cache lines later, if it runs along the lanes while stores are carried: it meets so many rows
+ *  that the hardware follows none. */
+void qn__prefetch_row(lower *g, uint32_t i);
 
 /* ---- llvm_atomic.c */
 void qn__lower_atomic(lower *g, uint32_t i);

@@ -89,3 +89,14 @@ void qn__prefetch_lead(lower *g, uint32_t i)
         if (qn__canonical_part(g, i, p) == p && p / g->jam_max * bytes % LINE_BYTES == 0) /* once a line */
             qn__prefetch(g, i, p, g->p->lead_bytes);
 }
+
+void qn__prefetch_row(lower *g, uint32_t i)
+{
+    enum { LINES_AHEAD = 2 }; /* the next may have come with this one */
+    int64_t stride;
+    if (!g->carry.first || !qn__access_stride(g->k, g->f, &g->a, i, g->p->lane_dim, &stride) || stride != 1)
+        return;
+    FOR_PARTS(g, p)
+        if (qn__canonical_part(g, i, p) == p)
+            qn__prefetch(g, i, p, LINES_AHEAD * LINE_BYTES);
+}

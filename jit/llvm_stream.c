@@ -84,6 +84,15 @@ LLVMValueRef qn__streams_agree(lower *g)
     return LLVMBuildICmp(g->b, LLVMIntEQ, low, qn__const_i64(g, 0), "");
 }
 
+void qn__make_nontemporal(lower *g, LLVMValueRef store, int64_t align)
+{
+    LLVMMetadataRef operand = LLVMValueAsMetadata(LLVMConstInt(g->i32, 1, false));
+    unsigned kind = LLVMGetMDKindIDInContext(g->context, "nontemporal", (unsigned)strlen("nontemporal"));
+    LLVMSetMetadata(store, kind, LLVMMetadataAsValue(g->context, LLVMMDNodeInContext2(g->context, &operand, 1)));
+    LLVMSetAlignment(store, (unsigned)align);
+    g->has_streamed = true;
+}
+
 void qn__mark_stream(lower *g, uint32_t i, LLVMValueRef store)
 {
     int site = (int)g->site[i], anchor = anchor_of(g);
@@ -92,12 +101,7 @@ void qn__mark_stream(lower *g, uint32_t i, LLVMValueRef store)
         return;
     LLVMTypeRef t = LLVMTypeOf(LLVMGetOperand(store, 0));
     int64_t lanes = LLVMGetTypeKind(t) == LLVMVectorTypeKind ? LLVMGetVectorSize(t) : 1, bytes = qn__access_bytes(g->k, i) * lanes;
-    LLVMValueRef one = LLVMConstInt(g->i32, 1, false);
-    LLVMMetadataRef operand = LLVMValueAsMetadata(one);
-    unsigned kind = LLVMGetMDKindIDInContext(g->context, "nontemporal", (unsigned)strlen("nontemporal"));
-    LLVMSetMetadata(store, kind, LLVMMetadataAsValue(g->context, LLVMMDNodeInContext2(g->context, &operand, 1)));
-    LLVMSetAlignment(store, (unsigned)(bytes < LINE_BYTES ? bytes : LINE_BYTES));
-    g->has_streamed = true;
+    qn__make_nontemporal(g, store, bytes < LINE_BYTES ? bytes : LINE_BYTES);
 }
 
 void qn__stream_fence(lower *g)

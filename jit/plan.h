@@ -126,6 +126,8 @@ int64_t qn__plan_chunk(const qn_kernel *k, const qn_facts *f, const qn_plan *p);
 void qn__plan_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);
 /** Whether access `site` is a store that may be non-temporal under the plan: whole vectors to consecutive elements. */
 bool qn__is_stream(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t site);
+/** The same where rows begin at any place of a line, and each step of the lanes stores to many of them, innermost. */
+bool qn__is_carried(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t site);
 
 /** Chooses jam and order for accesses that run along another dimension than the lanes (jit/plan_transpose.c). */
 void qn__plan_transpose(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);

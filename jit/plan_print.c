@@ -68,6 +68,8 @@ void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out)
         qn__text_add(out, "prefetch %d bytes ahead of leading rows\n", p->lead_bytes);
     if (p->steps_ahead)
         qn__text_add(out, "prefetch %d steps of the lanes ahead\n", p->steps_ahead);
+    if (p->carry)
+        qn__text_add(out, "carry %d rows\n", p->carry);
     if (p->apart)
         qn__text_add(out, "lanes apart %s\n", p->apart > 0 ? "one by one" : "under masks");
     for (int d = 0; d < k->n_dims; d++)

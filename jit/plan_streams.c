@@ -8,7 +8,7 @@
  */
 #include "jit/plan.h"
 
-enum { LEAST_VECTOR_BYTES = 16, LONG_REDUCE = 64 };
+enum { LEAST_VECTOR_BYTES = 16, LONG_REDUCE = 64, CARRIED_PART = 8 };
 
 /** Rows that are written in one step of the lanes, or in the loops inside theirs, must begin at the same place of a cache
  *  line. */
@@ -37,7 +37,8 @@ static bool has_early_address(const qn_kernel *k, const qn_facts *f, uint32_t i)
     return true;
 }
 
-bool qn__is_stream(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t site)
+/** Whether store `site` fills whole lines with the lanes, where these begin at one. */
+static bool may_fill_lines(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t site)
 {
     uint32_t i = k->access[site].inst;
     const qn_inst *x = &k->inst[i];
@@ -48,8 +49,27 @@ bool qn__is_stream(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, 
     if (param->is_read || param->has_atomics || (param->traits & QN_ATOMIC) || LINE_BYTES % bytes ||
         !qn__is_parallel(k, p->lane_dim) || p->width * bytes < LEAST_VECTOR_BYTES)
         return false;
-    return has_early_address(k, f, i) && qn__access_stride(k, f, a, i, p->lane_dim, &stride) && stride == 1 &&
-           rows_are_congruent(k, f, a, p, i, bytes);
+    return has_early_address(k, f, i) && qn__access_stride(k, f, a, i, p->lane_dim, &stride) && stride == 1;
+}
+
+bool qn__is_stream(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t site)
+{
+    uint32_t i = k->access[site].inst;
+    return may_fill_lines(k, f, a, p, site) && rows_are_congruent(k, f, a, p, i, qn__access_bytes(k, i));
+}
+
+bool qn__is_carried(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t site)
+{
+    uint32_t i = k->access[site].inst;
+    int64_t bytes = qn__access_bytes(k, i);
+    bool has_rows_inside = p->transpose && p->n_loops >= 2 && p->order[p->n_loops - 1] == p->jam_dim &&
+                           p->order[p->n_loops - 2] == p->lane_dim;
+    if (f->isa < QN_ISA_V4 || !has_rows_inside || p->unroll != 1 || bytes < 2 || p->width * bytes != LINE_BYTES)
+        return false;
+    for (uint32_t n = 0; n < k->n_accesses; n++) /* another store to it would come too early */
+        if (n != site && k->inst[k->access[n].inst].imm == k->inst[i].imm)
+            return false;
+    return may_fill_lines(k, f, a, p, site) && !rows_are_congruent(k, f, a, p, i, bytes);
 }
 
 /** Bytes that access i touches in all; 0 if not known. */
@@ -91,26 +111,58 @@ static bool has_long_reduce(const qn_kernel *k, const qn_facts *f)
     return false;
 }
 
+typedef bool (*may_stream)(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t site);
+
+/** Stores that may be streams in one of two ways. */
+typedef struct streams {
+    int n;
+    double bytes;         /* that they write */
+    int64_t row, element; /* bytes of a row and an element of the last one */
+} streams;
+
+static streams find_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, may_stream is_stream)
+{
+    streams s = {.n = 0};
+    for (uint32_t n = 0; n < k->n_accesses; n++) {
+        if (!is_stream(k, f, a, p, n))
+            continue;
+        s.element = qn__access_bytes(k, k->access[n].inst);
+        s.bytes += touched_bytes(k, f, a, k->access[n].inst);
+        s.row = qn__trips(f, p->lane_dim) * s.element;
+        s.n++;
+    }
+    return s;
+}
+
+/** Rows at a time: n lines of each wait in a part of the second-level cache, and those that loads along the lanes ask for. */
+static void plan_carry(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p, int n)
+{
+    int64_t lines = n, stride, all = qn__trips_or(f, p->jam_dim, INT64_MAX), step = p->transpose;
+    for (uint32_t m = 0; m < k->n_accesses; m++) {
+        uint32_t i = k->access[m].inst;
+        lines += k->inst[i].op == QN_I_LOAD && qn__access_stride(k, f, a, i, p->lane_dim, &stride) && stride == 1;
+    }
+    int64_t rows = qn__cache_bytes(f->caches.second) / CARRIED_PART / LINE_BYTES / lines;
+    rows = rows < all ? rows : all;
+    p->carry = (int32_t)((rows + step - 1) / step * step);
+    p->scratch_bytes = (int64_t)n * p->carry * LINE_BYTES;
+}
+
 void qn__plan_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
 {
-    double bytes = 0;
-    int64_t row = 0, element = 0;
     if (f->plan.streams < 0)
         return;
-    for (uint32_t n = 0; n < k->n_accesses; n++) {
-        uint32_t i = k->access[n].inst;
-        if (!qn__is_stream(k, f, a, p, n))
-            continue;
-        element = qn__access_bytes(k, i);
-        bytes += touched_bytes(k, f, a, i);
-        row = qn__trips(f, p->lane_dim) * element;
-        p->streams = f->plan.streams > 0;
-    }
-    bool is_short = row >= 0 && row < QN_STREAM_ROW_BYTES; /* an unknown one is long if the launch is large */
-    if (element && !is_short && !has_long_reduce(k, f) &&
-        (f->is_large || qn__is_worth_streaming(f, qn__touched_in_all(k, f, a), bytes)))
-        p->streams = 1;
+    streams s = find_streams(k, f, a, p, qn__is_stream);
+    bool is_carried = s.n == 0;
+    if (is_carried)
+        s = find_streams(k, f, a, p, qn__is_carried);
+    bool is_short = s.row >= 0 && s.row < QN_STREAM_ROW_BYTES; /* an unknown one is long if the launch is large */
+    bool is_worth = !is_short && !has_long_reduce(k, f) &&
+                    (f->is_large || qn__is_worth_streaming(f, qn__touched_in_all(k, f, a), s.bytes));
+    p->streams = s.n && (is_worth || f->plan.streams > 0);
+    if (p->streams && is_carried)
+        plan_carry(k, f, a, p, s.n);
     /* Steps of one cache line: what is left of a row is stored as usual, and should be short. */
-    while (p->streams && f->plan.unroll == 0 && p->jam == 1 && p->unroll > 1 && p->unroll * p->width * element > LINE_BYTES)
+    while (p->streams && f->plan.unroll == 0 && p->jam == 1 && p->unroll > 1 && p->unroll * p->width * s.element > LINE_BYTES)
         p->unroll /= 2;
 }

@@ -399,6 +399,27 @@ static void test_streams(void)
     tap_is_int(p.lead_bytes, 0, "not in a cache");
 }
 
+static void test_carry(void)
+{
+    int64_t odd[2] = {5003, 5003}, even[2] = {5008, 5008};
+    qn_view v[2] = {view(QN_F32, 2, odd, true), view(QN_F32, 2, odd, false)};
+    qn_plan p = plan_of(copy2, v, 2, NULL, QN_ISA_V4, false);
+    tap_ok(p.streams == 1 && p.carry >= 512 && p.carry % p.transpose == 0 && p.scratch_bytes == (int64_t)p.carry * 64,
+           "rows that begin anywhere in a line: the end of one waits, of %d rows", (int)p.carry);
+    tap_ok(!plan_of(copy2, v, 2, NULL, QN_ISA_V3, false).carry, "not where no instruction joins two lines");
+    qn_options o = {.bytes = sizeof o, .plan = {.streams = -1}};
+    p = plan_of(copy2, v, 2, &o, QN_ISA_V4, false);
+    tap_ok(!p.carry && !p.scratch_bytes && !p.streams, "not on request");
+    v[0] = view(QN_F32, 2, even, true);
+    v[1] = view(QN_F32, 2, even, false);
+    p = plan_of(copy2, v, 2, NULL, QN_ISA_V4, false);
+    tap_ok(p.streams == 1 && !p.carry, "nothing waits where all rows begin at a line together");
+    odd[0] = odd[1] = 503;
+    v[0] = view(QN_F32, 2, odd, true);
+    v[1] = view(QN_F32, 2, odd, false);
+    tap_ok(!plan_of(copy2, v, 2, NULL, QN_ISA_V4, false).carry, "nor in cache");
+}
+
 static void test_apart(void)
 {
     qn_view v[2] = {padded(QN_F32, 1000, 12000, 0), padded(QN_F32, 1000, 12000, 0)};
@@ -525,6 +546,7 @@ int main(void)
     test_collapse();
     test_streams();
     test_apart();
+    test_carry();
     test_streams_of_sums();
     test_layouts();
     test_sharing();

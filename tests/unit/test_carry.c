@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_carry.c: transposing kernels with non-temporal stores to rows that begin anywhere in a cache line: all of the rows are
+ * written, and nothing between or beside them.
+ */
+#include "quern.h"
+#include "tests/tap.h"
+
+#include <stdlib.h>
+
+enum { MOST_BYTES = 3 << 20, GUARD = 128 };
+
+/* O[i, j] = A[j, i] + B[i, j], and P[i, j] = A[j, i] if there are two results; A is stored by rows. */
+static qn_kernel *build(int dtype, bool has_two, qn_error *err)
+{
+    qn_builder *b = qn_builder_new("turn", 0);
+    qn_kernel *k = NULL;
+    qn_param o = qn_view_param(b, "o", dtype, 2, 0), x = qn_view_param(b, "a", dtype, 2, 0), y = qn_view_param(b, "b", dtype, 2, 0);
+    qn_param q = has_two ? qn_view_param(b, "p", dtype, 2, 0) : o;
+    qn_val at[2] = {qn_parallel_over(b, o, 0), qn_parallel_over(b, o, 1)}, turned[2] = {at[1], at[0]};
+    qn_val v = qn_load(b, x, 2, turned);
+    qn_store(b, o, 2, at, qn_add(b, v, qn_load(b, y, 2, at)));
+    if (has_two)
+        qn_store(b, q, 2, at, v);
+    (void)qn_finish(b, &k, err);
+    qn_builder_release(b);
+    return k;
+}
+
+typedef struct trial {
+    int dtype;
+    bool has_two;
+    int64_t rows, columns, gap, begin; /* elements between rows, and before the first */
+    int32_t isa, executor;
+} trial;
+
+/* Runs into `out`, the results one behind the other; all of their memory counts. */
+static qn_status run(qn_context *c, const qn_kernel *k, const trial *t, int engine, char *out, qn_error *err)
+{
+    static char in[2][MOST_BYTES];
+    const int64_t bytes = qn_dtype_bytes(t->dtype), e[2] = {t->rows, t->columns}, turned[2] = {t->columns, t->rows};
+    const int64_t pitch[2] = {t->columns + t->gap, 1}, all = t->rows * pitch[0] * bytes + 2 * GUARD + 64;
+    qn_layout l, lt;
+    qn_view v[4];
+    qn_arg args[4];
+    memset(out, 0x55, (size_t)(2 * all));
+    for (int64_t i = 0; i < (int64_t)sizeof in[0]; i++) {
+        in[0][i] = (char)(i * 37 % 59);
+        in[1][i] = (char)(i * 31 % 53);
+    }
+    char *o = out + GUARD + t->begin * bytes, *p = out + all + GUARD + t->begin * bytes;
+    if (qn_layout_strided(2, e, pitch, &l, err) || qn_layout_right(2, turned, &lt, err) ||
+        qn_view_wrap("o", o, t->dtype, &l, 0, &v[0], err) || qn_view_wrap("a", in[0], t->dtype, &lt, 0, &v[1], err) ||
+        qn_view_wrap("b", in[1], t->dtype, &l, 0, &v[2], err) || qn_view_wrap("p", p, t->dtype, &l, 0, &v[3], err))
+        return QN_ERR_ARGUMENT;
+    for (int n = 0; n < 4; n++)
+        args[n] = qn_arg_view(&v[n]);
+    qn_options options = {.bytes = sizeof options, .engine = engine, .isa = t->isa, .executor = t->executor};
+    options.plan = (qn_plan_options){.streams = 1, .chunk = 4096};
+    return qn_launch(c, k, t->has_two ? 4 : 3, args, &options, err);
+}
+
+static bool is_right(qn_context *c, const qn_kernel *k, const trial *t)
+{
+    static char ours[2 * MOST_BYTES], expected[2 * MOST_BYTES];
+    const int64_t all = 2 * (t->rows * (t->columns + t->gap) * qn_dtype_bytes(t->dtype) + 2 * GUARD + 64);
+    qn_error err = {0};
+    bool is_equal = run(c, k, t, QN_ENGINE_INTERP, expected, &err) == QN_OK && run(c, k, t, QN_ENGINE_X86, ours, &err) == QN_OK &&
+                    memcmp(ours, expected, (size_t)all) == 0;
+    if (!is_equal)
+        tap_note("%s, %d x %d, gap %d, begin %d: %s", qn_dtype_name(t->dtype), (int)t->rows, (int)t->columns, (int)t->gap,
+                 (int)t->begin, err.message);
+    return is_equal;
+}
+
+int main(void)
+{
+    static const int dtypes[] = {QN_F64, QN_F32, QN_I16, QN_I64, QN_U8};
+    static const int64_t rows[] = {4, 8, 13, 67, 2065}, columns[] = {5, 8, 33, 70, 131};
+    qn_error err = {0};
+    qn_context *c = NULL;
+    qn_context_options o = {.bytes = sizeof o};
+    if (qn_context_new(&o, &c, &err)) {
+        tap_ok(false, "%s", err.message);
+        return tap_done();
+    }
+    for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
+        for (int n = 0; n < 4; n++) {
+            qn_kernel *k = build(dtypes[d], n % 2, &err);
+            bool is_equal = k != NULL;
+            for (int m = 0; m < 25 && is_equal; m++) {
+                trial t = {.dtype = dtypes[d], .has_two = n % 2, .rows = rows[m / 5], .columns = columns[m % 5]};
+                t.gap = (int64_t)(m + n) % 4;
+                t.begin = (int64_t)m % 7;
+                t.executor = n < 2 ? QN_SERIAL : QN_THREADS;
+                is_equal = is_right(c, k, &t);
+            }
+            if (!k)
+                tap_note("%s", err.message);
+            tap_ok(is_equal, "%s, %d results, %s", qn_dtype_name(dtypes[d]), 1 + n % 2, n < 2 ? "one thread" : "threads");
+            qn_kernel_release(k);
+        }
+    qn_context_release(c);
+    return tap_done();
+}
