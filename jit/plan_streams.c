@@ -66,9 +66,12 @@ bool qn__is_carried(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
                            p->order[p->n_loops - 2] == p->lane_dim;
     if (f->isa < QN_ISA_V4 || !has_rows_inside || p->unroll != 1 || bytes < 2 || p->width * bytes != LINE_BYTES)
         return false;
-    for (uint32_t n = 0; n < k->n_accesses; n++) /* another store to it would come too early */
-        if (n != site && k->inst[k->access[n].inst].imm == k->inst[i].imm)
+    for (uint32_t n = 0; n < k->n_accesses; n++) { /* another store to it would come too early; so would a later access to a */
+        uint32_t m = k->access[n].inst;            /* view that has the same elements, which launches may share with views of one dtype */
+        uint64_t other = k->inst[m].imm, own = k->inst[i].imm;
+        if (n != site && (other == own || (m > i && k->param[other].dtype == k->param[own].dtype)))
             return false;
+    }
     return may_fill_lines(k, f, a, p, site) && !rows_are_congruent(k, f, a, p, i, bytes);
 }
 

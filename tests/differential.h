@@ -290,7 +290,8 @@ enum {
     X(SPLIT_TWICE, " too, granule ", "")                                                                                 \
     X(APART, "\nlanes apart one", "")                                                                        \
     X(APART_MASKED, "\nlanes apart under", "")                                                                          \
-    X(STREAMS, "\nstreams 1", "")                                                                                        \
+    X(STREAMS, "\nstreams 1", "")                                                                                       \
+    X(CARRY, "\ncarry ", "")                                                                                            \
     X(GPU_WARPS, "\nteam warps", "")                                                                                     \
     X(GPU_GRID, "\nteam all blocks", "")                                                                                 \
     X(GPU_BLOCK, "\nteam blocks", "")                                                                                    \

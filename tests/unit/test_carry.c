@@ -10,18 +10,28 @@
 
 enum { MOST_BYTES = 3 << 20, GUARD = 128 };
 
-/* O[i, j] = A[j, i] + B[i, j], and P[i, j] = A[j, i] if there are two results; A is stored by rows. */
-static qn_kernel *build(int dtype, bool has_two, qn_error *err)
+/* What else than the sum is stored: nothing, a second result, or what is loaded behind the first store, from the same elements. */
+enum { ONE, TWO, SHARED, N_KINDS };
+
+/* Of the same size: views of another type share no elements. */
+static int other_dtype(int dtype)
+{
+    return dtype == QN_F64 ? QN_I64 : dtype == QN_F32 ? QN_I32 : dtype == QN_I64 ? QN_F64 : dtype == QN_I16 ? QN_U16 : QN_I8;
+}
+
+/* O[i, j] = A[j, i] + B[i, j], and P[i, j] = A[j, i]; or, where O and B are one array, O[i, j] = A[j, i], P[i, j] = B[i, j]. A is
+ * stored by rows. */
+static qn_kernel *build(int dtype, int kind, qn_error *err)
 {
     qn_builder *b = qn_builder_new("turn", 0);
     qn_kernel *k = NULL;
-    qn_param o = qn_view_param(b, "o", dtype, 2, 0), x = qn_view_param(b, "a", dtype, 2, 0), y = qn_view_param(b, "b", dtype, 2, 0);
-    qn_param q = has_two ? qn_view_param(b, "p", dtype, 2, 0) : o;
+    qn_param o = qn_view_param(b, "o", dtype, 2, 0), x = qn_view_param(b, "a", kind == SHARED ? other_dtype(dtype) : dtype, 2, 0), y = qn_view_param(b, "b", dtype, 2, 0);
+    qn_param q = kind != ONE ? qn_view_param(b, "p", dtype, 2, 0) : o;
     qn_val at[2] = {qn_parallel_over(b, o, 0), qn_parallel_over(b, o, 1)}, turned[2] = {at[1], at[0]};
-    qn_val v = qn_load(b, x, 2, turned);
-    qn_store(b, o, 2, at, qn_add(b, v, qn_load(b, y, 2, at)));
-    if (has_two)
-        qn_store(b, q, 2, at, v);
+    qn_val v = qn_cast(b, dtype, qn_load(b, x, 2, turned));
+    qn_store(b, o, 2, at, kind == SHARED ? v : qn_add(b, v, qn_load(b, y, 2, at)));
+    if (kind != ONE)
+        qn_store(b, q, 2, at, kind == SHARED ? qn_load(b, y, 2, at) : v);
     (void)qn_finish(b, &k, err);
     qn_builder_release(b);
     return k;
@@ -29,7 +39,7 @@ static qn_kernel *build(int dtype, bool has_two, qn_error *err)
 
 typedef struct trial {
     int dtype;
-    bool has_two;
+    int kind;
     int64_t rows, columns, gap, begin; /* elements between rows, and before the first */
     int32_t isa, executor;
 } trial;
@@ -50,14 +60,14 @@ static qn_status run(qn_context *c, const qn_kernel *k, const trial *t, int engi
     }
     char *o = out + GUARD + t->begin * bytes, *p = out + all + GUARD + t->begin * bytes;
     if (qn_layout_strided(2, e, pitch, &l, err) || qn_layout_right(2, turned, &lt, err) ||
-        qn_view_wrap("o", o, t->dtype, &l, 0, &v[0], err) || qn_view_wrap("a", in[0], t->dtype, &lt, 0, &v[1], err) ||
-        qn_view_wrap("b", in[1], t->dtype, &l, 0, &v[2], err) || qn_view_wrap("p", p, t->dtype, &l, 0, &v[3], err))
+        qn_view_wrap("o", o, t->dtype, &l, 0, &v[0], err) || qn_view_wrap("a", in[0], t->kind == SHARED ? other_dtype(t->dtype) : t->dtype, &lt, 0, &v[1], err) ||
+        qn_view_wrap("b", t->kind == SHARED ? (void *)o : in[1], t->dtype, &l, 0, &v[2], err) || qn_view_wrap("p", p, t->dtype, &l, 0, &v[3], err))
         return QN_ERR_ARGUMENT;
     for (int n = 0; n < 4; n++)
         args[n] = qn_arg_view(&v[n]);
     qn_options options = {.bytes = sizeof options, .engine = engine, .isa = t->isa, .executor = t->executor};
     options.plan = (qn_plan_options){.streams = 1, .chunk = 4096};
-    return qn_launch(c, k, t->has_two ? 4 : 3, args, &options, err);
+    return qn_launch(c, k, t->kind == ONE ? 3 : 4, args, &options, err);
 }
 
 static bool is_right(qn_context *c, const qn_kernel *k, const trial *t)
@@ -75,6 +85,7 @@ static bool is_right(qn_context *c, const qn_kernel *k, const trial *t)
 
 int main(void)
 {
+    static const char *const names[N_KINDS] = {"one result", "two", "two, one of them from the elements of the other"};
     static const int dtypes[] = {QN_F64, QN_F32, QN_I16, QN_I64, QN_U8};
     static const int64_t rows[] = {4, 8, 13, 67, 2065}, columns[] = {5, 8, 33, 70, 131};
     qn_error err = {0};
@@ -85,19 +96,19 @@ int main(void)
         return tap_done();
     }
     for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
-        for (int n = 0; n < 4; n++) {
-            qn_kernel *k = build(dtypes[d], n % 2, &err);
+        for (int n = 0; n < 2 * N_KINDS; n++) {
+            qn_kernel *k = build(dtypes[d], n % N_KINDS, &err);
             bool is_equal = k != NULL;
             for (int m = 0; m < 25 && is_equal; m++) {
-                trial t = {.dtype = dtypes[d], .has_two = n % 2, .rows = rows[m / 5], .columns = columns[m % 5]};
+                trial t = {.dtype = dtypes[d], .kind = n % N_KINDS, .rows = rows[m / 5], .columns = columns[m % 5]};
                 t.gap = (int64_t)(m + n) % 4;
                 t.begin = (int64_t)m % 7;
-                t.executor = n < 2 ? QN_SERIAL : QN_THREADS;
+                t.executor = n < N_KINDS ? QN_SERIAL : QN_THREADS;
                 is_equal = is_right(c, k, &t);
             }
             if (!k)
                 tap_note("%s", err.message);
-            tap_ok(is_equal, "%s, %d results, %s", qn_dtype_name(dtypes[d]), 1 + n % 2, n < 2 ? "one thread" : "threads");
+            tap_ok(is_equal, "%s, %s, %s", qn_dtype_name(dtypes[d]), names[n % N_KINDS], n < N_KINDS ? "one thread" : "threads");
             qn_kernel_release(k);
         }
     qn_context_release(c);
