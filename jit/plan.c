@@ -18,6 +18,7 @@ typedef struct planner {
     qn_analysis a;
     bool has_analysis;
     qn_plan *p;
+    bool has_one_step; /* of all lanes */
     bool has_rows; /* the jammed dimension is that of the rows that scalar code sums */
     bool has_strip; /* sums in memory: the jammed dimension is that of the points */
     bool has_tile; /* a register tile was chosen: the jammed dimension is innermost */
@@ -108,6 +109,18 @@ static int lanes_of(const planner *s)
     return lanes > 64 ? 64 : lanes;
 }
 
+/** A row of a few vectors that are only stored: what depends on the lanes alone is constant in one step. */
+static bool is_one_step(const planner *s, int64_t row)
+{
+    enum { MOST_VECTORS = 16, MOST_OPS = 12 };
+    uint32_t n_ops = s->k->n_insts - s->k->body;
+    for (uint32_t n = 0; n < s->k->n_accesses; n++)
+        if (s->k->inst[s->k->access[n].inst].op != QN_I_STORE || s->k->inst[s->k->access[n].inst].parent)
+            return false;
+    bool has_masks = s->f->isa >= QN_ISA_V4 || row % s->p->width == 0;
+    return has_masks && n_ops <= MOST_OPS && row > 0 && row <= (int64_t)MOST_VECTORS * s->p->width;
+}
+
 static void choose_width(planner *s)
 {
     qn_plan *p = s->p;
@@ -121,7 +134,10 @@ static void choose_width(planner *s)
     while (t >= 0 && p->width > 2 && p->width / 2 >= t)
         p->width /= 2;
     p->unroll = has_gather(s) ? 1 : natural_unroll(s->k);
-    if (t >= 0 && (int64_t)p->unroll * p->width > t) /* a short row is one step: no loop turns */
+    s->has_one_step = p->unroll > 1 && is_one_step(s, t);
+    if (s->has_one_step)
+        p->unroll = (int32_t)((t + p->width - 1) / p->width);
+    else if (t >= 0 && (int64_t)p->unroll * p->width > t) /* a short row is one step: no loop turns */
         p->unroll = t < p->width ? 1 : (int32_t)(t / p->width);
 }
 
@@ -130,7 +146,7 @@ static bool has_rest_tile(const planner *s)
 {
     const qn_plan *p = s->p;
     bool has_partials = qn__plan_stripe_depth(s->k) > 0; /* of each vector, in memory */
-    if (has_partials || !(s->has_tile || p->jam > 1) || p->streams || !qn__is_parallel(s->k, p->lane_dim) ||
+    if (has_partials || !(s->has_tile || s->has_one_step || p->jam > 1) || p->streams || !qn__is_parallel(s->k, p->lane_dim) ||
         qn__trips(s->f, p->lane_dim) < 0)
         return false;
     for (uint32_t n = 0; n < s->k->n_accesses && s->f->isa < QN_ISA_V4; n++)
