@@ -338,6 +338,8 @@ LLVMValueRef qn__to_memory(lower *g, int dtype, LLVMValueRef v);
 /* ---- llvm_stride.c */
 /** Whether lanes lie a known number of elements apart, not together, and none of them is masked. */
 bool qn__has_known_stride(const address *x, LLVMValueRef mask);
+/** Whether they lie so far apart that a load gathers them under this plan. */
+bool qn__is_gathered(const lower *g, const address *x);
 /** All lanes, none of them masked; x is displaced, t the type in memory. */
 LLVMValueRef qn__load_strided(lower *g, const address *x, LLVMTypeRef t, int64_t bytes, unsigned align);
 void qn__store_strided(lower *g, const address *x, LLVMValueRef v, int64_t bytes, unsigned align);

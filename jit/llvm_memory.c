@@ -156,7 +156,7 @@ static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
         return qn__splat(g, qn__to_register(g, dtype, plain_load(g, i, qn__memory_type(g, dtype), x.pointer)), g->depth);
     if (qn__is_filled(g, i, &x, dtype, mask)) {
         v = qn__load_filled(g, &x, dtype);
-    } else if (qn__has_known_stride(&x, mask)) {
+    } else if (qn__has_known_stride(&x, mask) && !qn__is_gathered(g, &x)) {
         v = qn__load_strided(g, &x, t, qn_dtype_bytes(dtype), align);
     } else if ((x.kind == ADDRESS_UNIT || x.kind == ADDRESS_REVERSED) && !mask) {
         v = plain_load(g, i, t, x.pointer);

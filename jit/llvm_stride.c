@@ -16,6 +16,11 @@ bool qn__has_known_stride(const address *x, LLVMValueRef mask)
     return x->kind == ADDRESS_LANES && !mask && x->stride != 0;
 }
 
+bool qn__is_gathered(const lower *g, const address *x)
+{
+    return g->p->gathers && (x->stride > MOST_STRIDE || x->stride < -MOST_STRIDE);
+}
+
 static LLVMValueRef lane_pointer(lower *g, const address *x, int64_t bytes, int lane)
 {
     return qn__ahead(g, x->pointer, qn__wrap_mul(lane, qn__wrap_mul(x->stride, bytes)));

@@ -119,12 +119,17 @@ bool qn__is_one_by_one(const qn_facts *f, int apart, bool is_load, int64_t bytes
 
 void qn__plan_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
 {
+    enum { MOST_ONE_BY_ONE = 128 }; /* lanes of loads */
     bool is_large = f->is_large || qn__touched_in_all(k, f, a) > qn__stream_cache(f), is_apart = false;
+    int32_t n_lanes = 0;
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         int64_t stride;
         bool is_known = qn__access_stride(k, f, a, k->access[n].inst, p->lane_dim, &stride);
+        bool is_far = is_known && (stride > SMALL_STRIDE || stride < -SMALL_STRIDE);
+        n_lanes += is_far && k->inst[k->access[n].inst].op == QN_I_LOAD ? p->width * p->unroll : 0;
         is_apart |= is_known && (stride > 1 || stride < -1) && stride >= -SMALL_STRIDE && stride <= SMALL_STRIDE;
     }
+    p->gathers = n_lanes > MOST_ONE_BY_ONE;
     p->apart = f->plan.apart ? f->plan.apart : is_large && is_apart;
 }
 
