@@ -171,13 +171,12 @@ static void lanes_copied(lower *g, const span *spans, int at, span s)
 {
     int64_t step = (int64_t)g->width * g->unroll, block = step * g->p->pack_steps;
     LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, block - 1), "");
-    LLVMValueRef low = s.low, end = qn__whole_steps(g, (span){low, up}, block), pair[2] = {s.high};
+    LLVMValueRef low = s.low, end = qn__whole_steps(g, (span){low, up}, block);
     loop l;
     if (qn__is_known_empty(&s))
         return;
     qn__loop_open(g, &l, low, end, block, true, false, 0, NULL, NULL);
-    pair[1] = LLVMBuildAdd(g->b, l.index, qn__const_i64(g, block), "");
-    LLVMValueRef high = qn__call(g, "llvm.smin", &g->i64, 1, pair, 2);
+    LLVMValueRef high = qn__smin(g, s.high, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, block), ""));
     qn__pack_steps_open(g, l.index, high);
     qn__nest_over(g, spans, at, (span){l.index, high}, step, false);
     qn__pack_close(g);

@@ -33,6 +33,8 @@ typedef struct emitted {
     LLVMValueRef *part; /* [MOST_PARTS], from the arena; NULL before the first use */
     int level;
     bool is_set;
+    bool is_copied;      /* a load of several steps whose copy is there (llvm_pack.c) */
+    int64_t copy_offset; /* bytes before that copy */
 } emitted;
 
 typedef struct level {

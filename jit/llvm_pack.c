@@ -225,7 +225,7 @@ static layout layout_of(const lower *g, uint32_t i)
 static LLVMValueRef step_pointer(lower *g, uint32_t i, int p)
 {
     layout x = layout_of(g, i);
-    int64_t bytes = qn_dtype_bytes(g->k->inst[i].type), constant = qn__packed_offset(g->k, g->f, &g->a, g->p, i), known;
+    int64_t bytes = qn_dtype_bytes(g->k->inst[i].type), constant = g->value[i].copy_offset, known;
     LLVMValueRef pointer = g->scratch_memory;
     int lanes = g->p->lane_dim, left = x.n_dims;
     constant += p / g->jam_max * g->width * bytes;
@@ -323,8 +323,11 @@ void qn__pack_steps_open(lower *g, LLVMValueRef low, LLVMValueRef high)
         if (!qn__is_packed_in_steps(g->k, g->f, &g->a, g->p, i))
             continue;
         layout x = layout_of(g, i);
+        g->value[i].copy_offset = qn__packed_offset(g->k, g->f, &g->a, g->p, i);
         copy_steps(g, i, &x, 0, low, high);
     }
+    for (uint32_t n = 0; n < g->k->n_accesses; n++) /* now that loads for the copies are done */
+        g->value[g->k->access[n].inst].is_copied = qn__is_packed_in_steps(g->k, g->f, &g->a, g->p, g->k->access[n].inst);
     memcpy(g->iv, iv, sizeof iv);
     memcpy(g->iv_level, iv_level, sizeof iv_level);
     g->is_packed = true;
@@ -347,9 +350,7 @@ void qn__pack_close(lower *g)
 
 bool qn__is_packed(const lower *g, uint32_t i)
 {
-    if (!g->is_packed || !g->p->pack_steps)
-        return g->is_packed && i == g->p->pack;
-    return qn__is_packed_in_steps(g->k, g->f, &g->a, g->p, i);
+    return g->is_packed && (g->p->pack_steps ? g->value[i].is_copied : i == g->p->pack);
 }
 
 LLVMValueRef qn__load_packed(lower *g, uint32_t i, int p)

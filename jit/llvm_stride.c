@@ -2,14 +2,12 @@
 /*
  * llvm_stride.c: loads and stores of lanes a constant number of elements apart. Where that is small they lie in |stride|
  * vectors: each is accessed under a constant mask, so that no byte between the elements is touched, and a permutation brings
- * the lanes together. Else, and where that takes longer (qn__is_one_by_one), each has an access of its own. Small elements of a view without gaps there (a channel of pixels) are taken out of plain loads instead: what lies
- * between them is the view's own.
+ * the lanes together. Else, and where that takes longer (qn__is_one_by_one), each has an access of its own. Small elements of a
+ * view without gaps there (a channel of pixels) are taken out of plain loads instead: what lies between them is the view's own.
  */
 #include "jit/llvm_lower.h"
 
 #include "jit/plan.h"
-
-enum { MOST_STRIDE = 4 };
 
 bool qn__has_known_stride(const address *x, LLVMValueRef mask)
 {
@@ -18,7 +16,7 @@ bool qn__has_known_stride(const address *x, LLVMValueRef mask)
 
 bool qn__is_gathered(const lower *g, const address *x)
 {
-    return g->p->gathers && (x->stride > MOST_STRIDE || x->stride < -MOST_STRIDE);
+    return g->p->gathers && !qn__is_small_stride(x->stride);
 }
 
 static LLVMValueRef lane_pointer(lower *g, const address *x, int64_t bytes, int lane)
@@ -91,7 +89,7 @@ bool qn__is_filled(const lower *g, uint32_t i, const address *x, int dtype, LLVM
 {
     const qn_param_fact *param = &g->f->param[g->k->inst[i].imm];
     const uint32_t *arg = qn__args(g->k, i);
-    if (x->kind != ADDRESS_LANES || mask || x->stride < 2 || x->stride > MOST_STRIDE || qn_dtype_bytes(dtype) > 2 ||
+    if (x->kind != ADDRESS_LANES || mask || x->stride < 2 || x->stride > SMALL_STRIDE || qn_dtype_bytes(dtype) > 2 ||
         !qn__is_plain_access(g->k, g->f, i) || g->p->is_gpu)
         return false;
     for (int r = 0; r < qn__n_indices(g->k, i); r++) {

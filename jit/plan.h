@@ -11,6 +11,11 @@
 void qn__plan_gpu(const qn_kernel *k, const qn_facts *f, qn_plan *out);
 
 enum { LINE_BYTES = 64 };   /* of a cache */
+enum { SMALL_STRIDE = 4 };  /* lanes so many elements apart, at most, lie in so many vectors */
+static inline bool qn__is_small_stride(int64_t stride)
+{
+    return stride >= -SMALL_STRIDE && stride <= SMALL_STRIDE;
+}
 enum { MOST_PLANNED = 32 }; /* parts of a value in a step: vectors x jammed iterations */
 
 /** Points of a reduce, -1 if they are not known or too many (jit/plan_points.c). */

@@ -12,7 +12,6 @@
 #define COST_REVERSED 1.3
 #define COST_SPREAD 1.5 /* for each of the |stride| vectors that hold the lanes, stride 2 to 4 */
 #define COST_MASKED_STORE 3 /* of one of them, in stores of one element */
-#define SMALL_STRIDE 4
 #define COST_SCATTER 8.0
 #define COST_TRANSPOSED 2.0 /* in blocks, with another dimension */
 /* A vector step over fewer iterations than this wastes most of its lanes. */
@@ -108,7 +107,7 @@ bool qn__is_one_by_one(const qn_facts *f, int apart, bool is_load, int64_t bytes
 {
     int64_t vectors = stride < 0 ? -stride : stride;
     bool is_narrow = bytes <= 2, is_wide = f->isa >= QN_ISA_V4;
-    if (vectors > SMALL_STRIDE || (is_narrow && !is_wide))
+    if (!qn__is_small_stride(stride) || (is_narrow && !is_wide))
         return true;
     if (apart)
         return apart > 0;
@@ -125,9 +124,9 @@ void qn__plan_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         int64_t stride;
         bool is_known = qn__access_stride(k, f, a, k->access[n].inst, p->lane_dim, &stride);
-        bool is_far = is_known && (stride > SMALL_STRIDE || stride < -SMALL_STRIDE);
+        bool is_far = is_known && !qn__is_small_stride(stride);
         n_lanes += is_far && k->inst[k->access[n].inst].op == QN_I_LOAD ? p->width * p->unroll : 0;
-        is_apart |= is_known && (stride > 1 || stride < -1) && stride >= -SMALL_STRIDE && stride <= SMALL_STRIDE;
+        is_apart |= is_known && (stride > 1 || stride < -1) && !is_far;
     }
     p->gathers = n_lanes > MOST_ONE_BY_ONE;
     p->apart = f->plan.apart ? f->plan.apart : is_large && is_apart;
@@ -149,7 +148,7 @@ double qn__access_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis 
         return is_load ? COST_SPLAT : COST_SCATTER;
     if (stride == -1)
         return is_load ? COST_REVERSED : 2 * COST_REVERSED;
-    if (stride >= -SMALL_STRIDE && stride <= SMALL_STRIDE)
+    if (qn__is_small_stride(stride))
         return (is_load ? 1 : 2) * COST_SPREAD * (double)(stride < 0 ? -stride : stride);
     if (f->plan.transpose >= 0 && qn__transposed_across(k, f, a, d, i) >= 0)
         return is_load ? COST_TRANSPOSED : 2 * COST_TRANSPOSED;

@@ -8,7 +8,7 @@
  */
 #include "jit/plan.h"
 
-enum { PIECE_BYTES = 16, MOST_SMALL_STRIDE = 4, LIVE_VECTORS = 24, SMALL_BODY = 24, LARGE_BODY = 160,
+enum { PIECE_BYTES = 16, LIVE_VECTORS = 24, SMALL_BODY = 24, LARGE_BODY = 160,
        MOST_STAGED = 4, STREAM_RATIO = 4, MOST_STREAMS = 8 };
 
 bool qn__is_transposed(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lanes, int across, uint32_t site)
@@ -20,7 +20,7 @@ bool qn__is_transposed(const qn_kernel *k, const qn_facts *f, const qn_analysis 
         PIECE_BYTES % qn__access_bytes(k, i) || qn__is_checked(f, k, site))
         return false;
     return qn__access_stride(k, f, a, i, lanes, &far) && qn__access_stride(k, f, a, i, across, &near) && near == 1 &&
-           (far > MOST_SMALL_STRIDE || far < -MOST_SMALL_STRIDE);
+           !qn__is_small_stride(far);
 }
 
 /** Regions would be emitted for every jammed iteration. */

@@ -65,21 +65,20 @@ static bool read_word(int index, const char *what, char word[16])
     return is_read;
 }
 
-/** Bytes of the data cache of a level that processor 0 shares, or 0. */
-static long cache_of_level(int level)
+enum { MOST_LEVELS = 4 };
+
+/** Bytes of the data caches that processor 0 shares, by their level; 0 where nothing is known. */
+static void read_sizes(long bytes[MOST_LEVELS])
 {
-    enum { MOST_INDICES = 10 };
     char word[16], unit;
-    for (int index = 0; index < MOST_INDICES; index++) {
-        int found;
-        long size;
-        if (!read_word(index, "level", word) || sscanf(word, "%d", &found) != 1 || found != level || !read_word(index, "type", word) ||
-            strcmp(word, "Instruction") == 0)
-            continue;
-        if (read_word(index, "size", word) && sscanf(word, "%ld%c", &size, &unit) == 2 && unit == 'K' && size > 0 && size < 1 << 30)
-            return size * 1024;
+    int level;
+    long size;
+    for (int index = 0; read_word(index, "level", word) && index < 2 * MOST_LEVELS; index++) {
+        bool is_known = sscanf(word, "%d", &level) == 1 && level > 0 && level < MOST_LEVELS && bytes[level] == 0;
+        if (is_known && read_word(index, "type", word) && strcmp(word, "Instruction") != 0 && read_word(index, "size", word) &&
+            sscanf(word, "%ld%c", &size, &unit) == 2 && unit == 'K' && size > 0 && size < 1 << 30)
+            bytes[level] = size * 1024;
     }
-    return 0;
 }
 
 /** The log2 of a size, or of the other if the first is none; `unknown` if neither is. */
@@ -98,10 +97,12 @@ static int32_t class_of(long bytes, long otherwise, int32_t unknown)
 qn_caches qn__caches_read(void)
 {
     enum { FIRST = 15, SECOND = 20, LAST = 25 };
-    int32_t second = class_of(cache_of_level(2), sysconf(_SC_LEVEL2_CACHE_SIZE), 0);
+    long bytes[MOST_LEVELS] = {0};
+    read_sizes(bytes);
+    int32_t second = class_of(bytes[2], sysconf(_SC_LEVEL2_CACHE_SIZE), 0);
     return (qn_caches){
-        .first = class_of(cache_of_level(1), sysconf(_SC_LEVEL1_DCACHE_SIZE), FIRST),
+        .first = class_of(bytes[1], sysconf(_SC_LEVEL1_DCACHE_SIZE), FIRST),
         .second = second ? second : SECOND,
         /* sysconf adds up the caches of a socket, of which one core reaches a part */
-        .last = class_of(cache_of_level(3), sysconf(_SC_LEVEL3_CACHE_SIZE), second ? second : LAST)};
+        .last = class_of(bytes[3], sysconf(_SC_LEVEL3_CACHE_SIZE), second ? second : LAST)};
 }
