@@ -203,8 +203,8 @@ enum {
     X(EXCHANGE, 7, "exchange", 0, 1)                                                               \
     X(COMPARE_EXCHANGE, 8, "compare_exchange", 0, 1)
 
-/** How values are combined. In a reduction AND, OR, XOR take integers and bool, the others numbers; atomics take
- *  numbers, AND, OR, XOR integers. */
+/** How values are combined. In reductions and atomics AND, OR and XOR take integers and bool; SUM, PROD, MIN and MAX
+ *  take numbers. EXCHANGE takes numbers and bool, COMPARE_EXCHANGE numbers; only atomics have these two. */
 typedef enum qn_combine {
 #define QN_X(name, number, text, is_reduction, is_atomic) QN_COMBINE_##name = number,
     QN_COMBINE_LIST(QN_X)

@@ -1,8 +1,9 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
 # TAP: what docs/views.md and docs/coming-from.md name is there: test functions, case files, qn_ functions, types and
-# constants; the table of docs/views.md has every row of the specification of views; and the C snippets of
-# docs/coming-from.md compile, each as the body of a function with the names that the page says.
+# constants; the table of docs/views.md has every row of the specification of views; the C snippets of
+# docs/coming-from.md compile, each as the body of a function with the names that the page says; and docs/adding-an-op.md
+# lists the files that the op table reaches.
 use strict;
 use warnings;
 use File::Temp;
@@ -29,10 +30,11 @@ print "TAP version 13\n";
 # The rows of the specification: prefix and last number.
 my %last = (VC => 22, ET => 7, RK => 11, LY => 27, IM => 6, MV => 4, MS => 7, MT => 9, RC => 7, EA => 5, BC => 11,
             AC => 6, AS => 3, EQ => 1, SV => 11, OV => 3, RS => 3, DC => 7, MI => 3, MD => 5, DR => 7,
+            PP => 15, AT => 7, EX => 2, CO => 6, IO => 4,
             'X0.' => 23, 'X1.' => 22, 'X2.' => 6, 'X3.' => 8, 'X4.' => 30);
 
 my $views = slurp('docs/views.md');
-my (%seen, @missing);
+my (%seen, @missing, @silent);
 my $n_tests = 0;
 for my $line (grep { /^\|/ } split /\n/, $views) {
     my @cell = map { s/^\s+|\s+$//gr } split /\|/, $line, -1;
@@ -42,6 +44,7 @@ for my $line (grep { /^\|/ } split /\n/, $views) {
         if ($id =~ /^(\D+|X\d\.)(\d+)-(?:\D+|X\d\.)(\d+)$/) { $seen{"$1$_"} = 1 for $2 .. $3 }
         else { $seen{$id} = 1 }
     }
+    push @silent, $ids if $tests eq '' && $cell[3] !~ m{\bn/a\b|\bnot yet\b};
     for my $group (split /; */, $tests) {
         my ($file, $names) = $group =~ /^(\w+): (.*)$/;
         if ($group =~ /^case /) {
@@ -62,6 +65,9 @@ for my $line (grep { /^\|/ } split /\n/, $views) {
 }
 ok(!@missing && $n_tests > 100, "$n_tests tests named in docs/views.md exist");
 print "# not there: $_\n" for @missing;
+
+ok(!@silent, 'a line without a test says "n/a" or "not yet"');
+print "# neither a test nor a reason: $_\n" for @silent;
 
 my @rows;
 for my $prefix (sort keys %last) {
@@ -84,6 +90,13 @@ for my $page ('docs/views.md', 'docs/coming-from.md') {
     ok($text && !@unknown, "$page: " . keys(%names) . ' names of the API exist');
     print "# unknown: @unknown\n" if @unknown;
 }
+my ($consumers) = slurp('docs/adding-an-op.md') =~ /^\| file \|.*?\n((?:\|.*\n)+)/m;
+my @listed = sort map { /^\| `([^`]+)`/ ? $1 : () } split /\n/, $consumers // '';
+my @found = sort grep { slurp($_) =~ m{^#include "quern/ops\.def"}m } map { s{^\Q$root\E/}{}r }
+    map { glob "$root/$_" } qw(include/*.h include/quern/*.h ir/*.[ch] jit/*.[ch] runtime/*.[ch]);
+ok(@found && "@listed" eq "@found", 'docs/adding-an-op.md lists the files that the rows of the op table reach');
+print "# listed: @listed\n# found: @found\n" if "@listed" ne "@found";
+
 my @snippets = slurp('docs/coming-from.md') =~ /^```c\n(.*?)^```$/gms;
 my $code = "#include \"quern.h\"\n";
 $code .= "void snippet_$_(void);\nvoid snippet_$_(void)\n{\nqn_error err;\nqn_context *c = 0;\nqn_view a = {0}, b = {0}, " .
