@@ -30,7 +30,7 @@ module quern
     ! A view, as in quern.h. Release it with qn_release if it may own storage.
     type, bind(c) :: qn_view
         type(c_ptr) :: data = c_null_ptr, owner = c_null_ptr, label = c_null_ptr
-        integer(c_int32_t) :: dtype = 0, space = 0, traits = 0, unit = 0
+        integer(c_int32_t) :: dtype = 0, space = 0, traits = 0, unit = 0, device = 0, reserved = 0
         type(c_ptr) :: record = c_null_ptr
         type(qn_layout) :: layout
     end type

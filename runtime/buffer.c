@@ -6,7 +6,7 @@
  * that qn__layout_check has not bounded.
  */
 #define _DEFAULT_SOURCE
-#include "runtime/buffer.h"
+#include "runtime/table.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -134,6 +134,8 @@ static void set_head(qn_view *out, void *data, qn_buffer *owner, const char *lab
     out->space = QN_SPACE_HOST;
     out->traits = traits;
     out->unit = 0;
+    out->device = 0;
+    out->reserved = 0;
     out->record = record;
 }
 
@@ -377,17 +379,22 @@ int64_t qn_view_use_count(const qn_view *v)
 
 /* ---------------------------------------------------------------- views of views */
 
-/** Fills the head of *out, a view of a part of v whose storage is that of `owner`; its layout, with a reference to its
- * table, is set. */
-static void derive_head(const qn_view *v, void *data, qn_buffer *owner, const char *label,
-                        const qn_record *record, qn_view *out)
+/** What a view says of its storage. */
+static qn_member storage_of(const qn_view *v)
+{
+    return (qn_member){v->owner, v->label, v->record, v->device};
+}
+
+/** Fills the head of *out, a view of a part of v on storage `m`; its layout, with a reference to its table, is set. */
+static void derive_head(const qn_view *v, void *data, const qn_member *m, qn_view *out)
 {
     /* The claim on alignment was made for the parent's first element. */
     uint32_t unit = v->unit;
     int space = v->space;
-    set_head(out, data, owner, label, v->dtype, record, v->traits & ~(uint32_t)QN_ALIGNED);
+    set_head(out, data, m->owner, m->label, v->dtype, m->record, v->traits & ~(uint32_t)QN_ALIGNED);
     out->unit = unit;
     out->space = space;
+    out->device = m->device;
     out->layout.origin = 0;
 }
 
@@ -399,22 +406,21 @@ qn_status qn_subview(const qn_view *v, int n, const qn_slice *slices, qn_view *o
     if (status)
         return status;
     qn_error inner;
-    qn_buffer *owner = v->owner, *replaced = out == v ? v->owner : NULL;
-    const char *label = v->label;
-    const qn_record *record = v->record;
+    qn_buffer *replaced = out == v ? v->owner : NULL;
+    qn_member m = storage_of(v);
     if (qn__layout_tables(&v->layout) && n == v->layout.rank && slices)
-        qn__member_owner(v, slices, &owner, &label, &record);
-    qn__buffer_retain(owner); /* before the layout lets go of a MultiView's members */
+        qn__member_owner(v, slices, &m);
+    qn__buffer_retain(m.owner); /* before the layout lets go of a MultiView's members */
     status = qn__layout_cut(&v->layout, n, slices, &out->layout, err ? &inner : NULL);
     if (status) {
-        qn__buffer_release(owner);
+        qn__buffer_release(m.owner);
         return err ? fail_inner("qn_subview", v->label, status, &inner, err) : status;
     }
     /* The origin is the offset of an element of v, or 0 if the result is empty. */
     char *data = v->data;
     if (out->layout.origin)
         data += out->layout.origin * qn__unit_bytes(v);
-    derive_head(v, data, owner, label, record, out);
+    derive_head(v, data, &m, out);
     qn__buffer_release(replaced);
     return QN_OK;
 }
@@ -473,7 +479,8 @@ qn_status qn_view_with_layout(const qn_view *v, const qn_layout *l, qn_view *out
     set_layout(&out->layout, &made.layout);
     retain_digits(&made.layout);
     qn__buffer_retain(v->owner);
-    derive_head(v, made.data, v->owner, v->label, v->record, out);
+    const qn_member m = storage_of(v);
+    derive_head(v, made.data, &m, out);
     qn_view_release(&replaced);
     return QN_OK;
 }

@@ -29,9 +29,6 @@ void qn__buffer_retain(qn_buffer *b);
 /** Drops a reference. NULL is ignored. */
 void qn__buffer_release(qn_buffer *b);
 
-/** Owner, label and record type of the member that slices select of a MultiView, if they do (table.c). */
-void qn__member_owner(const qn_view *v, const qn_slice *slices, qn_buffer **owner,
-                      const char **label, const qn_record **record);
 /** Whether a view of the same data through another layout stays inside the members, if there are any: the layout then
  * selects members of the same MultiView (table.c). */
 qn_status qn__check_members(const char *who, const qn_view *v, const qn_view *made, qn_error *err);

@@ -211,6 +211,7 @@ qn_status qn__cuda_allocate(const char *who, qn_context *c, const char *label, i
         return qn__fail(err, QN_ERR_MEMORY, "%s: view \"%s\": no memory", who, qn__label(label));
     }
     qn__view_on(owner, first_byte, label != NULL, dtype, record, o->space, l, out);
+    out->device = m->gpu->device;
     return QN_OK;
 }
 
@@ -308,8 +309,9 @@ static qn_status check_foreign(qn_gpu *g, const char *who, const qn_view *v, qn_
     return QN_OK;
 }
 
-/** Checks that bytes [begin, end] of a view are in one allocation of its space, or in mapped ones without a gap. */
-static qn_status check_range(qn_gpu *g, const char *who, const qn_view *v, uintptr_t begin, uintptr_t end, qn_error *err)
+/** Checks that bytes [begin, end] of a view are in one allocation of its space, or in mapped ones without a gap, and
+ *  notes the device. */
+static qn_status check_range(qn_gpu *g, const char *who, qn_view *v, uintptr_t begin, uintptr_t end, qn_error *err)
 {
     pointer_info first, p;
     qn_status status = ask_pointer(g, who, begin, &first, err);
@@ -317,6 +319,7 @@ static qn_status check_range(qn_gpu *g, const char *who, const qn_view *v, uintp
         return status;
     if (!is_of_space(&first, v->space))
         return fail_pointer(who, v, (void *)begin, &first, err);
+    v->device = first.device;
     p = first;
     while (status == QN_OK && p.bytes && is_mapped(&p) && p.start + p.bytes <= end && is_of_space(&p, v->space) &&
            p.device == first.device)

@@ -106,6 +106,7 @@ static qn_status import_tensor(const char *who, const char *label, const qn_dl_t
                     .label = label,
                     .data = t->data,
                     .byte_offset = t->byte_offset,
+                    .device = t->device.device_id,
                     .rank = t->ndim,
                     .traits = traits,
                     .extents = t->shape,
@@ -242,7 +243,7 @@ static qn_status describe_elements(const char *who, const qn_view *v, qn_dl_tens
         return qn__fail(err, QN_ERR_SPACE, "%s: view \"%s\": DLPack has no device for space %s",
                         who, qn__label(v->label), qn_space_name(v->space));
     out->dtype = (qn_dl_dtype){dtypes[i].code, dtypes[i].bits, 1};
-    out->device = (qn_dl_device){devices[j].type, 0};
+    out->device = (qn_dl_device){devices[j].type, v->device};
     return QN_OK;
 }
 

@@ -71,6 +71,7 @@ qn_status qn__import(const qn_foreign *f, qn_view *out, qn_error *err)
     if (status)
         return status;
     made.space = f->space;
+    made.device = f->device;
     *out = made;
     return QN_OK;
 }

@@ -15,7 +15,7 @@ typedef struct qn_foreign {
     void *data;        /* address of the first element, before byte_offset */
     uint64_t byte_offset;
     int32_t dtype;
-    int32_t space;
+    int32_t space, device;
     int32_t rank;
     uint32_t traits;
     const int64_t *extents; /* rank entries */

@@ -209,9 +209,7 @@ static bool hold_members(qn_holder *h, const char *label, int n, const qn_view *
     h->n = n;
     for (int i = 0; i < n; i++) {
         qn__buffer_retain(views[i].owner);
-        h->member[i].owner = views[i].owner;
-        h->member[i].label = views[i].label;
-        h->member[i].record = views[i].record;
+        h->member[i] = (qn_member){views[i].owner, views[i].label, views[i].record, views[i].device};
     }
     return true;
 }
@@ -275,6 +273,7 @@ static qn_status make_multi(const char *who, int n, const qn_view *views, int po
                     .label = t->label,
                     .dtype = views[0].dtype,
                     .space = views[0].space,
+                    .device = views[0].device,
                     .traits = join_traits(n, views),
                     .unit = views[0].unit,
                     .record = views[0].record};
@@ -358,8 +357,7 @@ static const qn_table *whole_of(const qn_view *v)
     return qn__table_whole(v->layout.digits->table[m]);
 }
 
-void qn__member_owner(const qn_view *v, const qn_slice *slices, qn_buffer **owner,
-                      const char **label, const qn_record **record)
+void qn__member_owner(const qn_view *v, const qn_slice *slices, qn_member *out)
 {
     int m = qn__layout_members(&v->layout);
     if (m < 0 || slices[m].kind != QN_AT)
@@ -369,11 +367,10 @@ void qn__member_owner(const qn_view *v, const qn_slice *slices, qn_buffer **owne
     if (at < 0 || at >= t->n)
         return;
     const qn_table *whole = whole_of(v);
-    int64_t i = &t->value[at * t->stride] - whole->value;
-    *owner = whole->holder->member[i].owner;
-    *label = whole->holder->member[i].label;
-    if (v->dtype == QN_RECORD) /* else it may be the view of a field */
-        *record = whole->holder->member[i].record;
+    const qn_record *record = out->record;
+    *out = whole->holder->member[&t->value[at * t->stride] - whole->value];
+    if (v->dtype != QN_RECORD) /* it may be the view of a field */
+        out->record = record;
 }
 
 qn_status qn__check_members(const char *who, const qn_view *v, const qn_view *made, qn_error *err)

@@ -5,7 +5,7 @@
  *
  * The structs are declared here in our own words, under our own names and with the same layout, so that a program
  * may include the dlpack.h of its choice as well and cast pointers between the two. Lower bounds have no place in
- * DLPack: they are 0 after an import and dropped by an export. Only host memory is usable in this build.
+ * DLPack: they are 0 after an import and dropped by an export. The number of the device is `device` of the view.
  */
 #ifndef QUERN_DLPACK_H
 #define QUERN_DLPACK_H

@@ -64,6 +64,8 @@ typedef struct qn_view {
     int32_t space;     /**< a qn_space */
     uint32_t traits;   /**< or of QN_READ_ONLY, ... */
     uint32_t unit;     /**< bytes that offsets and strides count, if not elements; 0: elements */
+    int32_t device;    /**< number of the GPU with the memory, as the driver or the other library counts; 0 on the host */
+    int32_t reserved;  /**< 0 */
     const qn_record *record; /**< of dtype QN_RECORD, else NULL; borrowed: the owner's or the caller's */
     qn_layout layout;
 } qn_view;

@@ -128,7 +128,8 @@ static void test_memory(void)
         qn_layout l, long_one;
         qn_layout_right(1, &extent, &l, NULL);
         qn_layout_right(1, &beyond, &long_one, NULL);
-        tap_ok(qn_cuda_wrap(c, spaces[i], "w", v.data, QN_F32, &l, 0, &wrapped, &err) == QN_OK && wrapped.space == spaces[i],
+        tap_ok(qn_cuda_wrap(c, spaces[i], "w", v.data, QN_F32, &l, 0, &wrapped, &err) == QN_OK && wrapped.space == spaces[i] &&
+                   wrapped.device == v.device,
                "%s: wrapped", qn_space_name(spaces[i]));
         tap_ok(qn_cuda_wrap(c, spaces[i], "w", v.data, QN_F32, &long_one, 0, &wrapped, &err) == QN_ERR_BOUNDS,
                "beyond the end: %s", err.message);
@@ -148,6 +149,15 @@ static void test_memory(void)
         qn_view_release(&part);
         qn_view_release(&v);
     }
+    qn_stream *far = NULL;
+    qn_view there = {0}, wrapped = {0};
+    qn_stream_new(c, 1, &far, NULL);
+    there = vector_in(c, QN_SPACE_CUDA, far, "there", QN_F32, N);
+    tap_ok(there.device == 1 && qn_cuda_wrap(c, QN_SPACE_CUDA, "w", there.data, QN_F32, &there.layout, 0, &wrapped, &err) ==
+                                    QN_OK && wrapped.device == 1,
+           "memory of the second device says so: %d, wrapped %d", there.device, wrapped.device);
+    qn_view_release(&there);
+    qn_stream_release(far);
     qn_stream *s = NULL;
     qn_stream_new(c, 0, &s, &err);
     stub->defer(1);

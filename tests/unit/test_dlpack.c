@@ -177,6 +177,23 @@ static void test_dtypes(void)
     }
 }
 
+/** Type and number of the device go through views and parts of them, and come back. */
+static void check_device(const qn_view *v, int type, int number, bool is_known)
+{
+    qn_dl_managed *back;
+    qn_view part, all;
+    qn_slice slices[] = {{.kind = QN_AT, .begin = 1}, {.kind = QN_ALL}};
+    tap_ok(is_known && qn_space_is_available(v->space) && v->device == number, "device %d, number %d", type, v->device);
+    tap_ok(qn_subview(v, 2, slices, &part, NULL) == QN_OK && part.device == number, "of a part");
+    tap_ok(qn_view_multi("m", 2, (qn_view[]){*v, *v}, 0, &all, NULL) == QN_OK && all.device == number, "of a MultiView");
+    qn_view_release(&all);
+    tap_ok(qn_view_to_dlpack(&part, NULL, NULL, &back, NULL) == QN_OK &&
+               back->dl_tensor.device.device_type == type && back->dl_tensor.device.device_id == number,
+           "and back");
+    back->deleter(back);
+    qn_view_release(&part);
+}
+
 static void test_devices(void)
 {
     for (int type = -1; type <= 20; type++) {
@@ -184,10 +201,11 @@ static void test_devices(void)
         qn_view v = {0};
         qn_error err = {0};
         t.device.device_type = type;
+        t.device.device_id = 3;
         qn_status status = qn_view_from_dlpack("t", &t, 0, &v, &err);
         bool is_known = type >= 1 && type <= 18 && type != 5 && type != 6;
         if (status == QN_OK)
-            tap_ok(is_known && qn_space_is_available(v.space), "device %d is usable", type);
+            check_device(&v, type, 3, is_known);
         else
             tap_ok(status == (is_known ? QN_ERR_NOT_AVAILABLE : QN_ERR_SPACE), "%s", err.message);
     }
