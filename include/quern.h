@@ -10,7 +10,7 @@
  * Outputs are written only on success. The library never aborts, exits, prints or raises a signal. The builder is
  * sticky: a failed call returns the inert value {0}, the first error is kept, and only qn_finish reports it.
  *
- * OWNERSHIP. Handles (qn_context, qn_kernel, qn_function, qn_call) are reference counted or single-owner as each
+ * OWNERSHIP. Handles (qn_context, qn_kernel, qn_code, qn_call) are reference counted or single-owner as each
  * function says; every release function accepts NULL, and handles may be released in any order. A qn_view is a plain
  * struct: a C copy is a borrow; qn_view_copy adds a reference and qn_view_release drops one. `const char *` arguments
  * are copied unless the comment says "borrowed".
@@ -596,16 +596,16 @@ QN_API qn_arg qn_arg_c128(double re, double im);
 QN_API qn_status qn_launch(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
                            const qn_options *o, qn_error *err);
 
-/** Code specialized for the facts of some arguments. Counted. */
-typedef struct qn_function qn_function;
+/** A specialization: code for the facts of some arguments. Counted. */
+typedef struct qn_code qn_code;
 /** Specializes without running; *out holds one reference. */
 QN_API qn_status qn_specialize(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
-                               const qn_options *o, qn_function **out, qn_error *err);
+                               const qn_options *o, qn_code **out, qn_error *err);
 /** Drops a reference. NULL is ignored. */
-QN_API void qn_function_release(qn_function *f);
+QN_API void qn_code_release(qn_code *f);
 /** Text of one stage (QN_DUMP_...): copies up to buffer_bytes and returns the bytes needed without the zero; 0 if the
  *  stage does not exist. LLVM and ASM texts are generated on demand by compiling again. */
-QN_API size_t qn_function_text(const qn_function *f, int stage, char *buffer, size_t buffer_bytes);
+QN_API size_t qn_code_text(const qn_code *f, int stage, char *buffer, size_t buffer_bytes);
 
 /** A launch with arguments bound once. Holds references to views, kernel and code. */
 typedef struct qn_call qn_call;

@@ -191,11 +191,11 @@ static uint64_t hash_function(const qn_kernel *k, const qn_text *key, int loader
     return qn__hash(key->data, key->n, k->hash + (uint64_t)loader);
 }
 
-qn_function *qn__cache_function(const qn_cache *c, const qn_kernel *k, const qn_text *key,
+qn_code *qn__cache_function(const qn_cache *c, const qn_kernel *k, const qn_text *key,
                                 int loader)
 {
     uint64_t hash = hash_function(k, key, loader);
-    qn_function *f = c->functions[bucket_of(hash, QN_FUNCTION_BUCKETS)];
+    qn_code *f = c->functions[bucket_of(hash, QN_FUNCTION_BUCKETS)];
     for (; f; f = f->next) {
         const qn_kernel *own = f->kernel;
         if (f->hash == hash && f->loader == loader && f->key.n == key->n &&
@@ -207,17 +207,17 @@ qn_function *qn__cache_function(const qn_cache *c, const qn_kernel *k, const qn_
     return NULL;
 }
 
-void qn__cache_add_function(qn_cache *c, qn_function *f)
+void qn__cache_add_function(qn_cache *c, qn_code *f)
 {
-    qn_function **bucket = &c->functions[bucket_of(f->hash, QN_FUNCTION_BUCKETS)];
-    qn__function_retain(f);
+    qn_code **bucket = &c->functions[bucket_of(f->hash, QN_FUNCTION_BUCKETS)];
+    qn__code_retain(f);
     f->is_cached = true;
     f->last_use = ++c->clock;
     f->next = *bucket;
     *bucket = f;
 }
 
-void qn__cache_weigh(qn_cache *c, qn_function *f)
+void qn__cache_weigh(qn_cache *c, qn_code *f)
 {
     const qn_facts *facts = &f->facts;
     f->bytes =
@@ -229,14 +229,14 @@ void qn__cache_weigh(qn_cache *c, qn_function *f)
     c->n_functions++;
 }
 
-void qn__cache_remove(qn_cache *c, qn_function *f)
+void qn__cache_remove(qn_cache *c, qn_code *f)
 {
     for (int b = 0; b < QN_ARG_BUCKETS; b++)
         for (qn_known_args *a = c->args[b]; a; a = a->next)
             for (int i = 0; i < 2; i++)
                 if (a->choice[i].function == f)
                     a->choice[i] = (qn_choice){0};
-    qn_function **link = &c->functions[bucket_of(f->hash, QN_FUNCTION_BUCKETS)];
+    qn_code **link = &c->functions[bucket_of(f->hash, QN_FUNCTION_BUCKETS)];
     while (*link != f)
         link = &(*link)->next;
     *link = f->next;
@@ -250,7 +250,7 @@ void qn__cache_remove(qn_cache *c, qn_function *f)
     c->dropped = f;
 }
 
-static bool is_pinned(const qn_cache *c, const qn_function *f)
+static bool is_pinned(const qn_cache *c, const qn_code *f)
 {
     for (int i = 0; i < QN_PINS; i++)
         if (atomic_load_explicit(&c->pin[i], memory_order_acquire) == f)
@@ -258,7 +258,7 @@ static bool is_pinned(const qn_cache *c, const qn_function *f)
     return false;
 }
 
-qn_pin *qn__cache_pin(qn_cache *c, qn_function *f)
+qn_pin *qn__cache_pin(qn_cache *c, qn_code *f)
 {
     for (int i = 0; i < QN_PINS; i++) {
         if (atomic_load_explicit(&c->pin[i], memory_order_acquire))
@@ -269,35 +269,35 @@ qn_pin *qn__cache_pin(qn_cache *c, qn_function *f)
     return NULL;
 }
 
-qn_function *qn__cache_take_dropped(qn_cache *c)
+qn_code *qn__cache_take_dropped(qn_cache *c)
 {
-    qn_function **link = &c->dropped;
+    qn_code **link = &c->dropped;
     while (*link && is_pinned(c, *link))
         link = &(*link)->next;
-    qn_function *f = *link;
+    qn_code *f = *link;
     if (f)
         *link = f->next;
     return f;
 }
 
-static qn_function *oldest_function(const qn_cache *c, const qn_function *keep)
+static qn_code *oldest_function(const qn_cache *c, const qn_code *keep)
 {
-    qn_function *oldest = NULL;
+    qn_code *oldest = NULL;
     for (int b = 0; b < QN_FUNCTION_BUCKETS; b++)
-        for (qn_function *f = c->functions[b]; f; f = f->next)
+        for (qn_code *f = c->functions[b]; f; f = f->next)
             if (f != keep && f->state == QN_READY && (!oldest || f->last_use < oldest->last_use))
                 oldest = f;
     return oldest;
 }
 
-int qn__cache_evict(qn_cache *c, int64_t bound, const qn_function *keep)
+int qn__cache_evict(qn_cache *c, int64_t bound, const qn_code *keep)
 {
     int n = 0;
     /* What is known is soon found out again, code takes longer: it has one half for itself. */
     bound_args(c, bound / 2, MOST_ARGS);
     bound_kernels(c, &c->known_bytes, bound / 2);
     while (c->bytes > bound) {
-        qn_function *f = oldest_function(c, keep);
+        qn_code *f = oldest_function(c, keep);
         if (!f)
             break;
         qn__cache_remove(c, f);
@@ -322,8 +322,8 @@ void qn__cache_forked(qn_cache *c)
     for (int i = 0; i < QN_PINS; i++)
         qn__cache_unpin(&c->pin[i]); /* of threads that are not here */
     for (int b = 0; b < QN_FUNCTION_BUCKETS; b++) {
-        for (qn_function **link = &c->functions[b]; *link;) {
-            qn_function *f = *link;
+        for (qn_code **link = &c->functions[b]; *link;) {
+            qn_code *f = *link;
             if (f->state == QN_BUILDING)
                 *link = f->next; /* stays behind with the thread that built it */
             else

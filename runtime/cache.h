@@ -19,7 +19,7 @@ enum { QN_DESCRIPTION_WORDS = 512 }; /* longest description that is kept */
 enum { QN_BUILDING = 0, QN_READY = 1, QN_FAILED = 2 };
 
 /** Code for facts. Immutable once it is ready, but for `last_use` and the texts made on demand. */
-struct qn_function {
+struct qn_code {
     _Atomic int64_t references;
     qn_context *context;
     qn_kernel *kernel;
@@ -42,7 +42,7 @@ struct qn_function {
     int64_t bytes;
     uint64_t last_use;
     bool is_cached;
-    qn_function *next; /* in a bucket */
+    qn_code *next; /* in a bucket */
 };
 
 /** Description of arguments, word by word. */
@@ -56,7 +56,7 @@ typedef struct qn_description {
  * the interpreter. */
 typedef struct qn_choice {
     bool is_ready, may_pin;
-    qn_function *function; /* borrowed from level 2 */
+    qn_code *function; /* borrowed from level 2 */
 } qn_choice;
 
 struct qn_known_kernel;
@@ -104,7 +104,7 @@ typedef struct qn_known_kernel {
 } qn_known_kernel;
 
 /** Holds a function for one thread while it runs; NULL: free. Taken under the lock, given up without it. */
-typedef _Atomic(qn_function *) qn_pin;
+typedef _Atomic(qn_code *) qn_pin;
 
 enum { QN_PINS = 32 };
 enum { QN_ARG_BUCKETS = 4096, QN_KERNEL_BUCKETS = 512, QN_FUNCTION_BUCKETS = 1024 };
@@ -112,8 +112,8 @@ enum { QN_ARG_BUCKETS = 4096, QN_KERNEL_BUCKETS = 512, QN_FUNCTION_BUCKETS = 102
 typedef struct qn_cache {
     qn_known_args *args[QN_ARG_BUCKETS];
     qn_known_kernel *kernels[QN_KERNEL_BUCKETS];
-    qn_function *functions[QN_FUNCTION_BUCKETS];
-    qn_function *dropped; /* removed, their references to be given up without the lock */
+    qn_code *functions[QN_FUNCTION_BUCKETS];
+    qn_code *dropped; /* removed, their references to be given up without the lock */
     qn_pin pin[QN_PINS];
     uint64_t clock;
     int64_t n_functions, n_args;
@@ -130,19 +130,19 @@ qn_known_args *qn__cache_args(qn_cache *c, const qn_known_kernel *known, const q
 /** A new entry with room for spans and pairs; NULL without memory. */
 qn_known_args *qn__cache_add_args(qn_cache *c, qn_known_kernel *known, const qn_description *d,
                                   uint32_t n_pairs);
-qn_function *qn__cache_function(const qn_cache *c, const qn_kernel *k, const qn_text *key,
+qn_code *qn__cache_function(const qn_cache *c, const qn_kernel *k, const qn_text *key,
                                 int loader);
 /** Adds a function that is being built; the cache holds a reference. */
-void qn__cache_add_function(qn_cache *c, qn_function *f);
+void qn__cache_add_function(qn_cache *c, qn_code *f);
 /** Counts the bytes of a function that is now ready. */
-void qn__cache_weigh(qn_cache *c, qn_function *f);
+void qn__cache_weigh(qn_cache *c, qn_code *f);
 /** Removes a function and its place in all entries; it waits in `dropped`. */
-void qn__cache_remove(qn_cache *c, qn_function *f);
+void qn__cache_remove(qn_cache *c, qn_code *f);
 /** Removes what was not used longest until the bound holds; `keep` stays. Returns the number of
  * functions removed. */
-int qn__cache_evict(qn_cache *c, int64_t bound, const qn_function *keep);
+int qn__cache_evict(qn_cache *c, int64_t bound, const qn_code *keep);
 /** Takes one of the removed functions that is not pinned from `dropped`; NULL if there is none. */
-qn_function *qn__cache_take_dropped(qn_cache *c);
+qn_code *qn__cache_take_dropped(qn_cache *c);
 /** Empties the cache; functions wait in `dropped`. */
 void qn__cache_clear(qn_cache *c);
 
@@ -151,7 +151,7 @@ void qn__cache_forked(qn_cache *c);
 
 /** Holds a function of the cache without counting, which costs more than the rest of a hit; qn__cache_unpin ends that.
  * NULL if all pins are in use. For short runs that call nothing of the host: the cache cannot go before they end. */
-qn_pin *qn__cache_pin(qn_cache *c, qn_function *f);
+qn_pin *qn__cache_pin(qn_cache *c, qn_code *f);
 /** The lock need not be held. */
 static inline void qn__cache_unpin(qn_pin *pin)
 {
@@ -162,10 +162,10 @@ static inline void qn__cache_unpin(qn_pin *pin)
 bool qn__cache_sweep(qn_context *c);
 /** A new function that is being built, with one reference; NULL without memory. On success the key
  * is taken over. */
-qn_function *qn__function_new(qn_context *c, const qn_kernel *k, qn_text *key, qn_facts *facts,
+qn_code *qn__code_new(qn_context *c, const qn_kernel *k, qn_text *key, qn_facts *facts,
                               int loader);
-void qn__function_retain(qn_function *f);
-/** qn_function_release for qn__stream_keep. */
-void qn__function_drop(void *f);
+void qn__code_retain(qn_code *f);
+/** qn_code_release for qn__stream_keep. */
+void qn__code_drop(void *f);
 
 #endif

@@ -167,9 +167,9 @@ static void keep_all(work *w, copied_args *copies)
         qn__stream_keep(w->stream, qn__call_drop, t->call);
         return;
     }
-    qn_function *f = (qn_function *)(uintptr_t)t->function; /* only its reference count changes */
-    qn__function_retain(f);
-    qn__stream_keep(w->stream, qn__function_drop, f);
+    qn_code *f = (qn_code *)(uintptr_t)t->function; /* only its reference count changes */
+    qn__code_retain(f);
+    qn__stream_keep(w->stream, qn__code_drop, f);
     for (int i = 0; i < t->n; i++) {
         if (!w->keep[i])
             continue;
@@ -239,7 +239,7 @@ static qn_status run_entered(work *w, const int64_t *slots, qn_error *err)
     int64_t small[SMALL_WORDS];
     size_t n_words = (size_t)w->info->n_words;
     qn_status status =
-        qn__gpu_code_of(w->stream->gpu, who, (qn_function *)(uintptr_t)t->function, &w->code, err);
+        qn__gpu_code_of(w->stream->gpu, who, (qn_code *)(uintptr_t)t->function, &w->code, err);
     if (status == QN_OK)
         status = use_views(w, err);
     if (status)
@@ -266,7 +266,7 @@ qn_status qn__cuda_capture(const qn_task *t, const int64_t *slots, qn_stream *s,
     int64_t words[SMALL_WORDS];
     work w = {.task = t, .stream = s, .info = &t->function->info.gpu, .words = words};
     qn_status status =
-        qn__gpu_code_of(s->gpu, who, (qn_function *)(uintptr_t)t->function, &w.code, err);
+        qn__gpu_code_of(s->gpu, who, (qn_code *)(uintptr_t)t->function, &w.code, err);
     if (status)
         return status;
     memcpy(words, slots, (size_t)t->function->facts.n_slots * sizeof *slots);

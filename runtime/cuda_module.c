@@ -32,7 +32,7 @@ static void flatten(char *log)
     log[n] = 0;
 }
 
-static qn_status fail_assembly(qn_gpu *g, const char *who, const qn_function *f, int call,
+static qn_status fail_assembly(qn_gpu *g, const char *who, const qn_code *f, int call,
                                int result, char *log, qn_error *err)
 {
     qn_error inner = {0};
@@ -44,7 +44,7 @@ static qn_status fail_assembly(qn_gpu *g, const char *who, const qn_function *f,
 }
 
 /** PTX -> cubin. */
-static qn_status assemble(qn_gpu *g, const char *who, const qn_function *f, char *log,
+static qn_status assemble(qn_gpu *g, const char *who, const qn_code *f, char *log,
                           qn_text *cubin, qn_error *err)
 {
     const qn_cuda_api *api = &g->cuda->api;
@@ -72,7 +72,7 @@ static qn_status assemble(qn_gpu *g, const char *who, const qn_function *f, char
 }
 
 /** The cubin for a GPU: a copy of the one that is kept, or a new one, which then is kept. */
-static qn_status find_cubin(qn_gpu *g, const char *who, qn_function *f, qn_text *out, qn_error *err)
+static qn_status find_cubin(qn_gpu *g, const char *who, qn_code *f, qn_text *out, qn_error *err)
 {
     qn_context *c = f->context;
     qn__lock(c);
@@ -122,7 +122,7 @@ void qn__gpu_code_release(qn_gpu_code *list)
 }
 
 /** Finds the kernels of a module. */
-static qn_status find_steps(qn_gpu *g, const char *who, const qn_function *f, qn_gpu_code *code,
+static qn_status find_steps(qn_gpu *g, const char *who, const qn_code *f, qn_gpu_code *code,
                             qn_error *err)
 {
     static const char *const name[QN_GPU_STEPS] = {QN_GPU_ENTRY, QN_GPU_ENTRY "_2"};
@@ -140,7 +140,7 @@ static qn_status find_steps(qn_gpu *g, const char *who, const qn_function *f, qn
     return QN_OK;
 }
 
-static qn_status load(qn_gpu *g, const char *who, qn_function *f, qn_gpu_code **out, qn_error *err)
+static qn_status load(qn_gpu *g, const char *who, qn_code *f, qn_gpu_code **out, qn_error *err)
 {
     qn_text cubin = {0};
     qn_gpu_code *code = qn__zalloc(1, sizeof *code);
@@ -160,7 +160,7 @@ static qn_status load(qn_gpu *g, const char *who, qn_function *f, qn_gpu_code **
     return status;
 }
 
-static qn_gpu_code *find(const qn_gpu *g, qn_function *f)
+static qn_gpu_code *find(const qn_gpu *g, qn_code *f)
 {
     qn_gpu_code *code = atomic_load_explicit(&f->on_gpu, memory_order_acquire);
     while (code && code->gpu != g)
@@ -168,7 +168,7 @@ static qn_gpu_code *find(const qn_gpu *g, qn_function *f)
     return code;
 }
 
-qn_status qn__gpu_code_of(qn_gpu *g, const char *who, qn_function *f, const qn_gpu_code **out,
+qn_status qn__gpu_code_of(qn_gpu *g, const char *who, qn_code *f, const qn_gpu_code **out,
                           qn_error *err)
 {
     qn_gpu_code *code = find(g, f), *made = NULL;
@@ -191,7 +191,7 @@ qn_status qn__gpu_code_of(qn_gpu *g, const char *who, qn_function *f, const qn_g
     return QN_OK;
 }
 
-qn_status qn__cuda_load(qn_stream *s, const char *who, qn_function *f, qn_error *err)
+qn_status qn__cuda_load(qn_stream *s, const char *who, qn_code *f, qn_error *err)
 {
     const qn_gpu_code *code;
     bool is_pushed = false;

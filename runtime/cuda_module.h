@@ -17,7 +17,7 @@ typedef struct qn_gpu_code {
 
 /** The code of a function on a GPU, assembled and loaded now if need be. The GPU's context is current. Borrowed from the
  *  function. */
-qn_status qn__gpu_code_of(qn_gpu *g, const char *who, qn_function *f, const qn_gpu_code **out,
+qn_status qn__gpu_code_of(qn_gpu *g, const char *who, qn_code *f, const qn_gpu_code **out,
                           qn_error *err);
 /** Unloads and frees a list. */
 void qn__gpu_code_release(qn_gpu_code *list);

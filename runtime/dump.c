@@ -27,7 +27,7 @@ static void file_name(const char *kernel, char *out)
     out[n] = 0;
 }
 
-static void write_file(qn_context *c, const qn_function *f, const char *stage, const qn_text *text)
+static void write_file(qn_context *c, const qn_code *f, const char *stage, const qn_text *text)
 {
     char name[NAME_BYTES];
     qn_text path = {0};
@@ -56,7 +56,7 @@ static void write_file(qn_context *c, const qn_function *f, const char *stage, c
     qn__text_release(&path);
 }
 
-void qn__dump(qn_context *c, const qn_function *f)
+void qn__dump(qn_context *c, const qn_code *f)
 {
     uint32_t wanted = c->options.dump;
     if (wanted & QN_DUMP_KERNEL) {

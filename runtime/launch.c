@@ -14,7 +14,7 @@ enum { SMALL_SLOTS = 256 };
 
 /** What the cache knows about a launch. */
 typedef struct found {
-    qn_function *function; /* with a pin or a reference; NULL: the interpreter */
+    qn_code *function; /* with a pin or a reference; NULL: the interpreter */
     qn_pin *pin;
     bool is_ordered;
     int64_t n_iterations;
@@ -49,7 +49,7 @@ enum { MOST_PINNED = 1 << 16 };
 
 /** Whether the code may run with a pin: it is short, runs on this thread alone, needs nothing but its argument block, and
  *  nothing of the host is called. */
-static bool may_pin(const qn_context *c, const qn_known_args *known, const qn_function *f, int executor)
+static bool may_pin(const qn_context *c, const qn_known_args *known, const qn_code *f, int executor)
 {
     const qn_blob_info *info = &f->info;
     bool is_alone = executor == QN_SERIAL || known->n_iterations / 2 < info->chunk;
@@ -61,7 +61,7 @@ static bool may_pin(const qn_context *c, const qn_known_args *known, const qn_fu
 static void take(qn_context *c, qn_known_args *known, bool is_ordered, found *out)
 {
     const qn_choice *choice = &known->choice[is_ordered];
-    qn_function *f = choice->function;
+    qn_code *f = choice->function;
     known->kernel->last_use = ++c->cache.clock;
     out->function = f;
     out->is_ordered = is_ordered;
@@ -72,7 +72,7 @@ static void take(qn_context *c, qn_known_args *known, bool is_ordered, found *ou
     out->pin = choice->may_pin ? qn__cache_pin(&c->cache, f) : NULL;
     if (f) {
         if (!out->pin)
-            qn__function_retain(f);
+            qn__code_retain(f);
         f->last_use = c->cache.clock;
         qn__range_fill(known->kernel->kernel, &f->info, &known->domain, out->range);
     } else {
@@ -153,7 +153,7 @@ static qn_status run_found(const qn_task *t, const found *what, qn_error *err)
         status = what->function ? run_code(t, what->range, err) : qn__task_run(t, NULL, NULL, err);
     if (has_hook)
         qn__event(t->context, QN_EVENT_LAUNCH, t->kernel->name, NULL, qn__now_ms() - start);
-    qn_function_release(what->function);
+    qn_code_release(what->function);
     return status;
 }
 
@@ -161,7 +161,7 @@ static qn_status run_found(const qn_task *t, const found *what, qn_error *err)
 static qn_status run_pinned(qn_context *c, const qn_kernel *k, int n, const qn_arg *args, const found *what,
                             qn_error *err)
 {
-    const qn_function *f = what->function;
+    const qn_code *f = what->function;
     int64_t slots[SMALL_SLOTS];
     qn_status status = QN_OK;
     qn_fault fault;
@@ -200,7 +200,7 @@ static qn_status run_hit(qn_context *c, const qn_kernel *k, int n, const qn_arg 
     if (executor == QN_CUDA)
         status = qn__stream_of(c, "qn_launch", o->stream, &t.stream, err);
     if (status) {
-        qn_function_release(what->function);
+        qn_code_release(what->function);
         return status;
     }
     if (!what->function) /* a function holds the context */
@@ -246,7 +246,7 @@ static uint32_t count_pairs(const qn_launch_state *l)
 
 /** Remembers the outcome for arguments of this description. Without memory, or if the description
  * is too long, the next launch takes the long way again. */
-static void remember(const qn_launch_state *l, const qn_options *o, qn_function *f)
+static void remember(const qn_launch_state *l, const qn_options *o, qn_code *f)
 {
     qn_context *c = l->context;
     qn_description d;
@@ -271,7 +271,7 @@ static void remember(const qn_launch_state *l, const qn_options *o, qn_function 
 }
 
 /** Counts a launch of the long way, and notes once why it runs in order. */
-static void count_launch(const qn_launch_state *l, const qn_function *f)
+static void count_launch(const qn_launch_state *l, const qn_code *f)
 {
     qn_context *c = l->context;
     qn__lock(c);
@@ -408,10 +408,10 @@ qn_status qn_launch(qn_context *c, const qn_kernel *k, int n, const qn_arg *args
     }
 }
 
-static qn_status specialize(qn_launch_state *l, const qn_options *o, qn_function **out,
+static qn_status specialize(qn_launch_state *l, const qn_options *o, qn_code **out,
                             qn_error *err)
 {
-    qn_function *f = NULL;
+    qn_code *f = NULL;
     qn_status status = qn__launch_check(l, o, err);
     if (status)
         return status;
@@ -428,13 +428,13 @@ static qn_status specialize(qn_launch_state *l, const qn_options *o, qn_function
     if (status == QN_OK)
         *out = f;
     else
-        qn_function_release(f);
+        qn_code_release(f);
     qn__context_drop(l->context);
     return status;
 }
 
 qn_status qn_specialize(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
-                        const qn_options *o, qn_function **out, qn_error *err)
+                        const qn_options *o, qn_code **out, qn_error *err)
 {
     const char *who = "qn_specialize";
     qn_launch_state l = {.who = who, .context = c, .n = n, .args = args, .takes_any_target = true};

@@ -113,11 +113,11 @@ void qn__policy_compiled(qn_known_kernel *known, const qn_arg *args, bool is_exa
 
 /** Code for a checked launch: *out has a reference, or is NULL if the interpreter is to run it
  * (specialize.c). */
-qn_status qn__specialize(qn_launch_state *l, qn_function **out, qn_error *err);
+qn_status qn__specialize(qn_launch_state *l, qn_code **out, qn_error *err);
 /** A function without code, for the interpreter. */
-qn_status qn__specialize_nothing(qn_launch_state *l, qn_function **out, qn_error *err);
+qn_status qn__specialize_nothing(qn_launch_state *l, qn_code **out, qn_error *err);
 /** Writes the wanted stages of a function to files (dump.c). */
-void qn__dump(qn_context *c, const qn_function *f);
+void qn__dump(qn_context *c, const qn_code *f);
 
 /** Something to run. */
 typedef struct qn_task {
@@ -125,7 +125,7 @@ typedef struct qn_task {
     const qn_kernel *kernel;
     int n;
     const qn_arg *args;
-    const qn_function *function; /* NULL, or without entry: the interpreter */
+    const qn_code *function; /* NULL, or without entry: the interpreter */
     const qn_domain *domain;
     int64_t n_iterations;
     int executor, max_threads, checks;
@@ -145,7 +145,7 @@ qn_status qn__cuda_run(const qn_task *t, const int64_t *slots, qn_error *err);
 qn_status qn__cuda_check_views(qn_stream *s, const char *who, int n, const qn_arg *args,
                                qn_error *err);
 /** Loads code on the GPU of a stream (cuda_module.c). */
-qn_status qn__cuda_load(qn_stream *s, const char *who, qn_function *f, qn_error *err);
+qn_status qn__cuda_load(qn_stream *s, const char *who, qn_code *f, qn_error *err);
 /** Bytes of scratch memory on the GPU that a task needs (cuda_launch.c). */
 qn_status qn__cuda_scratch(const qn_task *t, int64_t *bytes, qn_error *err);
 /** Gives a task's kernels, and nothing else, to a stream that is captured; `fault` is the device address of its record, 0

@@ -22,7 +22,7 @@ struct qn_call {
     bool is_ordered, has_constant_scalars;
     qn_context *context;
     qn_kernel *kernel;
-    qn_function *function;
+    qn_code *function;
     qn_call *next, **link; /* list of the context */
     qn_view *held;         /* what keeps storage: the caller's views, whose tables became arguments; or NULL */
     qn_arg *args;          /* their views are those below */
@@ -81,7 +81,7 @@ static void list_call(qn_call *call)
 }
 
 /** Fills a call; takes over the function's reference. */
-static void fill_call(qn_call *call, const qn_launch_state *l, qn_function *f)
+static void fill_call(qn_call *call, const qn_launch_state *l, qn_code *f)
 {
     atomic_init(&call->references, 1);
     call->context = l->context;
@@ -121,17 +121,17 @@ static void fill_call(qn_call *call, const qn_launch_state *l, qn_function *f)
 /** A call for checked arguments. */
 static qn_status make_call(qn_launch_state *l, qn_call **out, qn_error *err)
 {
-    qn_function *f = NULL;
+    qn_code *f = NULL;
     qn_status status = l->domain.is_empty ? QN_OK : qn__specialize(l, &f, err);
     if (status == QN_OK && f && l->stream)
         status = qn__cuda_load(l->stream, l->who, f, err);
     if (status) {
-        qn_function_release(f);
+        qn_code_release(f);
         return status;
     }
     qn_call *call = new_call(l, f ? f->facts.n_slots : 0);
     if (!call) {
-        qn_function_release(f);
+        qn_code_release(f);
         return qn__fail(err, QN_ERR_MEMORY, "qn_prepare: kernel \"%.60s\": no memory",
                         l->kernel->name);
     }
@@ -309,7 +309,7 @@ void qn__call_drop(void *what)
         if (call->args[i].view)
             qn_view_release(i < qn__n_given(call->kernel) ? &held[i] : &call->view[i]);
     qn__free(call->held);
-    qn_function_release(call->function);
+    qn_code_release(call->function);
     qn_kernel_release(call->kernel);
     qn__free(call->args);
     qn__free(call->slots);

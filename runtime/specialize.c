@@ -12,7 +12,7 @@
 /* ---------------------------------------------------------------- building */
 
 /** Whether a launch of code may have something to report. */
-static bool may_fault(const qn_function *f)
+static bool may_fault(const qn_code *f)
 {
     const qn_kernel *k = f->kernel;
     for (uint32_t site = 0; f->facts.checks == QN_CHECKS_REPORT && site < k->n_accesses; site++)
@@ -25,7 +25,7 @@ static bool may_fault(const qn_function *f)
 }
 
 /** Puts generated code where it runs. The lock is held. */
-static qn_status install(qn_context *c, qn_function *f, qn_compiled *code, qn_error *err)
+static qn_status install(qn_context *c, qn_code *f, qn_compiled *code, qn_error *err)
 {
     f->info = code->info;
     if (code->info.gpu.n_steps > 0) {
@@ -53,7 +53,7 @@ static qn_status install(qn_context *c, qn_function *f, qn_compiled *code, qn_er
 }
 
 /** Takes over the texts of a compile. */
-static void keep_texts(qn_function *f, qn_compiled *code)
+static void keep_texts(qn_code *f, qn_compiled *code)
 {
     f->plan = code->plan;
     f->llvm = code->llvm;
@@ -84,7 +84,7 @@ static void note_compile(const qn_launch_state *l, bool is_dynamic, double milli
 }
 
 /** The outcome of a build, for everyone who waits for it. */
-static void settle(qn_function *f, qn_status status, const qn_error *error)
+static void settle(qn_code *f, qn_status status, const qn_error *error)
 {
     qn_context *c = f->context;
     f->state = status == QN_OK ? QN_READY : QN_FAILED;
@@ -100,7 +100,7 @@ static void settle(qn_function *f, qn_status status, const qn_error *error)
 }
 
 /** Generates the code of a function that stands in the cache as being built. */
-static qn_status build(qn_launch_state *l, qn_function *f, bool is_dynamic, qn_error *err)
+static qn_status build(qn_launch_state *l, qn_code *f, bool is_dynamic, qn_error *err)
 {
     qn_context *c = l->context;
     uint32_t texts = QN_DUMP_PLAN | (c->options.dump & (QN_DUMP_LLVM | QN_DUMP_ASM));
@@ -170,7 +170,7 @@ static qn_status make_key(qn_launch_state *l, const qn_policy *policy, qn_facts 
 }
 
 /** Waits until a function in the cache is built. The lock is held, as is a reference. */
-static qn_status wait_until_built(qn_context *c, qn_function *f, qn_error *err)
+static qn_status wait_until_built(qn_context *c, qn_code *f, qn_error *err)
 {
     while (f->state == QN_BUILDING)
         pthread_cond_wait(&c->compiler.progress, &c->lock);
@@ -184,18 +184,18 @@ static qn_status wait_until_built(qn_context *c, qn_function *f, qn_error *err)
 /** Finds a function by key; on a miss makes one to be built (*is_new), or leaves *out NULL if
  * `may_build` is false. */
 static qn_status find_or_add(qn_launch_state *l, qn_text *key, qn_facts *facts, bool may_build,
-                             bool *is_new, qn_function **out, qn_error *err)
+                             bool *is_new, qn_code **out, qn_error *err)
 {
     qn_context *c = l->context;
     qn_status status = QN_OK;
     *is_new = false;
     qn__lock(c);
-    qn_function *f = qn__cache_function(&c->cache, l->kernel, key, l->options.loader);
+    qn_code *f = qn__cache_function(&c->cache, l->kernel, key, l->options.loader);
     if (f) {
-        qn__function_retain(f);
+        qn__code_retain(f);
         status = wait_until_built(c, f, err);
     } else if (may_build) {
-        f = qn__function_new(c, l->kernel, key, facts, l->options.loader);
+        f = qn__code_new(c, l->kernel, key, facts, l->options.loader);
         *is_new = f != NULL;
         if (!f)
             status = qn__fail(err, QN_ERR_MEMORY, "no memory for a function");
@@ -204,7 +204,7 @@ static qn_status find_or_add(qn_launch_state *l, qn_text *key, qn_facts *facts, 
     }
     qn__unlock(c);
     if (status != QN_OK) {
-        qn_function_release(f);
+        qn_code_release(f);
         return status;
     }
     *out = f;
@@ -213,11 +213,11 @@ static qn_status find_or_add(qn_launch_state *l, qn_text *key, qn_facts *facts, 
 
 /** A function under one policy; see find_or_add. */
 static qn_status find_or_build(qn_launch_state *l, const qn_policy *policy, bool may_build,
-                               qn_function **out, qn_error *err)
+                               qn_code **out, qn_error *err)
 {
     qn_facts facts = {0};
     qn_text key = {0};
-    qn_function *f = NULL;
+    qn_code *f = NULL;
     bool is_new = false;
     qn_status status = make_key(l, policy, &facts, &key, err);
     if (status)
@@ -228,7 +228,7 @@ static qn_status find_or_build(qn_launch_state *l, const qn_policy *policy, bool
     if (status == QN_OK && is_new)
         status = build(l, f, policy->all_dynamic || policy->dynamic_extents, err);
     if (status) {
-        qn_function_release(f);
+        qn_code_release(f);
         return status;
     }
     *out = f;
@@ -255,7 +255,7 @@ static bool wants_dynamic(qn_launch_state *l, qn_policy *policy, uint32_t *masks
     return wants;
 }
 
-static qn_status find_version(qn_launch_state *l, qn_function **out, qn_error *err)
+static qn_status find_version(qn_launch_state *l, qn_code **out, qn_error *err)
 {
     qn_policy exact = {.constant_scalars = l->options.constant_scalars != 0};
     if (l->options.specialize == QN_SPECIALIZE_EXACT)
@@ -304,9 +304,9 @@ static void note_fallback(const qn_launch_state *l, const qn_error *error)
     qn__text_release(&reason);
 }
 
-qn_status qn__specialize(qn_launch_state *l, qn_function **out, qn_error *err)
+qn_status qn__specialize(qn_launch_state *l, qn_code **out, qn_error *err)
 {
-    qn_function *f = NULL;
+    qn_code *f = NULL;
     if (l->options.engine != QN_ENGINE_INTERP) {
         qn_error error = {0};
         qn_status status = check_target(l, &error);
@@ -324,15 +324,15 @@ qn_status qn__specialize(qn_launch_state *l, qn_function **out, qn_error *err)
     return QN_OK;
 }
 
-qn_status qn__specialize_nothing(qn_launch_state *l, qn_function **out, qn_error *err)
+qn_status qn__specialize_nothing(qn_launch_state *l, qn_code **out, qn_error *err)
 {
     const qn_policy exact = {.constant_scalars = l->options.constant_scalars != 0};
     qn_facts facts = {0};
     qn_text key = {0};
     qn_error error = {0};
     qn_status status = make_key(l, &exact, &facts, &key, &error);
-    qn_function *f =
-        status ? NULL : qn__function_new(l->context, l->kernel, &key, &facts, QN_LOADER_ARENA);
+    qn_code *f =
+        status ? NULL : qn__code_new(l->context, l->kernel, &key, &facts, QN_LOADER_ARENA);
     qn__text_release(&key);
     qn__facts_release(&facts);
     if (!f)

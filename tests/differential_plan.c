@@ -108,11 +108,11 @@ const char *plan_mark_name(int i)
 void count_plan(runner *r, const test_case *t, const qn_kernel *k, const way *w)
 {
     char text[4096] = "\n";
-    qn_function *f = NULL;
+    qn_code *f = NULL;
     if (qn_specialize(r->context, k, t->n_args, t->args, &w->options, &f, NULL))
         return;
-    (void)qn_function_text(f, QN_DUMP_PLAN, text + 1, sizeof text - 1);
-    qn_function_release(f);
+    (void)qn_code_text(f, QN_DUMP_PLAN, text + 1, sizeof text - 1);
+    qn_code_release(f);
     bool is_gpu = strstr(text, "\nteam ") != NULL;
     for (int i = 0; i < N_PLAN_MARKS; i++) {
         const struct mark *m = &marks[i];

@@ -142,14 +142,14 @@ static qn_status run_ptx(const runner *r, const test_case *t, const qn_kernel *k
 {
     ptx_memory memory[MAX_VIEWS];
     int n = 0;
-    qn_function *f = NULL;
+    qn_code *f = NULL;
     for (int i = 0; i < t->n_views; i++)
         if (t->view[i].memory)
             memory[n++] = (ptx_memory){t->view[i].memory, t->view[i].bytes};
     qn_status status = qn_specialize(r->context, k, t->n_args, t->args, &w->options, &f, err);
     if (status == QN_OK)
         status = ptx_host_run(r->context, f, k, t->n_args, t->args, memory, n, (uint32_t)t->number, err);
-    qn_function_release(f);
+    qn_code_release(f);
     return status;
 }
 
@@ -453,7 +453,7 @@ static void probe_x86(runner *r)
 {
     qn_error error = {0};
     qn_kernel *k = NULL;
-    qn_function *f = NULL;
+    qn_code *f = NULL;
     qn_builder *b = qn_builder_new("probe", 0);
     qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86};
     qn_status status = b ? qn_finish(b, &k, &error) : QN_ERR_MEMORY;
@@ -463,7 +463,7 @@ static void probe_x86(runner *r)
         snprintf(r->reason, sizeof r->reason, "%s", error.message);
         r->no_x86 = r->reason;
     }
-    qn_function_release(f);
+    qn_code_release(f);
     qn_kernel_release(k);
     qn_builder_release(b);
 }

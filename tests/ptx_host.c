@@ -16,7 +16,7 @@ enum { MOST_WORDS = 1024, MOST_MEMORIES = 64 };
 /** A kernel that is launched as the host would launch it on a GPU. */
 typedef struct ptx_job {
     const qn_kernel *kernel;
-    const qn_function *function;
+    const qn_code *function;
     const ptx_module *module;
     int n;
     const qn_arg *args;
@@ -88,7 +88,7 @@ static bool find_domain(ptx_job *j)
 }
 
 /** Runs the code of f; the status of its fault record, or QN_ERR_INTERNAL if it cannot run. */
-static qn_status run_function(const qn_function *f, const qn_kernel *k, int n, const qn_arg *args,
+static qn_status run_function(const qn_code *f, const qn_kernel *k, int n, const qn_arg *args,
                               const ptx_memory *views, int n_views, uint32_t seed, qn_error *err)
 {
     qn_gpu_fault fault = {.lock = 0};
@@ -115,7 +115,7 @@ static qn_status run_function(const qn_function *f, const qn_kernel *k, int n, c
     return fault.fault.iteration == UINT64_MAX ? QN_OK : qn__fault_report(k, &fault.fault, n, args, err);
 }
 
-qn_status ptx_host_run(qn_context *c, const qn_function *f, const qn_kernel *k, int n, const qn_arg *args,
+qn_status ptx_host_run(qn_context *c, const qn_code *f, const qn_kernel *k, int n, const qn_arg *args,
                        const ptx_memory *memory, int n_memories, uint32_t seed, qn_error *err)
 {
     ptx_memory views[MOST_MEMORIES];

@@ -425,7 +425,7 @@ static void find_skips(runner *r)
                         .isa = how->isa,
                         .loader = how->loader};
         qn_arg arg = qn_arg_view(&x);
-        qn_function *f = NULL;
+        qn_code *f = NULL;
         qn_status status = qn_specialize(r->context, k, 1, &arg, &o, &f, &err);
         if (status == QN_ERR_PROVIDER || status == QN_ERR_TARGET ||
             status == QN_ERR_NOT_AVAILABLE) {
@@ -434,7 +434,7 @@ static void find_skips(runner *r)
             snprintf(reason, sizeof reason, "x86 %s: %s", how->name, err.message);
             tap_skip(reason);
         }
-        qn_function_release(f);
+        qn_code_release(f);
     }
     qn_kernel_release(k);
 }

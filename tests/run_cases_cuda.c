@@ -63,7 +63,7 @@ qn_status cuda_cases_run(cuda_cases *p, const qn_kernel *k, int n, const qn_arg 
 void cuda_cases_note(cuda_cases *p, const qn_kernel *k, int n, const qn_arg *args, const case_instance *c, int way)
 {
     qn_options o = options_of(c, way);
-    qn_function *f = NULL;
+    qn_code *f = NULL;
     qn_error err = {0};
     char text[8192];
     o.isa = p->device.info.isa;
@@ -74,11 +74,11 @@ void cuda_cases_note(cuda_cases *p, const qn_kernel *k, int n, const qn_arg *arg
     static const int stages[] = {QN_DUMP_KEY, QN_DUMP_PLAN};
     for (int i = 0; i < 2; i++) {
         text[0] = 0;
-        qn_function_text(f, stages[i], text, sizeof text);
+        qn_code_text(f, stages[i], text, sizeof text);
         for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
             tap_note("  %.500s", line);
     }
-    qn_function_release(f);
+    qn_code_release(f);
 }
 
 void cuda_cases_end(cuda_cases *p)

@@ -77,17 +77,17 @@ void ptx_cases_add(ptx_cases *p, const qn_kernel *k, int n, const qn_arg *args, 
                         .strict = strict,
                         .specialize = ways[w].specialize,
                         .isa = ways[w].isa};
-        qn_function *f = NULL;
+        qn_code *f = NULL;
         qn_error err = {0};
         if (qn_specialize(p->context, k, n, args, &o, &f, &err) != QN_OK) {
             printf("# %s: %s\n", ways[w].name, err.message);
             p->n_failed++;
             continue;
         }
-        size_t bytes = qn_function_text(f, QN_DUMP_PTX, NULL, 0);
+        size_t bytes = qn_code_text(f, QN_DUMP_PTX, NULL, 0);
         char *text = malloc(bytes + 1);
         if (text)
-            qn_function_text(f, QN_DUMP_PTX, text, bytes + 1);
+            qn_code_text(f, QN_DUMP_PTX, text, bytes + 1);
         const char *bad = text ? unsound(text) : "no text";
         if (bad)
             printf("# kernel %s, %s: the PTX has \"%s\"\n", qn_kernel_name(k), ways[w].name, bad);
@@ -95,7 +95,7 @@ void ptx_cases_add(ptx_cases *p, const qn_kernel *k, int n, const qn_arg *args, 
         if (!bad)
             append(p, w, text);
         free(text);
-        qn_function_release(f);
+        qn_code_release(f);
     }
 }
 
@@ -114,11 +114,11 @@ qn_status ptx_cases_run(ptx_cases *p, const qn_kernel *k, int n, const qn_arg *a
                     .strict = c->strict,
                     .specialize = way ? QN_SPECIALIZE_DYNAMIC : QN_SPECIALIZE_EXACT,
                     .isa = QN_ISA_SM80};
-    qn_function *f = NULL;
+    qn_code *f = NULL;
     qn_status status = qn_specialize(p->context, k, n, args, &o, &f, err);
     if (status == QN_OK)
         status = ptx_host_run(p->context, f, k, n, args, views, c->n_storages, seed, err);
-    qn_function_release(f);
+    qn_code_release(f);
     return status;
 }
 

@@ -114,7 +114,7 @@ static qn_status cold(const tool_line *line, const tool_job *job, const qn_optio
                       double *load_ms, qn_error *err)
 {
     qn_context *c = NULL;
-    qn_function *f = NULL;
+    qn_code *f = NULL;
     qn_counters counters = {0};
     qn_options o = *given;
     o.stream = NULL;
@@ -129,7 +129,7 @@ static qn_status cold(const tool_line *line, const tool_job *job, const qn_optio
         qn_context_counters(c, &counters);
     *load_ms = (double)counters.provider_us / 1e3;
     *ms -= *load_ms;
-    qn_function_release(f);
+    qn_code_release(f);
     qn_stream_release(o.stream);
     qn_context_release(c);
     return status;

@@ -274,14 +274,14 @@ int command_run(const tool_line *line)
 
 /* ---------------------------------------------------------------- asm */
 
-static int print_stage(const qn_function *f, int stage)
+static int print_stage(const qn_code *f, int stage)
 {
-    size_t n = qn_function_text(f, stage, NULL, 0);
+    size_t n = qn_code_text(f, stage, NULL, 0);
     char *text = malloc(n + 1);
     if (!text)
         return tool_fail(EXIT_ERROR, "out of memory");
     if (n > 0) {
-        qn_function_text(f, stage, text, n + 1);
+        qn_code_text(f, stage, text, n + 1);
         printf("%s%s", text, text[n - 1] == '\n' ? "" : "\n");
     }
     free(text);
@@ -292,7 +292,7 @@ static int print_stage(const qn_function *f, int stage)
 int command_asm(const tool_line *line)
 {
     tool_job job;
-    qn_function *f = NULL;
+    qn_code *f = NULL;
     qn_error err = {0};
     qn_options o = line->launch;
     if (o.engine == QN_ENGINE_AUTO)
@@ -306,7 +306,7 @@ int command_asm(const tool_line *line)
                            err.message);
     if (status == EXIT_OK)
         status = print_stage(f, o.isa >= QN_ISA_SM70 && line->stage == QN_DUMP_ASM ? QN_DUMP_PTX : line->stage);
-    qn_function_release(f);
+    qn_code_release(f);
     job_close(&job);
     return status;
 }

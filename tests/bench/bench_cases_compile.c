@@ -115,10 +115,10 @@ static qn_kernel *make_text(const source *s, int round, qn_error *err)
 }
 
 /* Seconds of one compile; the function if it is wanted. */
-static bool compile_once(bench *b, const source *s, int round, double *seconds, qn_function **out)
+static bool compile_once(bench *b, const source *s, int round, double *seconds, qn_code **out)
 {
     qn_error error = {0};
-    qn_function *f = NULL;
+    qn_code *f = NULL;
     *s->n_args = 0;
     qn_kernel *k = s->make(s, round, &error);
     qn_status status = QN_OK;
@@ -135,7 +135,7 @@ static bool compile_once(bench *b, const source *s, int round, double *seconds, 
     if (out && k && !status)
         *out = f;
     else
-        qn_function_release(f);
+        qn_code_release(f);
     return k && !status;
 }
 
@@ -229,12 +229,12 @@ static void emission_case(bench *b, const source *s)
     char *ir = malloc(IR_BYTES);
     bool is_ok = ir != NULL;
     for (int round = 0; is_ok && round < N_COMPILES; round++) {
-        qn_function *f = NULL;
+        qn_code *f = NULL;
         is_ok = compile_once(b, s, N_COMPILES + round, &ours[round], &f);
-        is_ok = is_ok && qn_function_text(f, QN_DUMP_LLVM, ir, IR_BYTES) < IR_BYTES;
+        is_ok = is_ok && qn_code_text(f, QN_DUMP_LLVM, ir, IR_BYTES) < IR_BYTES;
         theirs[round] = is_ok ? emit_once(&l, ir) : 0;
         is_ok = is_ok && theirs[round] > 0;
-        qn_function_release(f);
+        qn_code_release(f);
     }
     free(ir);
     l.machine_free(l.machine);

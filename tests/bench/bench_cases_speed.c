@@ -329,17 +329,17 @@ void bench_print_assembly(bench *b, const char *name, const qn_kernel *k, int n,
                           const qn_options *o)
 {
     qn_error error = {0};
-    qn_function *f = NULL;
+    qn_code *f = NULL;
     if (qn_specialize(b->context, k, n, args, o, &f, &error)) {
         bench_wrong(b, name, "%s", error.message);
         return;
     }
-    size_t bytes = qn_function_text(f, QN_DUMP_ASM, NULL, 0);
+    size_t bytes = qn_code_text(f, QN_DUMP_ASM, NULL, 0);
     char *text = malloc(bytes + 1);
-    if (text && qn_function_text(f, QN_DUMP_ASM, text, bytes + 1) == bytes)
+    if (text && qn_code_text(f, QN_DUMP_ASM, text, bytes + 1) == bytes)
         fwrite(text, 1, bytes, stdout);
     free(text);
-    qn_function_release(f);
+    qn_code_release(f);
 }
 
 static void run_case(speed_case *c)

@@ -109,11 +109,11 @@ static qn_status cold_line(gpu_bench *b, const qn_kernel *k, qn_error *err)
 /* ---------------------------------------------------------------- loading again */
 
 /* Seconds in which the driver loads the cubin of a function; 0 if that cannot be had. */
-static double time_load(gpu_bench *b, qn_function *f)
+static double time_load(gpu_bench *b, qn_code *f)
 {
     char *ptx = malloc(PTX_BYTES);
     void *cubin = NULL;
-    size_t n = ptx ? qn_function_text(f, QN_DUMP_PTX, ptx, PTX_BYTES) : 0;
+    size_t n = ptx ? qn_code_text(f, QN_DUMP_PTX, ptx, PTX_BYTES) : 0;
     double seconds[MAX_COLD], median = 0;
     int result = n > 0 && n < PTX_BYTES ? gpu_raw_assemble(b->raw, ptx, n, &cubin) : -1;
     char entry[64] = "";
@@ -176,7 +176,7 @@ static qn_status reload_line(gpu_bench *b, const qn_kernel *k, qn_error *err)
     void *handle = NULL;
     qn_stream *there = NULL;
     saxpy s = {.args = {{0}}};
-    qn_function *f = NULL;
+    qn_code *f = NULL;
     int result = gpu_raw_other_stream(b->raw, &handle);
     if (result) {
         printf("# reload: no second CUDA context (%d)\n", result);
@@ -201,7 +201,7 @@ static qn_status reload_line(gpu_bench *b, const qn_kernel *k, qn_error *err)
                          .remark = "theirs is cuModuleLoadData and cuModuleGetFunction"};
         gpu_report(b, &line);
     }
-    qn_function_release(f);
+    qn_code_release(f);
     qn_stream_release(there);
     return status;
 }

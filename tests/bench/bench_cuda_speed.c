@@ -409,7 +409,7 @@ static void print_text(run *r, const qn_options *o)
         QN_DUMP_LIST(QN_X)
 #undef QN_X
     };
-    qn_function *f = NULL;
+    qn_code *f = NULL;
     qn_error err = {0};
     char *text = malloc(TEXT_BYTES);
     int number = 0;
@@ -417,12 +417,12 @@ static void print_text(run *r, const qn_options *o)
         if (strcmp(stage[i].name, r->b->text) == 0)
             number = stage[i].stage;
     if (text && number && qn_specialize(r->b->context, r->k, r->n_args, r->args, o, &f, &err) == QN_OK &&
-        qn_function_text(f, number, text, TEXT_BYTES) > 0)
+        qn_code_text(f, number, text, TEXT_BYTES) > 0)
         for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
             printf("# %s: %s\n", r->c->name, line);
     else
         printf("# %s: no text of stage \"%s\" %s\n", r->c->name, r->b->text, err.message);
-    qn_function_release(f);
+    qn_code_release(f);
     free(text);
 }
 

@@ -205,11 +205,11 @@ static bool warm_up(bench *b)
     bool is_ok = k && qn_layout_right(1, &extent, &layout, &error) == QN_OK &&
                  qn_view_wrap("x", data, QN_F32, &layout, 0, &view, &error) == QN_OK;
     if (is_ok) {
-        qn_function *f = NULL;
+        qn_code *f = NULL;
         qn_arg args[3] = {qn_arg_view(&view), qn_arg_view(&view), qn_arg_f32(1)};
         qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86};
         is_ok = qn_specialize(b->context, k, 3, args, &o, &f, &error) == QN_OK;
-        qn_function_release(f);
+        qn_code_release(f);
     }
     if (!is_ok)
         printf("# no x86 code: %s\n", error.message);

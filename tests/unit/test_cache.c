@@ -133,7 +133,7 @@ static void test_pins(void)
     job j = open_job(NULL);
     qn_error err = {0};
     qn_pin *pin[QN_PINS + 1];
-    qn_function *f = NULL;
+    qn_code *f = NULL;
     tap_ok(scale(&j, 4, 4, 0, NULL, &err) == QN_OK && scale(&j, 4, 4, 0, NULL, &err) == QN_OK, "a hit");
     qn__lock(j.c);
     for (int b = 0; b < QN_FUNCTION_BUCKETS && !f; b++)
@@ -251,7 +251,7 @@ static void test_eviction(void)
     const qn_options exact = {
         .bytes = sizeof exact, .specialize = QN_SPECIALIZE_EXACT, .engine = QN_ENGINE_X86};
     qn_error err = {0};
-    qn_function *kept = NULL;
+    qn_code *kept = NULL;
     double a[16] = {0}, b[16] = {0};
     const int64_t extents[] = {4, 4};
     qn_layout l;
@@ -287,7 +287,7 @@ static void test_eviction(void)
     close_job(&t);
     close_job(&j);
     qn_call_release(call);
-    qn_function_release(kept);
+    qn_code_release(kept);
 }
 
 /** A context whose code generator cannot be loaded. */

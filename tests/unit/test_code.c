@@ -38,18 +38,18 @@ static void check(qn_context *c, const char *text, int n, const qn_view *v, int 
 {
     static char plan[8192], code[1 << 20];
     qn_kernel *k = kernel_of(text);
-    qn_function *f = NULL;
+    qn_code *f = NULL;
     qn_error err = {0};
     qn_arg args[3];
     for (int i = 0; i < n; i++)
         args[i] = qn_arg_view(&v[i]);
     const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .isa = QN_ISA_V3, .plan = {.streams = streams}};
-    bool ok = qn_specialize(c, k, n, args, &o, &f, &err) == QN_OK && qn_function_text(f, QN_DUMP_PLAN, plan, sizeof plan) &&
-              qn_function_text(f, QN_DUMP_LLVM, code, sizeof code);
+    bool ok = qn_specialize(c, k, n, args, &o, &f, &err) == QN_OK && qn_code_text(f, QN_DUMP_PLAN, plan, sizeof plan) &&
+              qn_code_text(f, QN_DUMP_LLVM, code, sizeof code);
     bool is_planned = ok && strstr(plan, planned), is_emitted = ok && strstr(code, word);
     if (!tap_ok(ok && is_planned == is_there && is_emitted == is_there, "%s", what))
         tap_note("%s, planned: %d, in the code: %d", err.message, is_planned, is_emitted);
-    qn_function_release(f);
+    qn_code_release(f);
     qn_kernel_release(k);
 }
 

@@ -226,9 +226,9 @@ static void test_launch(void)
                qn_stream_fence(s, &err) == QN_OK && is_series(&y, 9, 9),
            "with another scalar");
     qn_call_release(call);
-    qn_function *f = NULL;
-    tap_ok(qn_specialize(c, k, 3, args, &o, &f, &err) == QN_OK && qn_function_text(f, QN_DUMP_PTX, NULL, 0) > 100, "its PTX");
-    qn_function_release(f);
+    qn_code *f = NULL;
+    tap_ok(qn_specialize(c, k, 3, args, &o, &f, &err) == QN_OK && qn_code_text(f, QN_DUMP_PTX, NULL, 0) > 100, "its PTX");
+    qn_code_release(f);
     qn_view_release(&x);
     qn_view_release(&y);
     qn_stream_release(s);

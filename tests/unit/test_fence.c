@@ -426,13 +426,13 @@ static void show_plan(qn_context *c, const qn_kernel *k, int n, const qn_arg *ar
 {
     static char text[400000];
     static const int stages[] = {QN_DUMP_KERNEL, QN_DUMP_PLAN, QN_DUMP_KEY, QN_DUMP_LLVM};
-    qn_function *f = NULL;
+    qn_code *f = NULL;
     if (!getenv("FENCE_CASE") || qn_specialize(c, k, n, args, o, &f, NULL) != QN_OK)
         return;
     for (int s = 0; s < (getenv("FENCE_LLVM") ? 4 : 2); s++)
-        if (qn_function_text(f, stages[s], text, sizeof text))
+        if (qn_code_text(f, stages[s], text, sizeof text))
             fprintf(stderr, "%s\n", text);
-    qn_function_release(f);
+    qn_code_release(f);
 }
 
 static void run_placed(qn_context *context, const guard_case *c, placed *p, int n, report *r, int kernel)

@@ -280,7 +280,7 @@ static bool is_available(qn_context *c, int isa, qn_error *err)
 {
     static const char text[] = "kernel \"probe\" { view y: f32[0]; %o: f32 = const 1.0; store y[], %o; }";
     qn_kernel *k = NULL;
-    qn_function *f = NULL;
+    qn_code *f = NULL;
     float y = 0;
     qn_layout l = {0};
     qn_view v = {0};
@@ -289,7 +289,7 @@ static bool is_available(qn_context *c, int isa, qn_error *err)
                    qn_view_wrap("y", &y, QN_F32, &l, 0, &v, err) == QN_OK;
     qn_arg a = qn_arg_view(&v);
     is_good = is_good && qn_specialize(c, k, 1, &a, &o, &f, err) == QN_OK;
-    qn_function_release(f);
+    qn_code_release(f);
     qn_kernel_release(k);
     return is_good;
 }

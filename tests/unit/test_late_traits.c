@@ -94,13 +94,13 @@ static void test_histogram(const setup *s)
         tap_ok(status == QN_OK && qn_run(call, &err) == QN_OK && are_counts(s, &plain, 3),
                "%s: a prepared call counts %s", ways[w].name, err.message);
         qn_call_release(call);
-        qn_function *f = NULL;
+        qn_code *f = NULL;
         char text[2000] = "";
         if (qn_specialize(s->c, k, 2, args, &o, &f, &err) == QN_OK)
-            qn_function_text(f, QN_DUMP_KERNEL, text, sizeof text);
+            qn_code_text(f, QN_DUMP_KERNEL, text, sizeof text);
         tap_contains(text, "view h: i64[1] atomic", "the kernel that runs has the parameter atomic");
         tap_contains(text, "atomic sum h", "... and updates in one step");
-        qn_function_release(f);
+        qn_code_release(f);
     }
     qn_view_release(&h);
     qn_view_release(&plain);

@@ -38,7 +38,7 @@ static void refuse(const setup *s, const qn_kernel *k, int n, const qn_arg *args
     tap_ok(strncmp(err.message, "qn_launch: ", 11) == 0, "%s: the message starts with the function",
            what);
     qn_call *call = NULL;
-    qn_function *f = NULL;
+    qn_code *f = NULL;
     tap_ok(qn_prepare(s->c, k, n, args, o, &call, &err) == status && !call, "%s: qn_prepare", what);
     tap_ok(qn_specialize(s->c, k, n, args, o, &f, &err) == status && !f, "%s: qn_specialize", what);
     tap_ok(is_untouched(&s->y), "%s: the output is untouched", what);
@@ -181,7 +181,7 @@ static void test_null(const setup *s)
     const qn_arg args[] = {qn_arg_view(&s->x), qn_arg_view(&s->y), qn_arg_f32(2)};
     qn_error err = {0};
     qn_call *call = NULL;
-    qn_function *f = NULL;
+    qn_code *f = NULL;
     tap_ok(qn_launch(NULL, s->k, 3, args, NULL, &err) == QN_ERR_ARGUMENT, "launch without context");
     tap_contains(err.message, "context is NULL", "says so");
     tap_ok(qn_launch(s->c, NULL, 3, args, NULL, &err) == QN_ERR_ARGUMENT, "launch without kernel");
@@ -198,12 +198,12 @@ static void test_null(const setup *s)
            "specialize without context");
     tap_ok(qn_run(NULL, &err) == QN_ERR_ARGUMENT, "run without call");
     tap_ok(qn_call_set_scalar(NULL, 0, 0, &err) == QN_ERR_ARGUMENT, "set a scalar without call");
-    tap_ok(qn_function_text(NULL, QN_DUMP_KEY, NULL, 0) == 0, "text without function");
+    tap_ok(qn_code_text(NULL, QN_DUMP_KEY, NULL, 0) == 0, "text without function");
     tap_ok(qn_context_history(NULL, NULL, 0) == 0, "history without context");
     tap_ok(qn_context_new(NULL, NULL, &err) == QN_ERR_ARGUMENT, "context without out");
     qn_context_counters(NULL, NULL);
     qn_context_release(NULL);
-    qn_function_release(NULL);
+    qn_code_release(NULL);
     qn_call_release(NULL);
 }
 

@@ -19,7 +19,7 @@ static bool use(qn_context *c, const qn_kernel *k, const qn_view *x, const qn_vi
     const qn_arg args[] = {qn_arg_view(x), qn_arg_view(y)};
     qn_error err = {0};
     qn_call *call = NULL;
-    qn_function *f = NULL;
+    qn_code *f = NULL;
     qn_status status = QN_OK;
     for (int i = 0; i < 2 && status == QN_OK; i++) {
         fill_f32(y, 0, 0);
@@ -32,10 +32,10 @@ static bool use(qn_context *c, const qn_kernel *k, const qn_view *x, const qn_vi
     if (status == QN_OK)
         status = qn_specialize(c, k, 2, args, &o, &f, &err);
     if (status == QN_OK)
-        qn_function_text(f, QN_DUMP_KEY, NULL, 0);
+        qn_code_text(f, QN_DUMP_KEY, NULL, 0);
     qn_context_history(c, NULL, 0);
     qn_call_release(call);
-    qn_function_release(f);
+    qn_code_release(f);
     *is_done = status == QN_OK;
     bool is_right = status != QN_OK || memcmp(x->data, y->data, N * sizeof(float)) == 0;
     if (!is_right || (status != QN_OK && status != QN_ERR_MEMORY))

@@ -325,7 +325,7 @@ static qn_status use_context(qn_context *c, const qn_kernel *k, int engine, int 
     qn_view x = vector_of(c, "x", QN_F32, 8), y = vector_of(c, "y", QN_F32, 8);
     const qn_options o = {.bytes = sizeof o, .engine = engine};
     const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
-    qn_function *f = NULL;
+    qn_code *f = NULL;
     qn_call *call = NULL;
     qn_status status = how == 0   ? qn_launch(c, k, 2, args, &o, NULL)
                        : how == 1 ? qn_specialize(c, k, 2, args, &o, &f, NULL)
@@ -333,7 +333,7 @@ static qn_status use_context(qn_context *c, const qn_kernel *k, int engine, int 
     if (call && status == QN_OK)
         status = qn_run(call, NULL);
     qn_call_release(call);
-    qn_function_release(f);
+    qn_code_release(f);
     qn_view_release(&x);
     qn_view_release(&y);
     return status;
@@ -359,12 +359,12 @@ static void test_release_by_hook(int engine, const char *name)
     qn_kernel_release(k);
 }
 
-static bool text_has(const qn_function *f, int stage, const char *part)
+static bool text_has(const qn_code *f, int stage, const char *part)
 {
     static char text[65536];
-    size_t n = qn_function_text(f, stage, text, sizeof text);
+    size_t n = qn_code_text(f, stage, text, sizeof text);
     return n > 0 && n == strlen(text) && strstr(text, part) &&
-           qn_function_text(f, stage, NULL, 0) == n;
+           qn_code_text(f, stage, NULL, 0) == n;
 }
 
 static void test_texts(void)
@@ -374,7 +374,7 @@ static void test_texts(void)
     qn_view x = vector_of(c, "x", QN_F32, 8), y = vector_of(c, "y", QN_F32, 8);
     const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y), qn_arg_f32(2)};
     qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86};
-    qn_function *f = NULL, *g = NULL, *i = NULL;
+    qn_code *f = NULL, *g = NULL, *i = NULL;
     tap_ok(qn_specialize(c, k, 3, args, &o, &f, NULL) == QN_OK, "specialize");
     tap_ok(qn_specialize(c, k, 3, args, &o, &g, NULL) == QN_OK && f == g,
            "the same facts give the same function");
@@ -387,13 +387,13 @@ static void test_texts(void)
     tap_ok(text_has(f, QN_DUMP_LLVM, "define"),
            "LLVM text, made on demand after the context is gone");
     tap_ok(text_has(f, QN_DUMP_ASM, "vfmadd"), "assembly");
-    tap_is_int((int64_t)qn_function_text(f, QN_DUMP_PTX, NULL, 0), 0, "no PTX");
+    tap_is_int((int64_t)qn_code_text(f, QN_DUMP_PTX, NULL, 0), 0, "no PTX");
     tap_ok(text_has(i, QN_DUMP_KEY, "extent 8, stride 1") &&
-               qn_function_text(i, QN_DUMP_ASM, NULL, 0) == 0,
+               qn_code_text(i, QN_DUMP_ASM, NULL, 0) == 0,
            "the interpreter's function has a key and no assembly");
-    qn_function_release(f);
-    qn_function_release(g);
-    qn_function_release(i);
+    qn_code_release(f);
+    qn_code_release(g);
+    qn_code_release(i);
     qn_view_release(&x);
     qn_view_release(&y);
     qn_kernel_release(k);

@@ -30,7 +30,7 @@ typedef struct shared {
 
 typedef struct kept {
     qn_call *call;
-    qn_function *function;
+    qn_code *function;
     qn_view x, y;
     float factor; /* what a run adds, in multiples of x; 0: y becomes x */
 } kept;
@@ -113,7 +113,7 @@ static void make_views(const qn_context *c, int64_t n, kept *k)
 static void drop(kept *k)
 {
     qn_call_release(k->call);
-    qn_function_release(k->function);
+    qn_code_release(k->function);
     qn_view_release(&k->x);
     qn_view_release(&k->y);
     *k = (kept){0};
@@ -167,8 +167,8 @@ static void use_kept(thread *t, kept *k)
     }
     if (k->function) {
         int stage = draw(t, 20) ? QN_DUMP_PLAN : QN_DUMP_ASM;
-        qn_function_text(k->function, stage, NULL, 0);
-        expect(t, qn_function_text(k->function, QN_DUMP_KEY, NULL, 0) > 0, &err, "text");
+        qn_code_text(k->function, stage, NULL, 0);
+        expect(t, qn_code_text(k->function, QN_DUMP_KEY, NULL, 0) > 0, &err, "text");
     }
     if (draw(t, 2))
         drop(k);

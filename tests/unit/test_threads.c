@@ -204,12 +204,12 @@ static void *hammer(void *arg)
         fill_f32(&x, 1, 1);
         const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y), qn_arg_f32(2)};
         const qn_options o = {.bytes = sizeof o, .engine = s->engine, .executor = 1 + i % 2};
-        qn_function *f = NULL;
+        qn_code *f = NULL;
         s->n_failed += qn_launch(s->c, k, is_saxpy ? 3 : 2, args, &o, NULL) != QN_OK;
         s->n_failed += ((float *)y.data)[n - 1] != (float)n * (is_saxpy ? 2 : 1);
         if (i % 10 == 0) {
             s->n_failed += qn_specialize(s->c, k, is_saxpy ? 3 : 2, args, &o, &f, NULL) != QN_OK;
-            qn_function_release(f);
+            qn_code_release(f);
             counters_of(s->c);
             qn_context_history(s->c, NULL, 0);
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * function.c: the life of a qn_function, and its texts. The last reference gives its pages back to
+ * code.c: the life of a qn_code, and its texts. The last reference gives its pages back to
  * the arena; until then it keeps the guts of the context alive.
  */
 #include "runtime/cuda_module.h"
@@ -8,10 +8,10 @@
 
 #include <string.h>
 
-qn_function *qn__function_new(qn_context *c, const qn_kernel *k, qn_text *key, qn_facts *facts,
+qn_code *qn__code_new(qn_context *c, const qn_kernel *k, qn_text *key, qn_facts *facts,
                               int loader)
 {
-    qn_function *f = qn__zalloc(1, sizeof *f);
+    qn_code *f = qn__zalloc(1, sizeof *f);
     if (!f)
         return NULL;
     atomic_init(&f->references, 1);
@@ -27,12 +27,12 @@ qn_function *qn__function_new(qn_context *c, const qn_kernel *k, qn_text *key, q
     return f;
 }
 
-void qn__function_retain(qn_function *f)
+void qn__code_retain(qn_code *f)
 {
     atomic_fetch_add_explicit(&f->references, 1, memory_order_relaxed);
 }
 
-void qn_function_release(qn_function *f)
+void qn_code_release(qn_code *f)
 {
     if (!f || atomic_fetch_sub_explicit(&f->references, 1, memory_order_acq_rel) != 1)
         return;
@@ -55,16 +55,16 @@ void qn_function_release(qn_function *f)
     qn__context_drop(c);
 }
 
-void qn__function_drop(void *f)
+void qn__code_drop(void *f)
 {
-    qn_function_release(f);
+    qn_code_release(f);
 }
 
 bool qn__cache_sweep(qn_context *c)
 {
     for (;;) {
         qn__lock(c);
-        qn_function *f = qn__cache_take_dropped(&c->cache);
+        qn_code *f = qn__cache_take_dropped(&c->cache);
         bool was_ready = f && f->state == QN_READY; /* one that is being built may change still */
         bool is_clean = !c->cache.dropped;
         qn__unlock(c);
@@ -72,14 +72,14 @@ bool qn__cache_sweep(qn_context *c)
             return is_clean;
         if (was_ready)
             qn__event(c, QN_EVENT_EVICT, f->kernel->name, NULL, 0);
-        qn_function_release(f);
+        qn_code_release(f);
     }
 }
 
 /* ---------------------------------------------------------------- texts */
 
 /** The text of LLVM or assembly, made by compiling again the first time. */
-static size_t text_on_demand(qn_function *f, int stage, char *buffer, size_t buffer_bytes)
+static size_t text_on_demand(qn_code *f, int stage, char *buffer, size_t buffer_bytes)
 {
     qn_context *c = f->context;
     qn_text *text = stage == QN_DUMP_LLVM ? &f->llvm : &f->assembly;
@@ -105,7 +105,7 @@ static size_t text_on_demand(qn_function *f, int stage, char *buffer, size_t buf
     return n;
 }
 
-size_t qn_function_text(const qn_function *f, int stage, char *buffer, size_t buffer_bytes)
+size_t qn_code_text(const qn_code *f, int stage, char *buffer, size_t buffer_bytes)
 {
     if (!f || (!buffer && buffer_bytes))
         return 0;
@@ -123,7 +123,7 @@ size_t qn_function_text(const qn_function *f, int stage, char *buffer, size_t bu
                             buffer_bytes);
     case QN_DUMP_LLVM:
     case QN_DUMP_ASM:
-        return text_on_demand((qn_function *)(uintptr_t)f, stage, buffer,
+        return text_on_demand((qn_code *)(uintptr_t)f, stage, buffer,
                               buffer_bytes); /* memoised under the lock */
     default:
         if (buffer_bytes)
