@@ -439,7 +439,7 @@ typedef struct qn_context_options {
     int32_t start_provider;    /**< 1: load the code generator in the background now */
     uint32_t dump;             /**< or of QN_DUMP_...; QUERN_DUMP */
     const char *dump_dir;      /**< QUERN_DUMP_DIR; default is the working directory */
-    int32_t compile_ms;        /**< time limit of one compile; 0 is 20000 */
+    int32_t compile_ms;        /**< limit of one compile: processor time, and ten times as long in all; 0 is 20000 */
     int32_t cuda_device;       /**< number of the GPU that is meant where no stream is given */
     const char *cuda_driver;   /**< file of the CUDA driver; NULL: libcuda.so.1, QUERN_CUDA_DRIVER */
 } qn_context_options;

@@ -226,7 +226,7 @@ void qn__cache_weigh(qn_cache *c, qn_code *f)
                   (size_t)facts->n_digits * sizeof *facts->digit);
     c->bytes += f->bytes;
     c->code_bytes += (int64_t)f->blob.bytes;
-    c->n_functions++;
+    c->n_functions += f->state == QN_READY;
 }
 
 void qn__cache_remove(qn_cache *c, qn_code *f)
@@ -243,7 +243,7 @@ void qn__cache_remove(qn_cache *c, qn_code *f)
     if (f->bytes) {
         c->bytes -= f->bytes;
         c->code_bytes -= (int64_t)f->blob.bytes;
-        c->n_functions--;
+        c->n_functions -= f->state == QN_READY;
     }
     f->is_cached = false;
     f->next = c->dropped;
@@ -285,7 +285,7 @@ static qn_code *oldest_function(const qn_cache *c, const qn_code *keep)
     qn_code *oldest = NULL;
     for (int b = 0; b < QN_FUNCTION_BUCKETS; b++)
         for (qn_code *f = c->functions[b]; f; f = f->next)
-            if (f != keep && f->state == QN_READY && (!oldest || f->last_use < oldest->last_use))
+            if (f != keep && f->state != QN_BUILDING && (!oldest || f->last_use < oldest->last_use))
                 oldest = f;
     return oldest;
 }

@@ -134,7 +134,7 @@ qn_code *qn__cache_function(const qn_cache *c, const qn_kernel *k, const qn_text
                                 int loader);
 /** Adds a function that is being built; the cache holds a reference. */
 void qn__cache_add_function(qn_cache *c, qn_code *f);
-/** Counts the bytes of a function that is now ready. */
+/** Counts the bytes of a function that is now ready, or is kept because it failed. */
 void qn__cache_weigh(qn_cache *c, qn_code *f);
 /** Removes a function and its place in all entries; it waits in `dropped`. */
 void qn__cache_remove(qn_cache *c, qn_code *f);

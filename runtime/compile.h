@@ -2,8 +2,9 @@
 /*
  * compile.h: the compile threads of a context and the code generator that they load. The code
  * generator runs only on these threads, which have large stacks; whoever wants code waits, with a
- * time limit. A thread that does not come back in time, or that met a fatal error, is given up
- * together with the engine.
+ * limit of processor time and a larger one of time. A thread that does not come back is given up
+ * and another one takes its place. While several of them are still inside, no code is generated. A
+ * fatal error ends the use of the code generator in this context.
  */
 #ifndef QN_RUNTIME_COMPILE_H
 #define QN_RUNTIME_COMPILE_H
@@ -24,9 +25,10 @@ typedef struct qn_compiler {
     struct qn_job *first, **last; /* queue */
     struct qn_worker *workers;
     int n_workers, n_idle;
-    int n_strays; /* threads inside the code generator that are not listed: given up, or the host's
-                   */
+    int n_strays; /* threads that were given up and have not come back from the code generator */
+    int n_guests; /* threads of the host inside the code generator */
     bool stop;
+    bool is_late; /* the code generator is still being loaded, and nobody waits for that any more */
     int provider; /* QN_PROVIDER_... */
     qn_provider_function function;
     qn_error error; /* status not 0: the engine is unusable, and why */
@@ -55,7 +57,9 @@ void qn__compiler_lose(qn_context *c);
 
 /** Loads the code generator in the background. */
 void qn__compile_start(qn_context *c);
-/** Compiles and waits. `texts`: QN_DUMP_.... The lock is not held. */
+/** Compiles and waits. `texts`: QN_DUMP_.... The lock is not held. QN_ERR_COMPILE_TIMEOUT: this
+ * kernel with this key takes too long; QN_ERR_BUSY and QN_ERR_MEMORY: code cannot be had now, but
+ * maybe later. */
 qn_status qn__compile(qn_context *c, const qn_kernel *k, const qn_text *key, int loader,
                       uint32_t texts, qn_compiled *out, qn_error *err);
 /** Drops code of the orc loader. */

@@ -252,6 +252,8 @@ static void remember(const qn_launch_state *l, const qn_options *o, qn_code *f)
     qn_description d;
     if (l->stream && l->shares_elements)
         return; /* what other arguments of this description must not run: loads here are not of constant memory */
+    if (l->may_have_code_later)
+        return;
     uint32_t n_pairs = count_pairs(l);
     qn__lock(c);
     qn_known_kernel *kernel =

@@ -31,6 +31,7 @@ typedef struct qn_launch_state {
     bool is_ordered;
     bool takes_any_target; /* the code is wanted, not run: it may be for a GPU that is not here */
     bool shares_elements;  /* arguments have the same elements, harmlessly */
+    bool may_have_code_later; /* it is interpreted for want of what may be there at the next launch */
     qn_stream *stream;     /* executor QN_CUDA; borrowed */
     qn_error overlap; /* why, if it is ordered */
 } qn_launch_state;

@@ -3,7 +3,7 @@
  * specialize.c: code for checked arguments. Facts and policy give a key; the cache or the code
  * generator gives the function. Two threads that want the same key build it once. Where code cannot
  * be had, AUTO goes on with the interpreter and the history says why; an engine that was asked for
- * by name fails.
+ * by name fails. A key that takes too long to compile stays in the cache as failed.
  */
 #include "runtime/launch.h"
 
@@ -83,19 +83,18 @@ static void note_compile(const qn_launch_state *l, bool is_dynamic, double milli
     c->counters.compile_us += (int64_t)(milliseconds * 1e3);
 }
 
-/** The outcome of a build, for everyone who waits for it. */
+/** The outcome of a build, for everyone who waits for it, or asks again after a compile that took
+ * too long. */
 static void settle(qn_code *f, qn_status status, const qn_error *error)
 {
     qn_context *c = f->context;
     f->state = status == QN_OK ? QN_READY : QN_FAILED;
-    if (status == QN_OK) {
-        if (f->is_cached)
-            qn__cache_weigh(&c->cache, f);
-    } else {
+    if (status != QN_OK)
         f->error = *error;
-        if (f->is_cached)
-            qn__cache_remove(&c->cache, f);
-    }
+    if (f->is_cached && (status == QN_OK || status == QN_ERR_COMPILE_TIMEOUT))
+        qn__cache_weigh(&c->cache, f);
+    else if (f->is_cached)
+        qn__cache_remove(&c->cache, f);
     pthread_cond_broadcast(&c->compiler.progress);
 }
 
@@ -174,10 +173,9 @@ static qn_status wait_until_built(qn_context *c, qn_code *f, qn_error *err)
 {
     while (f->state == QN_BUILDING)
         pthread_cond_wait(&c->compiler.progress, &c->lock);
-    if (f->state == QN_READY) {
-        f->last_use = ++c->cache.clock;
+    f->last_use = ++c->cache.clock;
+    if (f->state == QN_READY)
         return QN_OK;
-    }
     return qn__fail(err, (qn_status)f->error.status, "%s", f->error.message);
 }
 
@@ -312,13 +310,14 @@ qn_status qn__specialize(qn_launch_state *l, qn_code **out, qn_error *err)
         qn_status status = check_target(l, &error);
         if (status == QN_OK)
             status = find_version(l, &f, &error);
-        bool may_fall_back = l->options.engine == QN_ENGINE_AUTO && status != QN_ERR_MEMORY &&
+        bool may_fall_back = l->options.engine == QN_ENGINE_AUTO &&
                              qn__target_of(l->options.isa) == QN_TARGET_X86;
         if (status != QN_OK && !may_fall_back)
             return qn__fail(err, status, "%s: kernel \"%.60s\": %s", l->who, l->kernel->name,
                             error.message);
         if (status != QN_OK)
             note_fallback(l, &error);
+        l->may_have_code_later = status == QN_ERR_MEMORY || status == QN_ERR_BUSY;
     }
     *out = f;
     return QN_OK;

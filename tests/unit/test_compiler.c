@@ -1,18 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_compiler.c: the compile threads with a code generator of the test's own, which hangs, dies,
- * fails or gives nonsense; and the arena by itself.
+ * test_compiler.c: the compile threads with a code generator of the test's own, which hangs, spins,
+ * dies, fails or gives nonsense; and the arena by itself.
  */
 #define _GNU_SOURCE
 #include "runtime/context.h"
 #include "tests/unit/launch.h"
 
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { GIVE_RETURN = 0, HANG, DIE, FAIL, GIVE_NONSENSE, GIVE_NOTHING };
-static _Atomic int behaviour, n_inside, n_thread_ends;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IS_SANITIZED 1
+#else
+#define IS_SANITIZED 0
+#endif
+
+enum { GIVE_RETURN = 0, HANG, SPIN, BLOCK, NAP, DIE, FAIL, GIVE_NONSENSE, GIVE_NOTHING };
+static _Atomic int behaviour, n_inside, n_thread_ends, n_compiles;
+static atomic_bool may_leave; /* SPIN and BLOCK */
+
+/** Takes its time, with the processor or without. */
+static void linger(int what)
+{
+    if (what == HANG)
+        usleep(600000);
+    for (int i = 0; what == NAP && i < 50; i++)
+        usleep(10000);
+    while ((what == SPIN || what == BLOCK) && !atomic_load(&may_leave))
+        if (what == BLOCK)
+            usleep(1000);
+}
 
 /** Stands in for the code generator. Its code is one `ret`. */
 static int fake_provider(qn_request *r)
@@ -27,8 +47,8 @@ static int fake_provider(qn_request *r)
         return QN_OK;
     *r->thread_state = &behaviour;
     atomic_fetch_add(&n_inside, 1);
-    if (what == HANG)
-        usleep(600000);
+    atomic_fetch_add(&n_compiles, 1);
+    linger(what);
     if (what == DIE)
         r->fatal(r->fatal_arg, "cannot select: nothing");
     if (what == FAIL) {
@@ -44,16 +64,33 @@ static int fake_provider(qn_request *r)
     return QN_OK;
 }
 
-static qn_context *fake_context(int what)
+static qn_context *fake_context_with(int what, int compile_ms)
 {
-    const qn_context_options o = {.bytes = sizeof o, .compile_ms = 200};
+    const qn_context_options o = {.bytes = sizeof o, .compile_ms = compile_ms};
     qn_context *c = context_with(&o);
     c->compiler.function = fake_provider;
     c->compiler.provider = QN_PROVIDER_READY;
     if (c->isa == 0)
         c->isa = QN_ISA_V3; /* no code is run but one `ret` */
     atomic_store(&behaviour, what);
+    atomic_store(&may_leave, false);
     return c;
+}
+
+static qn_context *fake_context(int what)
+{
+    return fake_context_with(what, 200);
+}
+
+/** Lets the threads that were given up come back, and waits for them. */
+static void let_leave(qn_context *c)
+{
+    atomic_store(&may_leave, true);
+    for (int n = 1; n > 0; usleep(1000)) {
+        qn__lock(c);
+        n = c->compiler.n_strays;
+        qn__unlock(c);
+    }
 }
 
 static qn_status copy(qn_context *c, const qn_kernel *k, int64_t n, int engine, qn_error *err)
@@ -94,32 +131,149 @@ static void test_failures(const qn_kernel *k)
     }
 }
 
-static void test_unusable(const qn_kernel *k, int what, qn_status status, const char *part)
+static void test_fatal(const qn_kernel *k)
 {
     qn_context *c = fake_context(GIVE_RETURN);
     qn_error err = {0};
     tap_ok(copy(c, k, 8, QN_ENGINE_X86, &err) == QN_OK, "a first version: %s", err.message);
-    atomic_store(&behaviour, what);
-    double start = qn__now_ms();
-    tap_ok(copy(c, k, 9, QN_ENGINE_X86, &err) == status, "%s is reported",
-           qn_status_name((int)status));
-    tap_contains(err.message, part, "with its reason");
-    tap_ok(qn__now_ms() - start < 450, "in time");
+    atomic_store(&behaviour, DIE);
+    tap_ok(copy(c, k, 9, QN_ENGINE_X86, &err) == QN_ERR_CODEGEN_FATAL, "a fatal error is reported");
+    tap_contains(err.message, "cannot select: nothing", "with its reason");
     atomic_store(&behaviour, GIVE_RETURN);
-    tap_ok(copy(c, k, 10, QN_ENGINE_X86, &err) == status, "the engine stays unusable");
+    tap_ok(copy(c, k, 10, QN_ENGINE_X86, &err) == QN_ERR_CODEGEN_FATAL,
+           "the engine stays unusable");
     tap_ok(copy(c, k, 10, QN_ENGINE_AUTO, &err) == QN_OK, "AUTO interprets: %s", err.message);
     tap_ok(copy(c, k, 8, QN_ENGINE_X86, &err) == QN_OK, "code that is there still runs");
     qn_context_release(c); /* while the thread that was given up is still inside */
 }
 
-static void test_timeout_queue(const qn_kernel *k)
+/** A compile that takes too long, of processor time or of time in all. */
+static void test_timeout(const qn_kernel *k, int what, int compile_ms, int least_ms)
+{
+    qn_context *c = fake_context_with(GIVE_RETURN, compile_ms);
+    qn_error err = {0};
+    tap_ok(copy(c, k, 8, QN_ENGINE_X86, &err) == QN_OK, "a first version: %s", err.message);
+    atomic_store(&behaviour, what);
+    double start = qn__now_ms();
+    tap_ok(copy(c, k, 9, QN_ENGINE_X86, &err) == QN_ERR_COMPILE_TIMEOUT, "a timeout is reported");
+    tap_contains(err.message, "kernel \"copy\": no code after", "with the kernel");
+    tap_contains(err.message, "of processor time", "and what counts");
+    double passed = qn__now_ms() - start;
+    tap_ok(passed >= least_ms, "after %.0f ms, not before %d", passed, least_ms);
+    int n = atomic_load(&n_compiles);
+    tap_ok(copy(c, k, 9, QN_ENGINE_X86, &err) == QN_ERR_COMPILE_TIMEOUT, "and again");
+    tap_ok(copy(c, k, 9, QN_ENGINE_AUTO, &err) == QN_OK && counters_of(c).interpreted == 1,
+           "AUTO interprets: %s", err.message);
+    tap_is_int(atomic_load(&n_compiles), n, "nobody tries these arguments a second time");
+    atomic_store(&behaviour, GIVE_RETURN);
+    tap_ok(copy(c, k, 10, QN_ENGINE_X86, &err) == QN_OK, "other arguments get their code: %s",
+           err.message);
+    tap_ok(copy(c, k, 8, QN_ENGINE_X86, &err) == QN_OK, "code that is there still runs");
+    tap_is_int(counters_of(c).live_functions, 2, "what was given up is no live function");
+    let_leave(c);
+    qn_context_release(c);
+}
+
+/** Threads that do not come back stand in the way only as long as there are several. */
+static void test_strays(const qn_kernel *k)
+{
+    enum { STRAYS = 4 };
+    qn_context *c = fake_context_with(BLOCK, 10);
+    qn_error err = {0};
+    int n_timeouts = 0;
+    for (int i = 0; i < STRAYS; i++)
+        n_timeouts += copy(c, k, 8 + i, QN_ENGINE_X86, &err) == QN_ERR_COMPILE_TIMEOUT;
+    tap_is_int(n_timeouts, STRAYS, "each compile that hangs fails by itself");
+    atomic_store(&behaviour, GIVE_RETURN);
+    tap_ok(copy(c, k, 20, QN_ENGINE_X86, &err) == QN_ERR_BUSY, "after several no more is begun");
+    tap_contains(err.message, "4 compiles do not come to an end", "with the reason");
+    tap_ok(copy(c, k, 20, QN_ENGINE_AUTO, &err) == QN_OK && counters_of(c).interpreted == 1,
+           "AUTO interprets: %s", err.message);
+    let_leave(c);
+    tap_ok(copy(c, k, 20, QN_ENGINE_AUTO, &err) == QN_OK && counters_of(c).interpreted == 1 &&
+               counters_of(c).compiles == 1,
+           "when they have come back, code is generated: %s", err.message);
+    tap_ok(copy(c, k, 8, QN_ENGINE_X86, &err) == QN_ERR_COMPILE_TIMEOUT, "what hung is remembered");
+    qn_context_release(c);
+}
+
+/** Time that a compile thread does not get is not held against the kernel. */
+static void test_starved(const qn_kernel *k)
 {
     qn_context *c = fake_context(HANG);
-    c->options.compile_ms = 2000;
     qn_error err = {0};
     tap_ok(copy(c, k, 9, QN_ENGINE_X86, &err) == QN_OK,
-           "a slow compile within the limit is waited for: %s", err.message);
+           "a compile that waits three times as long as the limit is waited for: %s", err.message);
     qn_context_release(c);
+}
+
+/** A process that is stopped during a compile for longer than any limit goes on afterwards. */
+static void test_stopped(const qn_kernel *k)
+{
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        qn_context *c = fake_context_with(NAP, 100);
+        _exit(copy(c, k, 9, QN_ENGINE_X86, NULL) == QN_OK ? 0 : 1);
+    }
+    int status = -1;
+    usleep(200000);
+    kill(child, SIGSTOP);
+    usleep(1500000);
+    kill(child, SIGCONT);
+    waitpid(child, &status, 0);
+    tap_is_int(status, 0, "a process that was stopped meanwhile waits on");
+}
+
+/** In a child: no thread can be started, as there is no memory for its stack. 0 if all is well. */
+static int run_without_thread(const qn_kernel *k)
+{
+    qn_context *c = fake_context(GIVE_RETURN);
+    struct rlimit old, little;
+    long n_pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file || fscanf(file, "%ld", &n_pages) != 1 || getrlimit(RLIMIT_AS, &old) != 0)
+        return 77;
+    fclose(file);
+    little = old;
+    little.rlim_cur = (rlim_t)n_pages * 4096 + (8 << 20);
+    if (setrlimit(RLIMIT_AS, &little) != 0)
+        return 77;
+    qn_error err = {0};
+    if (copy(c, k, 8, QN_ENGINE_X86, &err) != QN_ERR_MEMORY)
+        return 1;
+    if (!strstr(err.message, "no thread could be started"))
+        return 2;
+    if (copy(c, k, 8, QN_ENGINE_AUTO, &err) != QN_OK || counters_of(c).interpreted != 1)
+        return 3;
+    if (!history_has(c, "interpreted: QN_ERR_MEMORY"))
+        return 4;
+    setrlimit(RLIMIT_AS, &old);
+    if (copy(c, k, 8, QN_ENGINE_AUTO, &err) != QN_OK || counters_of(c).interpreted != 1)
+        return 5; /* the want of memory was held for lasting */
+    return counters_of(c).compiles == 1 ? 0 : 6;
+}
+
+/** Before any other test: no stack of an earlier thread may lie ready. */
+static void test_no_thread(const qn_kernel *k)
+{
+    if (IS_SANITIZED) {
+        tap_skip("a sanitizer needs the address space");
+        return;
+    }
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        _exit(run_without_thread(k));
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        tap_skip("the address space cannot be limited here");
+    else
+        tap_is_int(status, 0, "where no compile thread starts, AUTO interprets until one does");
 }
 
 typedef struct compiling {
@@ -245,14 +399,17 @@ static void test_arena(void)
 int main(void)
 {
     qn_kernel *k = kernel_of(COPY_TEXT);
+    test_no_thread(k);
     test_arena();
     test_arena_fork();
     test_fork(k);
+    test_stopped(k);
     test_failures(k);
-    test_timeout_queue(k);
-    test_unusable(k, HANG, QN_ERR_COMPILE_TIMEOUT, "no code after 200 ms");
-    test_unusable(k, DIE, QN_ERR_CODEGEN_FATAL, "cannot select: nothing");
-    usleep(700000); /* the hung thread comes back and cleans up */
+    test_starved(k);
+    test_timeout(k, SPIN, 100, 100);
+    test_timeout(k, BLOCK, 20, 200);
+    test_strays(k);
+    test_fatal(k);
     tap_is_int(atomic_load(&n_inside), 1, "only the thread that met a fatal error is inside");
     tap_ok(atomic_load(&n_thread_ends) >= 5, "threads end what they began");
     qn_kernel_release(k);
