@@ -40,6 +40,7 @@ enum { QN_N_BUCKETS = 1024 };
 struct qn_builder {
     qn_error error;
     bool is_finished;
+    bool is_replay; /* of finished instructions (replay.h): larger limits, and no product is contracted anew */
     char *name;
     uint32_t flags;
     qn_kernel_parameter param[QN_MAX_PARAMS];
