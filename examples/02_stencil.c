@@ -119,7 +119,7 @@ static void print_history(const qn_context *c)
 {
     char text[8192];
     qn_counters counters;
-    qn_context_counters(c, &counters);
+    qn_context_counters(c, &counters, sizeof counters);
     qn_context_history(c, text, sizeof text);
     printf("\n%" PRId64 " compilations, %" PRId64
            " of them for extents that stay variable, in %.1f ms together:\n%s\n",

@@ -29,7 +29,7 @@ static inline place place_open(qn_context *c, int argc, char **argv)
         exit(2);
     }
     qn_cuda_device info;
-    must(qn_cuda_device_info(c, 0, &info, &err), &err);
+    must(qn_cuda_device_info(c, 0, &info, sizeof info, &err), &err);
     must(qn_stream_new(c, 0, &at.stream, &err), &err);
     at.options.executor = QN_CUDA;
     at.options.stream = at.stream;

@@ -15,6 +15,11 @@
  * struct: a C copy is a borrow; qn_view_copy adds a reference and qn_view_release drops one. `const char *` arguments
  * are copied unless the comment says "borrowed".
  *
+ * GROWTH. Structs of options start with `bytes`, the size that the caller was compiled with; structs that a function fills
+ * are passed with their size. New fields come last. Fields that an older caller lacks are zero; fields that this library
+ * does not know must be zero in the structs of a newer caller, otherwise QN_ERR_VERSION is returned. All other structs keep
+ * their size within one major version.
+ *
  * THREADS. A `const` handle may be used from several threads at once. A builder, a layout and a view struct belong to
  * one thread at a time. A qn_context is safe to use from several threads. Reference counts are atomic. No lock is
  * held while a callback of the host runs.
@@ -37,8 +42,8 @@ extern "C" {
 #endif
 
 /** Version of this header. The ABI is stable within one major version; the soname carries the major version. */
-#define QN_VERSION_MAJOR 0
-#define QN_VERSION_MINOR 1
+#define QN_VERSION_MAJOR 1
+#define QN_VERSION_MINOR 0
 #define QN_VERSION_PATCH 0
 #define QN_VERSION_HEX ((QN_VERSION_MAJOR << 16) | (QN_VERSION_MINOR << 8) | QN_VERSION_PATCH)
 
@@ -97,7 +102,7 @@ typedef enum qn_status {
 /** Bytes of a message, terminating zero included. Longer messages are cut. */
 #define QN_MESSAGE_BYTES 504
 
-/** An error: status and one line. Plain data of the caller; all-zero is "no error". */
+/** An error: status and one line. Plain data of the caller, of fixed size; all-zero is "no error". */
 typedef struct qn_error {
     int32_t status; /**< a qn_status */
     int32_t line;   /**< line in a kernel text, counted from 1; 0 where there is none */
@@ -399,8 +404,8 @@ typedef struct qn_param_info {
 } qn_param_info;
 /** Number of parameters, views and scalars; 0 for NULL. */
 QN_API int qn_kernel_n_params(const qn_kernel *k);
-/** Describes parameter i, 0 <= i < qn_kernel_n_params(k). */
-QN_API qn_status qn_kernel_param(const qn_kernel *k, int i, qn_param_info *out, qn_error *err);
+/** Describes parameter i, 0 <= i < qn_kernel_n_params(k). `out_bytes` is sizeof *out. */
+QN_API qn_status qn_kernel_param(const qn_kernel *k, int i, qn_param_info *out, size_t out_bytes, qn_error *err);
 
 /* ------------------------------------------------------------------------------------------------ context */
 
@@ -411,7 +416,9 @@ typedef void (*qn_parallel_for)(void *pool, int64_t n_chunks, int max_threads,
 
 /** What the event hook is told. Borrowed for the call. */
 typedef struct qn_event {
+    size_t bytes;        /**< of the struct as the library fills it */
     int32_t kind;        /**< QN_EVENT_... */
+    int32_t reserved;
     const char *kernel;  /**< name */
     const char *text;    /**< reason or specialization; may be NULL */
     double milliseconds; /**< duration, where known */
@@ -480,14 +487,15 @@ QN_API void qn_context_release(qn_context *c);
     X(code_bytes, "bytes of their code")                                                           \
     X(compile_us, "time spent compiling, microseconds")                                            \
     X(provider_us, "time to load the code generator, microseconds")
-/** The counters, by the names of the list; all since the context was made, but live_functions and code_bytes now. */
+/** The counters, by the names of the list; all since the context was made, but live_functions and code_bytes now. New ones
+ *  come last. */
 typedef struct qn_counters {
 #define QN_X(name, text) int64_t name;
     QN_COUNTER_LIST(QN_X)
 #undef QN_X
 } qn_counters;
-/** Reads the counters. NULL arguments are ignored. */
-QN_API void qn_context_counters(const qn_context *c, qn_counters *out);
+/** Reads the counters. `out_bytes` is sizeof *out. NULL arguments are ignored. */
+QN_API void qn_context_counters(const qn_context *c, qn_counters *out, size_t out_bytes);
 /** Copies lines of the history, newest last, one a compile or step down: kernel, reason, milliseconds. Returns the bytes
  *  needed without the zero. */
 QN_API size_t qn_context_history(const qn_context *c, char *buffer, size_t buffer_bytes);
@@ -523,7 +531,7 @@ enum {
 enum { QN_LOADER_AUTO = 0, QN_LOADER_ARENA = 1, QN_LOADER_ORC = 2 };
 
 /** Plan fields a caller may fix: X(name, text, least, most, names_dim). A field that names a dimension of the domain is 1 + its
- *  number. */
+ *  number. New fields come last. */
 #define QN_PLAN_LIST(X)                                                                            \
     X(lane_dim, "the dimension that is vectorized; -1: none, scalar code", -1, QN_MAX_RANK, 1)     \
     X(width, "lanes of one vector, a power of two", 0, 64, 0)                                      \
@@ -543,15 +551,18 @@ enum { QN_LOADER_AUTO = 0, QN_LOADER_ARENA = 1, QN_LOADER_ORC = 2 };
     X(tile_dim, "a parallel dimension that is walked in cache tiles, outside all other loops", 0, QN_MAX_RANK, 1) \
     X(tile, "about how many of its iterations are one; -1: there are no such tiles", -1, INT32_MAX, 0) \
     X(apart, "lanes 2 to 4 elements apart are loaded and stored 1: one by one, -1: in vectors under masks", -1, 1, 0)
-/** The plan fields, by the names of the list. 0 leaves a field to the planner. */
+/** The plan fields, by the names of the list. All-zero with `bytes` set is the default: 0 leaves a field to the planner. */
 typedef struct qn_plan_options {
+    size_t bytes;               /**< sizeof(qn_plan_options) */
+    int32_t order[QN_MAX_RANK]; /**< 1 + dimension numbers, outermost first; all zero: planner's choice */
+    int32_t reserved;           /**< 0 */
 #define QN_X(name, text, least, most, names_dim) int32_t name;
     QN_PLAN_LIST(QN_X)
 #undef QN_X
-    int32_t order[QN_MAX_RANK]; /**< 1 + dimension numbers, outermost first; all zero: planner's choice */
 } qn_plan_options;
 
-/** Options of a specialization or launch. All-zero with `bytes` set is the default; NULL too. */
+/** Options of a specialization or launch. All-zero with `bytes` set is the default; NULL too. What the pointers name is
+ *  borrowed for the call. */
 typedef struct qn_options {
     size_t bytes;       /**< sizeof(qn_options) */
     int32_t engine;     /**< QN_ENGINE_... */
@@ -563,16 +574,16 @@ typedef struct qn_options {
     int32_t strict;     /**< 1: overlapping views are QN_ERR_OVERLAP instead of run in order */
     int32_t max_threads; /**< of this launch; 0 = free */
     int32_t constant_scalars; /**< 1: scalar arguments become constants of the code */
-    int32_t reserved;
-    qn_plan_options plan;
+    int32_t reserved;         /**< 0 */
     qn_stream *stream; /**< executor QN_CUDA: where it runs; NULL: the context's stream; else NULL */
+    const qn_plan_options *plan; /**< NULL: the planner decides everything */
 } qn_options;
 
-/** An argument: a view or a scalar, in the order of the kernel's parameters. */
+/** An argument: a view or a scalar, in the order of the kernel's parameters. Of fixed size. */
 typedef struct qn_arg {
     const qn_view *view; /**< borrowed for the call; NULL for a scalar */
     int32_t dtype;       /**< of the scalar */
-    uint32_t reserved;
+    uint32_t reserved;   /**< 0 */
     uint64_t bits; /**< of the scalar, low end first; of the real part of a c128 */
     uint64_t high; /**< of the imaginary part of a c128, else 0 */
 } qn_arg;

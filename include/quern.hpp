@@ -163,7 +163,7 @@ class context : public owner<qn_context, qn_context_release>
     qn_counters counters() const noexcept
     {
         qn_counters c{};
-        qn_context_counters(handle_, &c);
+        qn_context_counters(handle_, &c, sizeof c);
         return c;
     }
 

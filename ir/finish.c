@@ -162,7 +162,7 @@ int qn_kernel_n_params(const qn_kernel *k)
     return k ? k->n_params : 0;
 }
 
-qn_status qn_kernel_param(const qn_kernel *k, int i, qn_param_info *out, qn_error *err)
+qn_status qn_kernel_param(const qn_kernel *k, int i, qn_param_info *out, size_t out_bytes, qn_error *err)
 {
     const char *who = "qn_kernel_param";
     if (!k || !out)
@@ -172,11 +172,12 @@ qn_status qn_kernel_param(const qn_kernel *k, int i, qn_param_info *out, qn_erro
                         "%s: kernel \"%.100s\" has %d parameters, none has number %d", who, k->name,
                         k->n_params, i);
     const qn_kernel_parameter *p = &k->param[i];
-    *out = (qn_param_info){.name = p->name,
-                           .dtype = p->dtype,
-                           .rank = p->rank,
-                           .traits = p->traits,
-                           .is_read = p->is_read,
-                           .is_written = p->is_written};
+    const qn_param_info info = {.name = p->name,
+                                .dtype = p->dtype,
+                                .rank = p->rank,
+                                .traits = p->traits,
+                                .is_read = p->is_read,
+                                .is_written = p->is_written};
+    qn__struct_give(&info, sizeof info, out, out_bytes);
     return QN_OK;
 }

@@ -36,6 +36,12 @@ qn_status qn__fail(qn_error *err, qn_status status, const char *format, ...)
 qn_status qn__fail_line(qn_error *err, qn_status status, int line, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/** Takes a struct of a caller of another version, whose first field is its size, into the one of this version; what the
+ * caller lacks is zero (ir/growth.c). `what` names the struct in messages. */
+qn_status qn__struct_take(const char *who, const char *what, const void *from, void *to, size_t known, qn_error *err);
+/** Gives a struct of `known` bytes to a caller whose struct has `bytes`. */
+void qn__struct_give(const void *from, size_t known, void *to, size_t bytes);
+
 /** malloc, calloc, realloc and free of the library. In builds with QN_FAULTS the n-th call can be made to fail. */
 void *qn__alloc(size_t bytes);
 void *qn__zalloc(size_t count, size_t bytes);

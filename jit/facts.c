@@ -204,8 +204,8 @@ qn_status qn__facts_collect(const qn_kernel *k, const qn_arg *args, const qn_dom
     f.checks = o ? o->checks : QN_CHECKS_REPORT;
     f.is_ordered = is_ordered;
     f.caches = default_caches;
-    if (o)
-        f.plan = o->plan;
+    if (o && o->plan)
+        f.plan = *o->plan;
     if (!allocate(&f, k, args)) {
         qn__facts_release(&f);
         return qn__fail(err, QN_ERR_MEMORY, "qn__facts_collect: kernel \"%s\": no memory", k->name);

@@ -21,6 +21,16 @@ static const char *name_argument(const qn_launch_state *l, int i, char *out)
 
 /* ---------------------------------------------------------------- options */
 
+qn_status qn__options_take(const char *who, const qn_options *o, qn_taken_options *out, qn_error *err)
+{
+    qn_status status = qn__struct_take(who, "options", o, &out->options, sizeof out->options, err);
+    const qn_plan_options *plan = out->options.plan;
+    if (status || !plan)
+        return status;
+    out->options.plan = &out->plan;
+    return qn__struct_take(who, "plan options", plan, &out->plan, sizeof out->plan, err);
+}
+
 static qn_status check_options(const qn_launch_state *l, qn_error *err)
 {
     const qn_options *o = &l->options;
@@ -37,7 +47,8 @@ static qn_status check_options(const qn_launch_state *l, qn_error *err)
         {"max_threads", o->max_threads, 0, INT32_MAX},
         {"constant_scalars", o->constant_scalars, 0, 1},
         {"reserved", o->reserved, 0, 0},
-#define X(name, text, least, most, names_dim) {"plan." #name, o->plan.name, least, names_dim ? l->kernel->n_dims : most},
+        {"plan.reserved", l->plan.reserved, 0, 0},
+#define X(name, text, least, most, names_dim) {"plan." #name, l->plan.name, least, names_dim ? l->kernel->n_dims : most},
         QN_PLAN_LIST(X)
 #undef X
     };
@@ -53,13 +64,13 @@ static qn_status check_options(const qn_launch_state *l, qn_error *err)
     if (is_gpu && !l->takes_any_target && o->executor != QN_CUDA)
         return qn__fail(err, QN_ERR_TARGET, "%s: option isa: %d is a GPU's, the executor is the host's", l->who,
                         o->isa);
-    if (o->plan.width & (o->plan.width - 1))
+    if (l->plan.width & (l->plan.width - 1))
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: option plan.width: %d is no power of two",
-                        l->who, o->plan.width);
+                        l->who, l->plan.width);
     for (int d = 0; d < QN_MAX_RANK; d++)
-        if (o->plan.order[d] < 0 || o->plan.order[d] > l->kernel->n_dims)
+        if (l->plan.order[d] < 0 || l->plan.order[d] > l->kernel->n_dims)
             return qn__fail(err, QN_ERR_ARGUMENT, "%s: option plan.order[%d]: %d not in [0,%d]",
-                            l->who, d, o->plan.order[d], l->kernel->n_dims);
+                            l->who, d, l->plan.order[d], l->kernel->n_dims);
     return QN_OK;
 }
 
@@ -89,11 +100,10 @@ static qn_status take_stream(qn_launch_state *l, qn_error *err)
 
 static qn_status take_options(qn_launch_state *l, const qn_options *o, qn_error *err)
 {
-    l->options = (qn_options){.bytes = sizeof l->options};
-    qn_status status =
-        o ? qn__copy_options(l->who, o, o->bytes, &l->options, sizeof l->options, err) : QN_OK;
-    if (status == QN_OK)
-        status = check_options(l, err);
+    l->options = o ? *o : (qn_options){.bytes = sizeof l->options};
+    l->plan = o && o->plan ? *o->plan : (qn_plan_options){.bytes = sizeof l->plan};
+    l->options.plan = &l->plan;
+    qn_status status = check_options(l, err);
     if (status == QN_OK && l->options.executor == QN_EXECUTOR_DEFAULT)
         l->options.executor = l->context->options.default_executor;
     if (status == QN_OK)
@@ -198,6 +208,10 @@ static qn_status check_arguments(const qn_launch_state *l, qn_error *err)
     qn_usage usage;
     qn__usage_collect(k, &usage);
     for (int i = 0; i < l->n; i++) {
+        char who[WHO_BYTES];
+        if (l->args[i].reserved)
+            return qn__fail(err, QN_ERR_VERSION, "%s: qn_arg.reserved: %u, expected 0", name_argument(l, i, who),
+                            l->args[i].reserved);
         qn_status status =
             k->param[i].rank < 0 ? check_scalar(l, i, err) : check_view(l, &usage, i, err);
         if (status)

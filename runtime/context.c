@@ -93,33 +93,6 @@ static void unlist_context(qn_context *c)
 
 /* ---------------------------------------------------------------- options */
 
-/** Whether the bytes of a newer struct that this library does not know are all zero. */
-static bool is_tail_zero(const void *p, size_t known, size_t bytes)
-{
-    const char *at = p;
-    for (size_t i = known; i < bytes; i++)
-        if (at[i])
-            return false;
-    return true;
-}
-
-qn_status qn__copy_options(const char *who, const void *from, size_t bytes, void *to, size_t known,
-                           qn_error *err)
-{
-    enum { MOST_BYTES = 4096 };
-    if (bytes < sizeof(size_t) || bytes > MOST_BYTES)
-        return qn__fail(err, QN_ERR_ARGUMENT,
-                        "%s: options of %zu bytes: set `bytes` to the size of the struct", who,
-                        bytes);
-    if (bytes > known && !is_tail_zero(from, known, bytes))
-        return qn__fail(err, QN_ERR_VERSION,
-                        "%s: options of %zu bytes use fields that this version lacks (%zu bytes)",
-                        who, bytes, known);
-    memset(to, 0, known);
-    memcpy(to, from, bytes < known ? bytes : known);
-    return QN_OK;
-}
-
 static qn_status check_options(const qn_context_options *o, qn_error *err)
 {
     const struct {
@@ -186,7 +159,7 @@ qn_status qn_context_new(const qn_context_options *o, qn_context **out, qn_error
         return qn__fail(err, QN_ERR_ARGUMENT, "qn_context_new: out is NULL");
     qn_context_options options = {.bytes = sizeof options};
     qn_status status =
-        o ? qn__copy_options("qn_context_new", o, o->bytes, &options, sizeof options, err) : QN_OK;
+        o ? qn__struct_take("qn_context_new", "options", o, &options, sizeof options, err) : QN_OK;
     if (status == QN_OK)
         status = check_options(&options, err);
     if (status)
@@ -261,7 +234,7 @@ void qn__event(const qn_context *c, int kind, const char *kernel, const char *te
 {
     if (!qn__has_hook(c))
         return;
-    const qn_event e = {.kind = kind, .kernel = kernel, .text = text, .milliseconds = milliseconds};
+    const qn_event e = {.bytes = sizeof e, .kind = kind, .kernel = kernel, .text = text, .milliseconds = milliseconds};
     c->options.event_hook(c->options.event_arg, &e);
 }
 
@@ -270,18 +243,19 @@ static qn_context *writable(const qn_context *c)
     return (qn_context *)(uintptr_t)c; /* a const handle may be locked */
 }
 
-void qn_context_counters(const qn_context *c, qn_counters *out)
+void qn_context_counters(const qn_context *c, qn_counters *out, size_t out_bytes)
 {
     if (!c || !out)
         return;
     qn__lock(writable(c));
-    *out = c->counters;
-    out->live_functions = c->cache.n_functions;
-    out->code_bytes = c->cache.code_bytes;
+    qn_counters counters = c->counters;
+    counters.live_functions = c->cache.n_functions;
+    counters.code_bytes = c->cache.code_bytes;
     int64_t n = qn__calls_count(c);
-    out->launches += n;
-    out->hits += n;
+    counters.launches += n;
+    counters.hits += n;
     qn__unlock(writable(c));
+    qn__struct_give(&counters, sizeof counters, out, out_bytes);
 }
 
 size_t qn_context_history(const qn_context *c, char *buffer, size_t buffer_bytes)

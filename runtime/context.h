@@ -76,10 +76,6 @@ double qn__now_ms(void);
 int qn__isa_best(void);
 qn_caches qn__caches_read(void);
 
-/** Copies an options struct of another version into `to`; the rest is zero. `bytes` is its first
- * field. */
-qn_status qn__copy_options(const char *who, const void *from, size_t bytes, void *to, size_t known,
-                           qn_error *err);
 /** Runs of the prepared calls of a context that are not yet in its counters. The lock is held
  * (runtime/prepare.c). */
 int64_t qn__calls_count(const qn_context *c);

@@ -46,7 +46,7 @@ qn_status qn__properties(const char *who, const qn_context *c, const qn_alloc_op
                          qn_alloc_options *out, qn_error *err)
 {
     *out = (qn_alloc_options){.bytes = sizeof *out};
-    qn_status status = o ? qn__copy_options(who, o, o->bytes, out, sizeof *out, err) : QN_OK;
+    qn_status status = o ? qn__struct_take(who, "options", o, out, sizeof *out, err) : QN_OK;
     if (status == QN_OK)
         status = check_flags(who, out, err);
     if (status == QN_OK)

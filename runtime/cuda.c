@@ -432,7 +432,7 @@ static int describe_device(const qn_cuda *cuda, int device, qn_cuda_device *out,
     return read_attributes(api, handle, out);
 }
 
-qn_status qn_cuda_device_info(qn_context *c, int device, qn_cuda_device *out, qn_error *err)
+qn_status qn_cuda_device_info(qn_context *c, int device, qn_cuda_device *out, size_t out_bytes, qn_error *err)
 {
     const char *who = "qn_cuda_device_info";
     qn_cuda *cuda = NULL;
@@ -448,7 +448,7 @@ qn_status qn_cuda_device_info(qn_context *c, int device, qn_cuda_device *out, qn
     int call = 0, result = describe_device(cuda, device, &info, &call);
     if (result)
         return qn__cuda_fail(&cuda->api, who, device, call, result, err);
-    *out = info;
+    qn__struct_give(&info, sizeof info, out, out_bytes);
     return QN_OK;
 }
 

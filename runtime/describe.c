@@ -14,11 +14,14 @@
 
 #include <string.h>
 
-/** Of the options: all between `bytes` and `stream`. */
+/** Of the options: all between `bytes` and `stream`; of the plan: all behind `bytes`. */
 enum {
-    OPTION_BYTES = offsetof(qn_options, plan) + sizeof(qn_plan_options) - offsetof(qn_options, engine),
-    OPTION_WORDS = (OPTION_BYTES + 7) / 8
+    OPTION_WORDS = (offsetof(qn_options, stream) - offsetof(qn_options, engine)) / 8,
+    PLAN_WORDS = (sizeof(qn_plan_options) - offsetof(qn_plan_options, order)) / 8
 };
+_Static_assert(offsetof(qn_options, engine) % 8 == 0 && offsetof(qn_options, stream) % 8 == 0 &&
+                   offsetof(qn_plan_options, order) % 8 == 0 && sizeof(qn_plan_options) % 8 == 0,
+               "options are whole words");
 
 /** Number and alignment class of a data address in one word. */
 static inline uint64_t address_class(const void *data)
@@ -57,30 +60,28 @@ FLAT void put(words *w, uint64_t word)
 }
 
 /** Word by word: the compiler makes vectors of these, and a call of memcmp takes longer than all of them. */
-FLAT void put_options(words *w, const qn_options *o)
+FLAT void put_words(words *w, const void *from, int n)
 {
-    const char *from = (const char *)&o->engine;
-    uint64_t word = 0;
-    for (int i = 0; i < OPTION_BYTES / 8; i++) {
-        memcpy(&word, from + 8 * i, 8);
+    for (int i = 0; i < n; i++) {
+        uint64_t word;
+        memcpy(&word, (const char *)from + 8 * i, 8);
         put(w, word);
     }
-    if (OPTION_BYTES % 8) {
-        word = 0;
-        memcpy(&word, from + OPTION_BYTES / 8 * 8, OPTION_BYTES % 8);
-        put(w, word);
-    }
-    put(w, o->stream ? (uint64_t)(uintptr_t)o->stream->gpu : 0);
 }
 
-/** The first word says whether options follow. */
+/** The first word says whether options and a plan follow. */
 FLAT bool walk_options(const qn_options *o, words *w)
 {
-    if (!reserve(w, o ? 2 + OPTION_WORDS : 1))
+    const qn_plan_options *plan = o ? o->plan : NULL;
+    if (!reserve(w, (o ? (size_t)OPTION_WORDS + 2 : 1) + (plan ? (size_t)PLAN_WORDS : 0)))
         return false;
-    put(w, o != NULL);
-    if (o)
-        put_options(w, o);
+    put(w, plan ? 2 : o ? 1 : 0);
+    if (o) {
+        put_words(w, &o->engine, OPTION_WORDS);
+        put(w, o->stream ? (uint64_t)(uintptr_t)o->stream->gpu : 0);
+    }
+    if (plan)
+        put_words(w, &plan->order, PLAN_WORDS);
     return true;
 }
 
@@ -134,11 +135,12 @@ FLAT bool walk_scalar(const qn_arg *arg, bool decides, words *w)
 FLAT bool walk(const qn_kernel *k, int n, const qn_arg *args, const qn_options *o, const uint32_t scalars[2],
                         words *w)
 {
-    if (n != k->n_params || (!args && n > 0) || (o && o->bytes != sizeof *o) || !walk_options(o, w))
+    if (n != k->n_params || (!args && n > 0) || !walk_options(o, w))
         return false;
     for (int i = 0; i < n; i++) {
         const qn_kernel_parameter *param = &k->param[i];
         bool is_good;
+        w->differs |= args[i].reserved;
         if (param->rank >= 0)
             is_good = args[i].view && walk_view(args[i].view, param, w);
         else

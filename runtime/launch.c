@@ -394,11 +394,22 @@ static qn_status launch_new(qn_context *c, const qn_kernel *k, int n, const qn_a
 
 /* ---------------------------------------------------------------- public */
 
+/** A launch of a caller of another version. */
+static qn_status launch_taken(qn_context *c, const qn_kernel *k, int n, const qn_arg *args, const qn_options *o,
+                              qn_error *err)
+{
+    qn_taken_options taken;
+    qn_status status = qn__options_take("qn_launch", o, &taken, err);
+    return status ? status : qn_launch(c, k, n, args, &taken.options, err);
+}
+
 qn_status qn_launch(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
                     const qn_options *o, qn_error *err)
 {
     if (!c || !k)
         return qn__fail(err, QN_ERR_ARGUMENT, "qn_launch: %s is NULL", c ? "kernel" : "context");
+    if (!qn__are_of_this_version(o))
+        return launch_taken(c, k, n, args, o, err);
     found what;
     switch (look_up(c, k, n, args, o, -1, &what)) {
     case LOOK_HIT:
@@ -442,8 +453,13 @@ qn_status qn_specialize(qn_context *c, const qn_kernel *k, int n, const qn_arg *
     qn_launch_state l = {.who = who, .context = c, .n = n, .args = args, .takes_any_target = true};
     if (!out)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: out is NULL", who);
+    qn_taken_options taken;
     qn_expanded e;
-    qn_status status = qn__state_open(&l, k, o, &e, err);
+    qn_status status = qn__are_of_this_version(o) ? QN_OK : qn__options_take(who, o, &taken, err);
+    if (status)
+        return status;
+    o = qn__are_of_this_version(o) ? o : &taken.options;
+    status = qn__state_open(&l, k, o, &e, err);
     if (status)
         return status;
     status = specialize(&l, o, out, err);

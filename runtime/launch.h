@@ -25,7 +25,8 @@ typedef struct qn_launch_state {
     int n;
     const qn_arg *args;
     const qn_arg *given; /* the caller's; NULL: args. They differ where arguments have tables */
-    qn_options options; /* executor and loader resolved */
+    qn_options options; /* executor and loader resolved; its plan is the one below */
+    qn_plan_options plan;
     qn_domain domain;
     int64_t n_iterations; /* over all dimensions */
     bool is_ordered;
@@ -67,6 +68,18 @@ void qn__expanded_release(const char *who, const qn_arg *args, qn_expanded *e);
  *  what it was given then stands in l->given. If that is QN_OK, qn__state_close ends it. */
 qn_status qn__state_open(qn_launch_state *l, const qn_kernel *k, const qn_options *o, qn_expanded *e, qn_error *err);
 void qn__state_close(const qn_launch_state *l, qn_expanded *e);
+
+/** Options of a caller of another version, in the structs of this one. */
+typedef struct qn_taken_options {
+    qn_options options;
+    qn_plan_options plan;
+} qn_taken_options;
+/** Whether options are structs of this version; all functions below expect such, or NULL. */
+static inline bool qn__are_of_this_version(const qn_options *o)
+{
+    return !o || (o->bytes == sizeof *o && (!o->plan || o->plan->bytes == sizeof *o->plan));
+}
+qn_status qn__options_take(const char *who, const qn_options *o, qn_taken_options *out, qn_error *err);
 
 /** Does every check of a launch and fills the rest of the state from `who`, context, kernel, n,
  * args (check.c). */

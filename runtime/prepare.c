@@ -158,8 +158,13 @@ qn_status qn_prepare(qn_context *c, const qn_kernel *k, int n, const qn_arg *arg
     qn_launch_state l = {.who = who, .context = c, .n = n, .args = args};
     if (!out)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: out is NULL", who);
+    qn_taken_options taken;
     qn_expanded e;
-    qn_status status = qn__state_open(&l, k, o, &e, err);
+    qn_status status = qn__are_of_this_version(o) ? QN_OK : qn__options_take(who, o, &taken, err);
+    if (status)
+        return status;
+    o = qn__are_of_this_version(o) ? o : &taken.options;
+    status = qn__state_open(&l, k, o, &e, err);
     if (status)
         return status;
     status = prepare(&l, o, out, err);

@@ -81,7 +81,7 @@ if command -v c++ > /dev/null; then
 else
     skip "no C++ compiler"
 fi
-sed 's/Quern 0\.1/Quern 99/' "$use/CMakeLists.txt" > "$folder/CMakeLists.txt"
+sed 's/Quern 1\.0/Quern 99/' "$use/CMakeLists.txt" > "$folder/CMakeLists.txt"
 cp "$use"/use.c* "$folder"
 passes "... refuses another major version" bash -c \
     "! cmake -S '$folder' -B '$folder/other' '-DCMAKE_PREFIX_PATH=$prefix'"

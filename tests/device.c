@@ -28,7 +28,7 @@ static qn_status open_driver(device *d, const char *path, qn_error *err)
     if (status == QN_OK)
         status = qn_cuda_device_count(d->context, &n, err);
     if (status == QN_OK)
-        status = qn_cuda_device_info(d->context, 0, &d->info, err);
+        status = qn_cuda_device_info(d->context, 0, &d->info, sizeof d->info, err);
     if (status == QN_OK && d->info.isa == 0) {
         snprintf(err->message, sizeof err->message, "%.200s: compute capability %d.%d is too old", d->info.name,
                  d->info.capability / 10, d->info.capability % 10);

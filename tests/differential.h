@@ -316,7 +316,8 @@ enum {
 typedef struct way {
     int id; /* WAY_... */
     bool is_prepared;
-    qn_options options;
+    qn_options options; /* of this plan */
+    qn_plan_options plan;
 } way;
 
 typedef struct runner {

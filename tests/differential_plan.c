@@ -81,7 +81,7 @@ void random_plan(const test_case *t, randoms *r, qn_plan_options *p)
 
 void note_way(const way *w)
 {
-    const qn_plan_options *p = &w->options.plan;
+    const qn_plan_options *p = &w->plan;
     char text[512];
     size_t n = 0;
 #define QN_X(name, what, least, most, names_dim) n += (size_t)snprintf(text + n, sizeof text - n, " " #name " %d", p->name);

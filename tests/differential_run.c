@@ -33,9 +33,10 @@ static bool is_cuda(int id)
 
 static void describe_way(const test_case *t, randoms *r, int id, way *w)
 {
-    *w = (way){.id = id};
+    *w = (way){.id = id, .plan = {.bytes = sizeof w->plan}};
     qn_options *o = &w->options;
     o->bytes = sizeof *o;
+    o->plan = &w->plan;
     o->engine = id == WAY_INTERPRETER ? QN_ENGINE_INTERP : QN_ENGINE_X86;
     o->executor = id == WAY_THREADS_EXACT || id == WAY_THREADS_PLAN ? QN_THREADS : QN_SERIAL;
     bool may_be_either = id == WAY_THREADS_PLAN || id == WAY_CLAMP_PLAN || id == WAY_PTX_PLAN || id == WAY_CUDA_PLAN;
@@ -67,16 +68,16 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
     bool is_x86_plan = id == WAY_PLAN_EXACT || id == WAY_PLAN_DYNAMIC || id == WAY_THREADS_PLAN || id == WAY_UNCHECKED ||
                        id == WAY_CLAMP_PLAN;
     if (is_x86_plan || id == WAY_PTX_PLAN || id == WAY_CUDA_PLAN)
-        random_plan(t, r, &o->plan);
+        random_plan(t, r, &w->plan);
     if ((id == WAY_PTX_EXACT || id == WAY_PTX_PLAN) && t->iterations > MOST_WARPS) { /* each would be one, for any reduce */
         o->specialize = QN_SPECIALIZE_EXACT;
         o->constant_scalars = 1;
-        o->plan.team = o->plan.team == 2 ? 0 : o->plan.team;
+        w->plan.team = w->plan.team == 2 ? 0 : w->plan.team;
     }
     if (is_x86_plan && random_percent(r, 35))
         o->isa = QN_ISA_V3;
     if (o->executor == QN_THREADS) { /* otherwise so few iterations would run on one */
-        o->plan.chunk = random_percent(r, 80) ? 1 + random_below(r, random_percent(r, 50) ? 20 : 500) : 0;
+        w->plan.chunk = random_percent(r, 80) ? 1 + random_below(r, random_percent(r, 50) ? 20 : 500) : 0;
         o->max_threads = random_below(r, 5);
     }
 }

@@ -49,7 +49,7 @@ static int bind_arguments(const qn_kernel *k, const case_instance *c, qn_arg *ar
     for (int p = 0; p < n; p++) {
         qn_param_info info;
         int found = -1;
-        if (p == MAX_BINDINGS || qn_kernel_param(k, p, &info, NULL) != QN_OK)
+        if (p == MAX_BINDINGS || qn_kernel_param(k, p, &info, sizeof info, NULL) != QN_OK)
             return -1;
         for (int i = 0; i < c->n_bindings; i++)
             if (strcmp(c->binding[i].name, info.name) == 0)
@@ -488,7 +488,7 @@ int main(int argc, char **argv)
     if (r.cuda)
         cuda_cases_end(r.cuda);
     qn_counters counters;
-    qn_context_counters(r.context, &counters);
+    qn_context_counters(r.context, &counters, sizeof counters);
     tap_note("%" PRId64 " launches, %" PRId64 " interpreted, %" PRId64 " compiles, %" PRId64
              " in order",
              counters.launches, counters.interpreted, counters.compiles, counters.ordered);

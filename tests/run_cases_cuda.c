@@ -86,7 +86,7 @@ void cuda_cases_end(cuda_cases *p)
     if (p->device.stub && p->device.stub->misuse())
         tap_ok(false, "cuda: the stub driver was misused: %s", p->device.stub->misuse());
     qn_counters n;
-    qn_context_counters(p->device.context, &n);
+    qn_context_counters(p->device.context, &n, sizeof n);
     tap_note("cuda: %" PRId64 " launches on %s, of which a GPU does not do %" PRId64 "; %" PRId64
              " compiles in %.1f s; %" PRId64 " versions",
              p->n_launches, p->device.info.name, p->n_limits, n.compiles, (double)n.compile_us * 1e-6, n.live_functions);

@@ -271,10 +271,10 @@ static bool time_kernel(const demo *d, const stage *s, int k)
     qn_error err = {0};
     qn_counters before, after;
     double ms[N_RUNS];
-    qn_context_counters(d->context, &before);
+    qn_context_counters(d->context, &before, sizeof before);
     if (run_once(d, s, k, &d->options, &ms[0], &err) != QN_OK)
         return failed(&err);
-    qn_context_counters(d->context, &after);
+    qn_context_counters(d->context, &after, sizeof after);
     bool is_interpreted = after.interpreted > before.interpreted;
     int n_runs = is_interpreted ? 1 : N_RUNS;
     for (int i = 0; i < n_runs; i++)
@@ -446,7 +446,7 @@ static bool open_demo(demo *d, const qn_context_options *o)
         return failed(&err);
     if (d->options.executor == QN_CUDA) {
         qn_cuda_device info;
-        if (qn_cuda_device_info(d->context, 0, &info, &err) != QN_OK ||
+        if (qn_cuda_device_info(d->context, 0, &info, sizeof info, &err) != QN_OK ||
             qn_stream_new(d->context, 0, &d->stream, &err) != QN_OK)
             return complain("--target cuda", err.message);
         printf("on %s\n", info.name);

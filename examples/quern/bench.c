@@ -126,7 +126,7 @@ static qn_status cold(const tool_line *line, const tool_job *job, const qn_optio
         status = qn_specialize(c, job->kernel, job->n, job->arg, &o, &f, err);
     *ms = (now_ns() - start) / 1e6;
     if (status == QN_OK)
-        qn_context_counters(c, &counters);
+        qn_context_counters(c, &counters, sizeof counters);
     *load_ms = (double)counters.provider_us / 1e3;
     *ms -= *load_ms;
     qn_code_release(f);

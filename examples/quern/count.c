@@ -39,7 +39,7 @@ static int64_t count_bytes(const tool_job *job)
     int64_t sum = 0;
     for (int i = 0; i < job->n; i++) {
         qn_param_info info;
-        if (qn_kernel_param(job->kernel, i, &info, NULL) == QN_OK && info.rank >= 0)
+        if (qn_kernel_param(job->kernel, i, &info, sizeof info, NULL) == QN_OK && info.rank >= 0)
             sum += bytes_of(&job->view[i]) * ((info.is_read != 0) + (info.is_written != 0));
     }
     return sum;
@@ -49,7 +49,7 @@ static const qn_arg *find_arg(const counter *c, const char *name)
 {
     for (int i = 0; i < c->job->n; i++) {
         qn_param_info info;
-        if (qn_kernel_param(c->job->kernel, i, &info, NULL) == QN_OK &&
+        if (qn_kernel_param(c->job->kernel, i, &info, sizeof info, NULL) == QN_OK &&
             strcmp(info.name, name) == 0)
             return &c->job->arg[i];
     }

@@ -95,7 +95,7 @@ static const char *find_pair(const tool_pair *pairs, int n, const char *name)
 static int find_param(const qn_kernel *k, const char *name, qn_param_info *info)
 {
     for (int i = 0; i < qn_kernel_n_params(k); i++)
-        if (qn_kernel_param(k, i, info, NULL) == QN_OK && strcmp(info->name, name) == 0)
+        if (qn_kernel_param(k, i, info, sizeof *info, NULL) == QN_OK && strcmp(info->name, name) == 0)
             return i;
     return -1;
 }
@@ -118,7 +118,7 @@ static int bind_param(const tool_line *line, tool_job *job, int i)
 {
     qn_param_info info;
     qn_error err = {0};
-    if (qn_kernel_param(job->kernel, i, &info, &err) != QN_OK)
+    if (qn_kernel_param(job->kernel, i, &info, sizeof info, &err) != QN_OK)
         return tool_fail(EXIT_ERROR, "%s", err.message);
     const char *text = find_pair(line->arg, line->n_args, info.name);
     if (!text && info.rank < 0)
@@ -201,7 +201,7 @@ void job_close(tool_job *job)
 static void print_stats(const qn_context *c)
 {
     qn_counters counters;
-    qn_context_counters(c, &counters);
+    qn_context_counters(c, &counters, sizeof counters);
 #define QN_X(name, text) printf("%-18s %" PRId64 "\n", #name, counters.name);
     QN_COUNTER_LIST(QN_X)
 #undef QN_X
@@ -233,7 +233,7 @@ static qn_status copy_back(const tool_job *job, qn_error *err)
     qn_status status = QN_OK;
     qn_param_info info;
     for (int i = 0; i < job->n && status == QN_OK; i++)
-        if (job->view[i].data && qn_kernel_param(job->kernel, i, &info, NULL) == QN_OK && info.is_written)
+        if (job->view[i].data && qn_kernel_param(job->kernel, i, &info, sizeof info, NULL) == QN_OK && info.is_written)
             status = qn_stream_copy(job->stream, &job->view[i], &job->there[i], err);
     return status ? status : qn_stream_fence(job->stream, err);
 }
@@ -260,7 +260,7 @@ int command_run(const tool_line *line)
         status = launch_all(line, &job);
     for (int i = 0; i < job.n && status == EXIT_OK; i++) {
         qn_param_info info;
-        if (line->show > 0 && qn_kernel_param(job.kernel, i, &info, NULL) == QN_OK &&
+        if (line->show > 0 && qn_kernel_param(job.kernel, i, &info, sizeof info, NULL) == QN_OK &&
             info.is_written)
             array_show(info.name, &job.view[i], line->show);
     }

@@ -34,8 +34,8 @@ typedef struct qn_cuda_device {
 
 /** Number of GPUs. QN_ERR_NOT_AVAILABLE if there is no driver or none. */
 QN_API qn_status qn_cuda_device_count(qn_context *c, int *out, qn_error *err);
-/** Describes GPU number `device`. */
-QN_API qn_status qn_cuda_device_info(qn_context *c, int device, qn_cuda_device *out, qn_error *err);
+/** Describes GPU number `device`. `out_bytes` is sizeof *out. */
+QN_API qn_status qn_cuda_device_info(qn_context *c, int device, qn_cuda_device *out, size_t out_bytes, qn_error *err);
 /** Gives memory that is kept for later allocations on a device back to the driver. */
 QN_API qn_status qn_cuda_trim(qn_context *c, int device, qn_error *err);
 

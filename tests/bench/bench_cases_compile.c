@@ -145,10 +145,10 @@ static bool compile_median(bench *b, const source *s, int n, double *median)
     double seconds[N_COMPILES];
     qn_counters before, after;
     bool is_ok = true;
-    qn_context_counters(b->context, &before);
+    qn_context_counters(b->context, &before, sizeof before);
     for (int round = 0; is_ok && round < n; round++)
         is_ok = compile_once(b, s, round, &seconds[round], NULL);
-    qn_context_counters(b->context, &after);
+    qn_context_counters(b->context, &after, sizeof after);
     if (is_ok && after.compiles - before.compiles != n)
         bench_wrong(b, s->name, "%lld compiles, expected %d", (long long)(after.compiles - before.compiles), n);
     *median = is_ok ? bench_median(seconds, n) : 0;

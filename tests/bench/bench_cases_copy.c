@@ -6,6 +6,7 @@
  */
 #include "bench.h"
 #include "native.h"
+#include "tests/plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -257,7 +258,7 @@ static void stream_rows(bench *b, const char *name, int64_t bytes)
     qn_arg args[2] = {qn_arg_view(&v[0]), qn_arg_view(&v[1])};
     for (int i = 0; i < 2 && !status; i++) {
         qn_options o = bench_options(b);
-        o.plan.streams = i ? -1 : 1;
+        o.plan = PLAN_WITH(.streams = i ? -1 : 1);
         memset(v[i].data, 0, (size_t)(extents[0] * extents[1] * row) * sizeof(double));
         status = qn_prepare(b->context, k, 2, args, &o, &call[i], &error);
     }

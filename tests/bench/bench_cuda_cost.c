@@ -75,7 +75,7 @@ static qn_status cold_line(gpu_bench *b, const qn_kernel *k, qn_error *err)
     double seconds[MAX_COLD];
     qn_counters before, after;
     qn_status status = QN_OK;
-    qn_context_counters(b->context, &before);
+    qn_context_counters(b->context, &before, sizeof before);
     for (int i = -1; i < n_cold(b) && !status; i++) { /* the first one is not counted: it loads the code generator */
         saxpy s;
         status = make_saxpy(b, cold_length(b, i), &s, err);
@@ -87,9 +87,9 @@ static qn_status cold_line(gpu_bench *b, const qn_kernel *k, qn_error *err)
         if (!status)
             status = qn_stream_fence(b->stream, err);
         if (i < 0)
-            qn_context_counters(b->context, &before);
+            qn_context_counters(b->context, &before, sizeof before);
     }
-    qn_context_counters(b->context, &after);
+    qn_context_counters(b->context, &after, sizeof after);
     if (status)
         return status;
     char remark[96];

@@ -182,6 +182,7 @@ static int usage(void)
 /* Options into *b; false if they are not understood. Filters go to the front of argv. */
 static bool read_arguments(gpu_bench *b, int argc, char **argv, int *limit)
 {
+    b->plan.bytes = sizeof b->plan;
     b->filter = (const char *const *)argv;
     for (int i = 1; i < argc; i++) {
         bool has_value = i + 1 < argc;
@@ -241,7 +242,7 @@ static void run_cases(gpu_bench *b)
 {
     qn_error err = {0};
     const char *why = "";
-    qn_status status = qn_cuda_device_info(b->context, 0, &b->device, &err);
+    qn_status status = qn_cuda_device_info(b->context, 0, &b->device, sizeof b->device, &err);
     if (!status)
         status = qn_stream_new(b->context, 0, &b->stream, &err);
     b->raw = status ? NULL : gpu_raw_open(driver_path(), &why);

@@ -444,7 +444,7 @@ static qn_status prepare(run *r, qn_error *err)
     r->k = status ? NULL : gpu_kernel(c->text, c->dtype, err);
     if (!r->k)
         return status ? status : (qn_status)err->status;
-    const qn_options o = {.bytes = sizeof o, .executor = QN_CUDA, .specialize = QN_SPECIALIZE_EXACT, .plan = b->plan,
+    const qn_options o = {.bytes = sizeof o, .executor = QN_CUDA, .specialize = QN_SPECIALIZE_EXACT, .plan = &b->plan,
                           .stream = b->stream};
     if (b->text)
         print_text(r, &o);

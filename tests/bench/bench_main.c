@@ -67,7 +67,7 @@ qn_options bench_options(const bench *b)
                         .engine = QN_ENGINE_X86,
                         .executor = QN_SERIAL,
                         .isa = isa ? atoi(isa) : QN_ISA_AUTO,
-                        .plan = b->plan};
+                        .plan = &b->plan};
 }
 
 /* A time with a unit that suits it. */
@@ -164,7 +164,7 @@ static void print_header(const bench *b)
     printf("# theirs: %s, -O3 -march=native\n", native_compiler);
     print_llvm();
     qn_counters counters;
-    qn_context_counters(b->context, &counters);
+    qn_context_counters(b->context, &counters, sizeof counters);
     printf("# loading the code generator: %.2f ms (not part of any case)\n",
            (double)counters.provider_us * 1e-3);
     printf("# in cache: %d elements; %d x %d; %d x %d x %d\n", IN_N, IN_2D_0, IN_2D_1, IN_3D_0,
@@ -292,7 +292,7 @@ static bool read_arguments(bench *b, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    bench b = {0};
+    bench b = {.plan = {.bytes = sizeof b.plan}};
     if (!read_arguments(&b, argc, argv)) {
         fprintf(stderr, "usage: bench_main [--plan FIELD=VALUE,...] [filter... | --asm NAME]\n");
         return 2;

@@ -28,7 +28,7 @@ static inline bool bench_plan_field(const char *name, size_t n, const char *valu
 /** Reads fields into *out; false if the text has another form or an unknown name. */
 static inline bool bench_read_plan(const char *text, qn_plan_options *out)
 {
-    *out = (qn_plan_options){0};
+    *out = (qn_plan_options){.bytes = sizeof *out};
     while (*text) {
         size_t n = strcspn(text, "="), length = strcspn(text, ",");
         if (n >= length || !bench_plan_field(text, n, text + n + 1, out))

@@ -7,6 +7,7 @@
 #define QN_TESTS_UNIT_LAUNCH_H
 
 #include "quern.h"
+#include "tests/plan.h"
 #include "tests/tap.h"
 
 #include <stdlib.h>
@@ -111,7 +112,7 @@ static inline bool has_x86(char *reason, size_t reason_bytes)
 static inline qn_counters counters_of(const qn_context *c)
 {
     qn_counters counters;
-    qn_context_counters(c, &counters);
+    qn_context_counters(c, &counters, sizeof counters);
     return counters;
 }
 

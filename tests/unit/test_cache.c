@@ -174,8 +174,8 @@ static void test_options_make_versions(void)
         {.bytes = sizeof o[0]},
         {.bytes = sizeof o[0], .checks = QN_CHECKS_NONE},
         {.bytes = sizeof o[0], .constant_scalars = 1},
-        {.bytes = sizeof o[0], .plan = {.width = 2}},
-        {.bytes = sizeof o[0], .isa = QN_ISA_V3, .plan = {.width = 4}},
+        {.bytes = sizeof o[0], .plan = PLAN_WITH(.width = 2)},
+        {.bytes = sizeof o[0], .isa = QN_ISA_V3, .plan = PLAN_WITH(.width = 4)},
         {.bytes = sizeof o[0], .loader = QN_LOADER_ORC},
     };
     int n = sizeof o / sizeof o[0], n_failed = 0;
@@ -313,7 +313,7 @@ static void test_target(void)
 {
     job j = open_job(NULL);
     const qn_options v4 = {
-        .bytes = sizeof v4, .engine = QN_ENGINE_X86, .isa = QN_ISA_V4, .plan = {.width = 8}};
+        .bytes = sizeof v4, .engine = QN_ENGINE_X86, .isa = QN_ISA_V4, .plan = PLAN_WITH(.width = 8)};
     qn_error err = {0};
     qn_status status = scale(&j, 4, 5, 0, &v4, &err);
     tap_ok(status == QN_OK || status == QN_ERR_TARGET, "an instruction set runs or is refused: %s",

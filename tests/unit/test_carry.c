@@ -4,6 +4,7 @@
  * written, and nothing between or beside them.
  */
 #include "quern.h"
+#include "tests/plan.h"
 #include "tests/tap.h"
 
 #include <stdlib.h>
@@ -66,7 +67,7 @@ static qn_status run(qn_context *c, const qn_kernel *k, const trial *t, int engi
     for (int n = 0; n < 4; n++)
         args[n] = qn_arg_view(&v[n]);
     qn_options options = {.bytes = sizeof options, .engine = engine, .isa = t->isa, .executor = t->executor};
-    options.plan = (qn_plan_options){.streams = 1, .chunk = 4096};
+    options.plan = PLAN_WITH(.streams = 1, .chunk = 4096);
     return qn_launch(c, k, t->kind == ONE ? 3 : 4, args, &options, err);
 }
 

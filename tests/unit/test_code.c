@@ -43,7 +43,7 @@ static void check(qn_context *c, const char *text, int n, const qn_view *v, int 
     qn_arg args[3];
     for (int i = 0; i < n; i++)
         args[i] = qn_arg_view(&v[i]);
-    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .isa = QN_ISA_V3, .plan = {.streams = streams}};
+    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .isa = QN_ISA_V3, .plan = PLAN_WITH(.streams = streams)};
     bool ok = qn_specialize(c, k, n, args, &o, &f, &err) == QN_OK && qn_code_text(f, QN_DUMP_PLAN, plan, sizeof plan) &&
               qn_code_text(f, QN_DUMP_LLVM, code, sizeof code);
     bool is_planned = ok && strstr(plan, planned), is_emitted = ok && strstr(code, word);

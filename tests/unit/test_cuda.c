@@ -41,11 +41,11 @@ static void test_devices(void)
     qn_error err = {0};
     int n = 0;
     tap_ok(qn_cuda_device_count(c, &n, &err) == QN_OK && n == 2, "two devices");
-    tap_ok(qn_cuda_device_info(c, 1, &d, &err) == QN_OK, "described");
+    tap_ok(qn_cuda_device_info(c, 1, &d, sizeof d, &err) == QN_OK, "described");
     tap_is_str(d.name, "stub 1", "name");
     tap_ok(d.capability == 90 && d.isa == QN_ISA_SM90 && d.driver == 12080 && d.uuid[0] == 2, "numbers");
-    tap_ok(qn_cuda_device_info(c, 2, &d, &err) == QN_ERR_ARGUMENT, "no third: %s", err.message);
-    tap_ok(qn_cuda_device_count(NULL, &n, &err) == QN_ERR_ARGUMENT && qn_cuda_device_info(c, 0, NULL, &err) == QN_ERR_ARGUMENT,
+    tap_ok(qn_cuda_device_info(c, 2, &d, sizeof d, &err) == QN_ERR_ARGUMENT, "no third: %s", err.message);
+    tap_ok(qn_cuda_device_count(NULL, &n, &err) == QN_ERR_ARGUMENT && qn_cuda_device_info(c, 0, NULL, sizeof d, &err) == QN_ERR_ARGUMENT,
            "NULL is refused");
     tap_ok(qn_cuda_trim(c, 0, &err) == QN_OK, "trim");
     qn_context_release(c);

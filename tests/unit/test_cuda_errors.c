@@ -63,7 +63,7 @@ static qn_status work(things *t, qn_error *err)
     qn_cuda_device info;
     bool done;
     double ms;
-    STEP(qn_cuda_device_info(t->c, 0, &info, err));
+    STEP(qn_cuda_device_info(t->c, 0, &info, sizeof info, err));
     STEP(qn_stream_new(t->c, 0, &t->s, err));
     STEP(qn_stream_new(t->c, 1, &t->far, err));
     STEP(qn_stream_wrap(t->c, qn_stream_handle(t->s), &t->wrapped, err));

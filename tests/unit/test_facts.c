@@ -16,7 +16,7 @@ typedef struct setup {
 
 static qn_status collect(const setup *s, const qn_policy *policy, qn_facts *out)
 {
-    const qn_options o = {.bytes = sizeof o, .plan = {.width = 8, .unroll = 2}};
+    const qn_options o = {.bytes = sizeof o, .plan = PLAN_WITH(.width = 8, .unroll = 2)};
     return qn__facts_collect(s->k, s->args, &s->domain, s->proved, &o, policy, QN_ISA_V3, false,
                              out, NULL);
 }

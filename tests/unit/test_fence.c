@@ -75,7 +75,8 @@ typedef struct guard_case {
     int lay[MOST_VIEWS];
     int64_t stride[MOST_VIEWS];
     int64_t gap[MOST_VIEWS]; /* bytes between elements next to each other, as in views of fields; 0: none */
-    qn_options options;
+    qn_options options; /* but for the plan */
+    qn_plan_options plan;
 } guard_case;
 
 static int type_of(char letter, const guard_case *c)
@@ -100,7 +101,7 @@ static int count_dims(const char *text)
 
 static void choose_plan(qn_plan_options *p, int n_dims, uint64_t *seed)
 {
-    *p = (qn_plan_options){0};
+    *p = (qn_plan_options){.bytes = sizeof *p};
     if (below(seed, 2))
         return;
     p->width = (int32_t)(INT64_C(1) << below(seed, 7)); /* 1: scalar code */
@@ -143,7 +144,7 @@ static guard_case make_case(int kernel, int at)
     c.options.isa = at / (2 * N_EXTENTS) % 2 ? QN_ISA_V3 : QN_ISA_V4;
     c.options.specialize = below(&seed, 2) ? QN_SPECIALIZE_EXACT : QN_SPECIALIZE_DYNAMIC;
     c.options.checks = below(&seed, 6) == 0 ? QN_CHECKS_CLAMP : QN_CHECKS_REPORT;
-    choose_plan(&c.options.plan, count_dims(c.kernel->text), &seed);
+    choose_plan(&c.plan, count_dims(c.kernel->text), &seed);
     c.seed = (int64_t)(next_random(&seed) >> 1);
     return c;
 }
@@ -167,7 +168,7 @@ static guard_case make_thread_case(int kernel, int at)
 
 static void describe(const guard_case *c, int kernel, int at, char *out, size_t bytes)
 {
-    const qn_plan_options *p = &c->options.plan;
+    const qn_plan_options *p = &c->plan;
     int n = snprintf(out, bytes, "%s (FENCE_CASE=%d:%d) %s %s %s n %d m %d lower %d%s, %s, v%d %s%s%s, plan",
                      c->kernel->name, kernel, at, qn_dtype_name(c->type),
                      qn_dtype_name(c->index_type), c->order, (int)c->n, (int)c->m, (int)c->lower,
@@ -469,6 +470,7 @@ static void run_placed(qn_context *context, const guard_case *c, placed *p, int 
 static void run_case(qn_context *context, const arena *a, report *r, int kernel, int at, bool on_threads)
 {
     guard_case c = on_threads ? make_thread_case(kernel, at) : make_case(kernel, at);
+    c.options.plan = &c.plan;
     placed p[MOST_VIEWS] = {{0}};
     uint64_t seed = (uint64_t)c.seed;
     qn_error err = {0};

@@ -122,14 +122,14 @@ static void test_facts(void)
            "what parameters are used for");
     qn_param_info info;
     qn_error err = {0};
-    tap_ok(qn_kernel_n_params(k) == 6 && !qn_kernel_param(k, 3, &info, &err) && strcmp(info.name, "o") == 0 &&
+    tap_ok(qn_kernel_n_params(k) == 6 && !qn_kernel_param(k, 3, &info, sizeof info, &err) && strcmp(info.name, "o") == 0 &&
                info.rank == 1 && info.dtype == QN_F32 && info.is_written && !info.is_read,
            "a parameter seen from outside");
-    tap_ok(!qn_kernel_param(k, 5, &info, &err) && info.rank == -1, "a scalar has rank -1");
-    tap_is_int(qn_kernel_param(k, 6, &info, &err), QN_ERR_ARGUMENT, "no parameter 6");
+    tap_ok(!qn_kernel_param(k, 5, &info, sizeof info, &err) && info.rank == -1, "a scalar has rank -1");
+    tap_is_int(qn_kernel_param(k, 6, &info, sizeof info, &err), QN_ERR_ARGUMENT, "no parameter 6");
     tap_contains(err.message, "qn_kernel_param: kernel \"rich\" has 6 parameters", "... says the message");
-    tap_is_int(qn_kernel_param(NULL, 0, &info, &err), QN_ERR_ARGUMENT, "no kernel");
-    tap_is_int(qn_kernel_param(k, 0, NULL, &err), QN_ERR_ARGUMENT, "no output");
+    tap_is_int(qn_kernel_param(NULL, 0, &info, sizeof info, &err), QN_ERR_ARGUMENT, "no kernel");
+    tap_is_int(qn_kernel_param(k, 0, NULL, sizeof info, &err), QN_ERR_ARGUMENT, "no output");
     tap_is_str(qn_kernel_name(k), "rich", "name");
     tap_ok(qn_kernel_retain(k) == k && k->references == 2, "retain counts");
     qn_kernel_release(k);

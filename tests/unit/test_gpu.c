@@ -58,7 +58,7 @@ static void test_info(void)
     is_fine(qn_cuda_device_count(d.context, &n, &err), &err, "devices are counted");
     for (int j = 0; j < n; j++) {
         qn_cuda_device one;
-        if (is_fine(qn_cuda_device_info(d.context, j, &one, &err), &err, "a device is described"))
+        if (is_fine(qn_cuda_device_info(d.context, j, &one, sizeof one, &err), &err, "a device is described"))
             tap_note("device %d: %s, compute capability %d, driver %d, isa %d, %d multiprocessors, %" PRId64
                      " MiB, L2 %" PRId64 " KiB",
                      j, one.name, one.capability, one.driver, one.isa, one.n_processors, one.memory_bytes >> 20,

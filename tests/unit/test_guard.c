@@ -6,6 +6,7 @@
  */
 #define _DEFAULT_SOURCE
 #include "quern.h"
+#include "tests/plan.h"
 #include "tests/tap.h"
 
 #include <stdlib.h>
@@ -213,13 +214,13 @@ static const qn_options ways[] = {
     {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .isa = QN_ISA_V3, .specialize = QN_SPECIALIZE_DYNAMIC},
     {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .isa = QN_ISA_V4, .specialize = QN_SPECIALIZE_DYNAMIC},
     {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .isa = QN_ISA_V4, .specialize = QN_SPECIALIZE_DYNAMIC,
-     .executor = QN_THREADS, .plan = {.width = 4, .unroll = 3}},
+     .executor = QN_THREADS, .plan = PLAN_WITH(.width = 4, .unroll = 3)},
     {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .isa = QN_ISA_V3, .specialize = QN_SPECIALIZE_EXACT,
-     .plan = {.pack = 3, .streams = 1}},
+     .plan = PLAN_WITH(.pack = 3, .streams = 1)},
     {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .isa = QN_ISA_V4, .specialize = QN_SPECIALIZE_EXACT,
-     .plan = {.pack = 2, .unroll = 2}},
+     .plan = PLAN_WITH(.pack = 2, .unroll = 2)},
     {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .isa = QN_ISA_V4, .specialize = QN_SPECIALIZE_EXACT,
-     .executor = QN_THREADS, .plan = {.pack = 4, .width = 4, .chunk = 9}},
+     .executor = QN_THREADS, .plan = PLAN_WITH(.pack = 4, .width = 4, .chunk = 9)},
 };
 
 /** Runs one kernel, size, stride and placement in all ways; the number of differences. */
@@ -234,7 +235,7 @@ static int compare(qn_context *c, const qn_kernel *k, const run *shape, bool has
         status = launch(c, k, &expected, &interp, &expected_error);
     for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
         bool has_batch = shape->g->view[0].rank == 3;
-        if ((ways[w].isa == QN_ISA_V4 && !has_v4) || (ways[w].plan.pack && !has_batch))
+        if ((ways[w].isa == QN_ISA_V4 && !has_v4) || ((ways[w].plan && ways[w].plan->pack) && !has_batch))
             continue;
         run found = *shape;
         qn_error err = {0};

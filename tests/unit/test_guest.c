@@ -87,7 +87,7 @@ static bool run(qn_context *c, const qn_kernel *k, const qn_view *x, const qn_vi
 {
     qn_error err = {0};
     const qn_arg args[] = {qn_arg_view(x), qn_arg_view(y), qn_arg_f32(1.5f)};
-    const qn_options o = {.bytes = sizeof o, .engine = m->engine, .executor = m->executor, .plan = {.chunk = 100}};
+    const qn_options o = {.bytes = sizeof o, .engine = m->engine, .executor = m->executor, .plan = PLAN_WITH(.chunk = 100)};
     for (int i = 0; i < N; i++) {
         ((float *)x->data)[i] = i % 3 ? 0x1p-140f * (float)i : 1.0f / (float)(i + 1);
         ((float *)y->data)[i] = i % 2 ? 0 : 1.0f / 3;

@@ -150,9 +150,9 @@ static void test_options(const setup *s)
         {{.bytes = sizeof(qn_options), .checks = 3}, QN_ERR_ARGUMENT, "checks: 3"},
         {{.bytes = sizeof(qn_options), .isa = 2}, QN_ERR_ARGUMENT, "isa: 2"},
         {{.bytes = sizeof(qn_options), .max_threads = -2}, QN_ERR_ARGUMENT, "max_threads: -2"},
-        {{.bytes = sizeof(qn_options), .plan = {.width = 12}}, QN_ERR_ARGUMENT, "width: 12"},
-        {{.bytes = sizeof(qn_options), .plan = {.lane_dim = 2}}, QN_ERR_ARGUMENT, "lane_dim: 2"},
-        {{.bytes = sizeof(qn_options), .plan = {.order = {5}}}, QN_ERR_ARGUMENT, "order[0]: 5"},
+        {{.bytes = sizeof(qn_options), .plan = PLAN_WITH(.width = 12)}, QN_ERR_ARGUMENT, "width: 12"},
+        {{.bytes = sizeof(qn_options), .plan = PLAN_WITH(.lane_dim = 2)}, QN_ERR_ARGUMENT, "lane_dim: 2"},
+        {{.bytes = sizeof(qn_options), .plan = PLAN_WITH(.order = {5})}, QN_ERR_ARGUMENT, "order[0]: 5"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         refuse(s, s->k, 3, args, &bad[i].o, bad[i].status, "option", bad[i].part, "option");
@@ -201,7 +201,7 @@ static void test_null(const setup *s)
     tap_ok(qn_code_text(NULL, QN_DUMP_KEY, NULL, 0) == 0, "text without function");
     tap_ok(qn_context_history(NULL, NULL, 0) == 0, "history without context");
     tap_ok(qn_context_new(NULL, NULL, &err) == QN_ERR_ARGUMENT, "context without out");
-    qn_context_counters(NULL, NULL);
+    qn_context_counters(NULL, NULL, 0);
     qn_context_release(NULL);
     qn_code_release(NULL);
     qn_call_release(NULL);

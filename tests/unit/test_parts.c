@@ -422,7 +422,7 @@ static void test_one_field(void)
         ((float *)from.data)[at] = (float)at;
     static const int isas[] = {QN_ISA_V3, QN_ISA_V4};
     for (int w = 0; w < 6; w++) {
-        qn_options o = {.bytes = sizeof o, .isa = isas[w % 2], .plan.streams = w / 2 - 1};
+        qn_options o = {.bytes = sizeof o, .isa = isas[w % 2], .plan = PLAN_WITH(.streams = w / 2 - 1)};
         qn_arg args[2] = {qn_arg_view(&from), qn_arg_view(&to)};
         memset(to.data, 0, 16 * N * N);
         qn_status status = qn_launch(context, k, 2, args, &o, &err);

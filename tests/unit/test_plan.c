@@ -4,6 +4,7 @@
  * generator is needed.
  */
 #include "jit/jit.h"
+#include "tests/plan.h"
 #include "tests/tap.h"
 
 #include <stdio.h>
@@ -247,14 +248,14 @@ static void test_strips(void)
     tap_ok(p.strip >= 1000 && p.jam_dim == 1 && p.jam > 1 && p.scratch_bytes >= 8000, "by columns: %d sums in memory, %d points at once",
            p.strip, p.jam);
     tap_ok(p.strip % (p.width * p.unroll) == 0 && p.lane_dim == 0, "a strip is whole steps of the lanes");
-    const qn_options never = {.bytes = sizeof never, .plan = {.strip = -1}};
+    const qn_options never = {.bytes = sizeof never, .plan = PLAN_WITH(.strip = -1)};
     tap_is_int(plan_of(ROWS("indexed"), v, 2, &never, QN_ISA_V4, false).strip, 0, "unless the caller wants none");
     tap_is_int(plan_of(ROWS("indexed"), v, 2, NULL, QN_ISA_V4, true).strip, 0, "nor in iteration order");
     v[1] = view(QN_F64, 2, large, false);
     tap_is_int(plan_of(ROWS("indexed"), v, 2, NULL, QN_ISA_V4, false).strip, 0, "by rows: the points lie together");
     qn_view w[2] = {view(QN_F64, 1, few, false), view(QN_F64, 2, small, true)};
     tap_is_int(plan_of(ROWS("indexed"), w, 2, NULL, QN_ISA_V4, false).strip, 0, "a small matrix: sums in registers");
-    const qn_options always = {.bytes = sizeof always, .plan = {.strip = 20, .unroll = 1, .jam = 3}};
+    const qn_options always = {.bytes = sizeof always, .plan = PLAN_WITH(.strip = 20, .unroll = 1, .jam = 3)};
     p = plan_of(ROWS("indexed"), w, 2, &always, QN_ISA_V4, false);
     tap_ok(p.strip == 24 && p.jam == 3, "where the caller wants it: strips of %d, %d points at once", p.strip, p.jam);
 }
@@ -284,10 +285,10 @@ static void test_batches(void)
     qn_plan narrow = plan_of(batch3, v, 3, NULL, QN_ISA_V3, false);
     tap_ok(narrow.jam * narrow.cross < 16 && narrow.jam * narrow.cross >= 4, "fewer registers, a smaller tile: %d x %d", narrow.jam,
            narrow.cross);
-    qn_options o = {.bytes = sizeof o, .plan = {.jam_dim = 2, .jam = 3, .cross_dim = 1, .cross = 5}};
+    qn_options o = {.bytes = sizeof o, .plan = PLAN_WITH(.jam_dim = 2, .jam = 3, .cross_dim = 1, .cross = 5)};
     p = plan_of(batch3, v, 3, &o, QN_ISA_V4, false);
     tap_ok(p.jam_dim == 1 && p.jam == 3 && p.cross_dim == 0 && p.cross == 5, "both are taken from the caller");
-    o.plan = (qn_plan_options){.cross = 1};
+    o.plan = PLAN_WITH(.cross = 1);
     p = plan_of(batch3, v, 3, &o, QN_ISA_V4, false);
     tap_ok(p.cross == 1 && p.cross_dim == -1, "or left away");
     e[2] = 5000;
@@ -309,13 +310,13 @@ static void test_batches(void)
     tap_ok(p.streams && p.split_dim == p.lane_dim, "their results are streamed, and threads divide the lanes");
     narrow = plan_of(batch3, v, 3, NULL, QN_ISA_V3, false);
     tap_is_int(narrow.pack_steps * narrow.width, p.pack_steps * p.width, "as far with fewer lanes");
-    o.plan = (qn_plan_options){.pack = -1};
+    o.plan = PLAN_WITH(.pack = -1);
     p = plan_of(batch3, v, 3, &o, QN_ISA_V4, false);
     tap_ok(!p.pack_steps && p.steps_ahead, "unless the caller wants none");
     v[1] = view(QN_F64, 3, (int64_t[3]){16, 16, 65552}, true);
     tap_is_int(plan_of(batch3, v, 3, NULL, QN_ISA_V4, false).pack_steps, 0, "an operand whose elements lie together is no stream");
     v[0] = v[1] = v[2] = view(QN_F64, 3, e, false);
-    o.plan = (qn_plan_options){.pack = 7};
+    o.plan = PLAN_WITH(.pack = 7);
     p = plan_of(batch3, v, 3, &o, QN_ISA_V4, false);
     tap_is_int(p.pack_steps, 7, "small arrays where the caller wants it");
 }
@@ -325,17 +326,17 @@ static void test_overrides(void)
     int64_t e[2] = {100, 64};
     qn_view right[2] = {view(QN_F32, 2, e, false), view(QN_F32, 2, e, false)};
     qn_options o = {.bytes = sizeof o};
-    o.plan = (qn_plan_options){.lane_dim = 1, .width = 4, .unroll = 3, .jam_dim = 2, .jam = 5};
+    o.plan = PLAN_WITH(.lane_dim = 1, .width = 4, .unroll = 3, .jam_dim = 2, .jam = 5);
     qn_plan p = plan_of(copy2, right, 2, &o, QN_ISA_V4, false);
     tap_ok(p.lane_dim == 0 && p.width == 4 && p.unroll == 3 && p.jam_dim == 1 && p.jam == 5,
            "lane dimension, width, unroll and jam are taken");
-    o.plan = (qn_plan_options){.lane_dim = -1};
+    o.plan = PLAN_WITH(.lane_dim = -1);
     p = plan_of(copy2, right, 2, &o, QN_ISA_V4, false);
     tap_ok(p.lane_dim == -1 && p.width == 1, "scalar code on request");
-    o.plan = (qn_plan_options){.order = {2, 1}, .lane_dim = -1};
+    o.plan = PLAN_WITH(.order = {2, 1}, .lane_dim = -1);
     p = plan_of(copy2, right, 2, &o, QN_ISA_V4, false);
     tap_ok(p.order[0] == 1 && p.order[1] == 0, "order on request");
-    o.plan = (qn_plan_options){.lane_dim = 9, .jam_dim = 7, .jam = 3, .order = {1, 1}};
+    o.plan = PLAN_WITH(.lane_dim = 9, .jam_dim = 7, .jam = 3, .order = {1, 1});
     p = plan_of(copy2, right, 2, &o, QN_ISA_V4, false);
     tap_ok(p.lane_dim == 1 && p.jam_dim == -1 && p.order[0] == 0, "impossible requests are left to the planner");
 }
@@ -355,7 +356,7 @@ static void test_collapse(void)
     qn_view mixed[2] = {right[0], left[1]};
     p = plan_of(copy2, mixed, 2, NULL, QN_ISA_V4, false);
     tap_ok(!p.merged[0] && !p.merged[1], "so does another order");
-    qn_options o = {.bytes = sizeof o, .plan = {.lane_dim = 1}};
+    qn_options o = {.bytes = sizeof o, .plan = PLAN_WITH(.lane_dim = 1)};
     p = plan_of(copy2, right, 2, &o, QN_ISA_V4, false);
     tap_ok(!p.merged[1] && p.lane_dim == 0, "so does a plan that names a dimension");
     p = plan_of(copy2, right, 2, NULL, QN_ISA_V4, true);
@@ -376,10 +377,10 @@ static void test_streams(void)
     qn_view half[2] = {padded(QN_F32, 500, 5000, 3), padded(QN_F32, 500, 5000, 3)};
     p = plan_of(copy2, half, 2, NULL, QN_ISA_V4, false);
     tap_is_int(p.streams, 0, "10 and 10 MB are");
-    qn_options o = {.bytes = sizeof o, .plan = {.streams = 1}};
+    qn_options o = {.bytes = sizeof o, .plan = PLAN_WITH(.streams = 1)};
     p = plan_of(copy2, half, 2, &o, QN_ISA_V4, false);
     tap_is_int(p.streams, 1, "unless asked otherwise");
-    o.plan.streams = -1;
+    o.plan = PLAN_WITH(.streams = -1);
     p = plan_of(copy2, large, 2, &o, QN_ISA_V4, false);
     tap_is_int(p.streams, 0, "none on request");
     qn_view thin[2] = {padded(QN_F32, 1000000, 20, 3), padded(QN_F32, 1000000, 20, 3)};
@@ -389,7 +390,7 @@ static void test_streams(void)
     qn_view rows[2] = {view(QN_F64, 2, e, false), view(QN_F64, 2, e, false)};
     p = plan_of(five, rows, 2, NULL, QN_ISA_V4, false);
     tap_ok(p.streams == 1 && p.lead_bytes > 0, "of three rows that are read, the first is asked for ahead of time");
-    o.plan = (qn_plan_options){.prefetch = -1};
+    o.plan = PLAN_WITH(.prefetch = -1);
     p = plan_of(five, rows, 2, &o, QN_ISA_V4, false);
     tap_ok(p.streams == 1 && p.lead_bytes == 0, "not on request");
     e[0] = e[1] = 1000;
@@ -407,7 +408,7 @@ static void test_carry(void)
     tap_ok(p.streams == 1 && p.carry >= 512 && p.carry % p.transpose == 0 && p.scratch_bytes == (int64_t)p.carry * 64,
            "rows that begin anywhere in a line: the end of one waits, of %d rows", (int)p.carry);
     tap_ok(!plan_of(copy2, v, 2, NULL, QN_ISA_V3, false).carry, "not where no instruction joins two lines");
-    qn_options o = {.bytes = sizeof o, .plan = {.streams = -1}};
+    qn_options o = {.bytes = sizeof o, .plan = PLAN_WITH(.streams = -1)};
     p = plan_of(copy2, v, 2, &o, QN_ISA_V4, false);
     tap_ok(!p.carry && !p.scratch_bytes && !p.streams, "not on request");
     v[0] = view(QN_F32, 2, even, true);
@@ -427,7 +428,7 @@ static void test_apart(void)
     for (int n = 0; n < 2; n++)
         v[n].layout.dim[1] = (qn_dim){0, 6000, 2};
     tap_is_int(plan_of(copy2, v, 2, NULL, QN_ISA_V4, false).apart, 1, "every other one of 96 MB is taken by itself");
-    qn_options o = {.bytes = sizeof o, .plan = {.apart = -1}};
+    qn_options o = {.bytes = sizeof o, .plan = PLAN_WITH(.apart = -1)};
     tap_is_int(plan_of(copy2, v, 2, &o, QN_ISA_V3, false).apart, -1, "not on request");
     for (int n = 0; n < 2; n++)
         v[n].layout.dim[0].extent = 10;
@@ -494,9 +495,9 @@ static void test_tiles(void)
     tap_is_int(plan_for(seven, 3, small, NULL, QN_ISA_V4).tile_at, -1, "none in cache");
     p = plan_for(five, 2, wide, NULL, QN_ISA_V4);
     tap_ok(p.tile[1] >= 4096 && p.tile[1] % ((int64_t)p.width * p.unroll) == 0, "rows larger than a cache: tiles of the lanes");
-    qn_options o = {.bytes = sizeof o, .plan = {.tile = -1}};
+    qn_options o = {.bytes = sizeof o, .plan = PLAN_WITH(.tile = -1)};
     tap_is_int(plan_for(seven, 3, thick, &o, QN_ISA_V4).tile_at, -1, "none on request");
-    o.plan = (qn_plan_options){.tile_dim = 3, .tile = 9, .width = 4, .unroll = 2};
+    o.plan = PLAN_WITH(.tile_dim = 3, .tile = 9, .width = 4, .unroll = 2);
     p = plan_for(seven, 3, small, &o, QN_ISA_V3);
     tap_ok(p.tile[2] == 16 && p.tile_at == 0, "those that the caller wants, in whole steps");
 }
@@ -510,13 +511,13 @@ static void test_transpose(void)
            "left to right: lanes along the store, the other dimension jammed and innermost");
     tap_is_int(p.transpose, 16, "f32 goes through a buffer of cache lines");
     tap_is_int(p.tile[0], 0, "no tiles in cache");
-    qn_options o = {.bytes = sizeof o, .plan = {.transpose = -1}};
+    qn_options o = {.bytes = sizeof o, .plan = PLAN_WITH(.transpose = -1)};
     p = plan_of(copy2, mixed, 2, &o, QN_ISA_V4, false);
     tap_ok(p.transpose == 0 && p.jam == 1, "not on request");
     qn_view far[2] = {view(QN_F32, 2, large, true), view(QN_F32, 2, large, false)};
     p = plan_of(copy2, far, 2, NULL, QN_ISA_V4, false);
     tap_ok(p.streams == 1 && p.tile[0] == 0, "out of cache: streamed");
-    o.plan = (qn_plan_options){.streams = -1};
+    o.plan = PLAN_WITH(.streams = -1);
     p = plan_of(copy2, far, 2, &o, QN_ISA_V4, false);
     tap_ok(p.streams == 0 && p.tile[0] == 512, "or tiled");
     static const char most[] = "kernel \"most\" { view t: f32[2]; view x: f32[2]; view y: f32[2]; view z: f32[2];\n"
@@ -531,7 +532,7 @@ static void test_transpose(void)
     p = plan_of(most, right, 4, NULL, QN_ISA_V4, false);
     tap_ok(p.lane_dim == 1 && p.jam_dim == 0 && !p.transpose && p.order[0] == 0 && p.order[1] == 1,
            "what runs along the lanes is most: they are innermost");
-    o.plan = (qn_plan_options){.order = {2, 1}};
+    o.plan = PLAN_WITH(.order = {2, 1});
     p = plan_of(most, right, 4, &o, QN_ISA_V4, false);
     tap_ok(p.jam_dim == 0 && p.order[0] == 1 && p.order[1] == 0, "unless the caller wants another order");
 }

@@ -464,7 +464,7 @@ static void test_view_of_views(qn_context *c)
     qn_call *call = NULL;
     tap_ok(qn_launch(c, k, 1, &arg, NULL, &err) == QN_OK, "launch: %s", err.message);
     tap_ok(qn_prepare(c, k, 1, &arg, NULL, &call, &err) == QN_OK, "prepare: %s", err.message);
-    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .plan = {.streams = 1}};
+    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .plan = PLAN_WITH(.streams = 1)};
     qn_status status = qn_launch(c, k, 1, &arg, &o, &err);
     char reason[QN_MESSAGE_BYTES];
     tap_ok(status == QN_OK || !has_x86(reason, sizeof reason), "members take no streams: %s", err.message);
@@ -559,13 +559,13 @@ static void test_one_version(qn_context *c)
         if (qn_launch(c, k, 1, &arg, NULL, &err))
             tap_ok(false, "launch: %s", err.message);
         if (i == 0)
-            qn_context_counters(c, &before);
+            qn_context_counters(c, &before, sizeof before);
         qn_view_release(&outer);
         for (int j = 0; j < 3; j++)
             qn_view_release(&m[j]);
         qn_view_release(&all);
     }
-    qn_context_counters(c, &after);
+    qn_context_counters(c, &after, sizeof after);
     tap_is_int(after.compiles, before.compiles, "members elsewhere: no new version");
     tap_is_int(after.misses, before.misses, "and known arguments");
     qn_kernel_release(k);

@@ -170,7 +170,7 @@ static void test_both_dimensions(void)
     }
     const qn_arg args[] = {qn_arg_view(&v[0]), qn_arg_view(&v[1]), qn_arg_view(&v[2])};
     qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .executor = QN_SERIAL, .isa = QN_ISA_V3};
-    o.plan = (qn_plan_options){.lane_dim = 2, .width = 4, .unroll = 2, .jam_dim = 1, .jam = 4, .chunk = 1};
+    o.plan = PLAN_WITH(.lane_dim = 2, .width = 4, .unroll = 2, .jam_dim = 1, .jam = 4, .chunk = 1);
     static double serial[ROWS * COLUMNS];
     bool is_run = qn_launch(c, k, 3, args, &o, NULL) == QN_OK;
     memcpy(serial, data[2], sizeof serial);

@@ -45,7 +45,7 @@ int main(void)
     if (qn_launch(c, k, 3, args, NULL, &err))
         return fail(&err);
     qn_counters counters;
-    qn_context_counters(c, &counters);
+    qn_context_counters(c, &counters, sizeof counters);
     printf("version %s %d, y[10] = %g, compiles %lld\n", QN_VERSION_TEXT,
            qn_version() == QN_VERSION_HEX, (double)y[10], (long long)counters.compiles);
     qn_context_release(c);
