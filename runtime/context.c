@@ -11,8 +11,10 @@
 #include "runtime/context.h"
 
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { DEFAULT_COMPILE_MS = 20000 };
 #define DEFAULT_CACHE_BYTES ((int64_t)64 << 20)
@@ -116,16 +118,33 @@ static qn_status check_options(const qn_context_options *o, qn_error *err)
     return QN_OK;
 }
 
-/** Fills defaults and takes copies of the strings; false without memory. */
+/** A copy of the path of a file to load, which means one file whatever the working directory is
+ * later; NULL without memory or path. */
+static char *settle_path(const char *path)
+{
+    if (!path || path[0] == '/')
+        return qn__strdup(path);
+    char *folder = getcwd(NULL, 0);
+    qn_text text = {0};
+    qn__text_add(&text, "%s/%s", folder ? folder : "(unknown folder)", path);
+    free(folder); /* of the C library */
+    if (!text.failed)
+        return text.data;
+    qn__text_release(&text);
+    return NULL;
+}
+
+/** Fills defaults and takes copies of the strings; false without memory. A driver without a slash
+ * is looked for by the system. */
 static bool settle_options(qn_context_options *o)
 {
     o->default_executor = o->default_executor ? o->default_executor : QN_SERIAL;
     o->cache_bytes = o->cache_bytes ? o->cache_bytes : DEFAULT_CACHE_BYTES;
     o->compile_ms = o->compile_ms ? o->compile_ms : DEFAULT_COMPILE_MS;
     const char *path = o->provider_path, *dir = o->dump_dir, *driver = o->cuda_driver;
-    o->provider_path = qn__strdup(path);
+    o->provider_path = settle_path(path);
     o->dump_dir = qn__strdup(dir ? dir : ".");
-    o->cuda_driver = qn__strdup(driver);
+    o->cuda_driver = driver && strchr(driver, '/') ? settle_path(driver) : qn__strdup(driver);
     return (o->provider_path || !path) && (o->cuda_driver || !driver) && o->dump_dir;
 }
 

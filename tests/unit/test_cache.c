@@ -338,7 +338,7 @@ int main(void)
     char reason[600];
     test_missing_provider("/nonexistent/libquern-llvm.so", "/nonexistent/libquern-llvm.so");
     test_missing_provider(QN_SOURCE_DIR "/README.md", "README.md");
-    test_missing_provider("libm.so.6", "qn_llvm_provider");
+    test_missing_provider(QN_BUILD_DIR "/tests/stub/libcuda.so.1", "qn_llvm_provider");
     if (!has_x86(reason, sizeof reason)) {
         tap_skip(reason);
         return tap_done();
