@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * eval.c: the meaning of ops, casts and reduction steps on single values in canonical form. The op functions are the
- * columns of quern/ops.def, one switch per class, so the table is the definition. Relies on IEEE arithmetic in round to
- * nearest, without contraction (-ffp-contract=off) and without excess precision.
+ * columns of quern/ops.def, one switch per class, so the table is the definition. Relies on IEEE arithmetic in the default
+ * environment (ir/fpu.h), without contraction (-ffp-contract=off) and without excess precision.
  */
 #include "ir/eval.h"
 
@@ -134,7 +134,7 @@ static const type_row TYPE[QN_N_DTYPES] = {
     [QN_F16] = {QN_CLASS_U, 16}, [QN_BF16] = {QN_CLASS_U, 16}, /* as bits: no arithmetic on these */
 };
 
-uint64_t qn__eval_op(int op, int type, uint64_t a, uint64_t b, uint64_t c)
+uint64_t qn__raw_op(int op, int type, uint64_t a, uint64_t b, uint64_t c)
 {
     type_row t = TYPE[type];
     if (t.cls == QN_CLASS_F)
@@ -256,7 +256,7 @@ static uint64_t cast_from_integer(int to, int from, uint64_t bits)
     return bits_of_f64(is_signed ? (double)(int64_t)bits : (double)bits);
 }
 
-uint64_t qn__eval_cast(int to, int from, uint64_t bits)
+uint64_t qn__raw_cast(int to, int from, uint64_t bits)
 {
     if (to == from)
         return bits;
@@ -275,13 +275,6 @@ uint64_t qn__eval_cast(int to, int from, uint64_t bits)
     }
     return TYPE[from].cls == QN_CLASS_F ? cast_from_float(to, from, bits)
                                         : cast_from_integer(to, from, bits);
-}
-
-uint64_t qn_convert_value(int to, int from, uint64_t bits)
-{
-    if (!qn__dtype_class(to) || !qn__dtype_class(from))
-        return 0;
-    return qn__eval_cast(to, from, qn__canonical(from, bits));
 }
 
 uint64_t qn__eval_bitcast(int to, int from, uint64_t bits)
@@ -312,10 +305,10 @@ uint64_t qn__eval_combine(int combine, int type, uint64_t accumulated, uint64_t 
 {
     int op = qn__combine_op(combine);
     if (op && qn__is_half(type)) { /* in f32, rounded once, as the builder does it */
-        uint64_t x = qn__eval_cast(QN_F32, type, accumulated), y = qn__eval_cast(QN_F32, type, next);
-        return qn__eval_cast(type, QN_F32, qn__eval_op(op, QN_F32, x, y, 0));
+        uint64_t x = qn__raw_cast(QN_F32, type, accumulated), y = qn__raw_cast(QN_F32, type, next);
+        return qn__raw_cast(type, QN_F32, qn__raw_op(op, QN_F32, x, y, 0));
     }
-    return op ? qn__eval_op(op, type, accumulated, next, 0) : next;
+    return op ? qn__raw_op(op, type, accumulated, next, 0) : next;
 }
 
 /** Largest and smallest value of a type; of floats the infinities or, if `finite`, the largest finite magnitude. */
@@ -335,19 +328,19 @@ static uint64_t extreme(int type, bool largest, bool finite)
 
 static uint64_t one(int type)
 {
-    return qn__eval_cast(type, QN_U8, 1);
+    return qn__raw_cast(type, QN_U8, 1);
 }
 
 static uint64_t all_ones(int type)
 {
-    return qn__eval_op(QN_OP_not, type, 0, 0, 0);
+    return qn__raw_op(QN_OP_not, type, 0, 0, 0);
 }
 
 uint64_t qn__reduce_identity(int combine, int type)
 {
     switch (combine) {
     case QN_COMBINE_SUM:
-        return TYPE[type].cls == QN_CLASS_F ? qn__eval_op(QN_OP_neg, type, 0, 0, 0) : 0;
+        return TYPE[type].cls == QN_CLASS_F ? qn__raw_op(QN_OP_neg, type, 0, 0, 0) : 0;
     case QN_COMBINE_PROD:
         return one(type);
     case QN_COMBINE_MIN:

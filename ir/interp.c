@@ -325,7 +325,7 @@ static uint64_t run_pure(const interp *s, uint32_t i)
     const uint64_t *v = s->value;
     int type = k->inst[args[x->n_args - 1]].type; /* the last operand is always of type T */
     uint64_t b = x->n_args > 1 ? v[args[1]] : 0, c = x->n_args > 2 ? v[args[2]] : 0;
-    return qn__eval_op(qn__pure(x), type, v[args[0]], b, c);
+    return qn__raw_op(qn__pure(x), type, v[args[0]], b, c);
 }
 
 /** A region's own instructions and what is uniform: set once, or by the instruction they belong to. */
@@ -349,7 +349,7 @@ static void run_core(interp *s, uint32_t i)
         *value = (uint64_t)s->place[x->imm].layout->dim[x->sub].lower;
         break;
     case QN_I_CAST:
-        *value = qn__eval_cast(x->type, k->inst[args[0]].type, s->value[args[0]]);
+        *value = qn__raw_cast(x->type, k->inst[args[0]].type, s->value[args[0]]);
         break;
     case QN_I_BITCAST:
         *value = qn__eval_bitcast(x->type, k->inst[args[0]].type, s->value[args[0]]);

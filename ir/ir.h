@@ -471,6 +471,9 @@ uint64_t qn__eval_op(int op, int type, uint64_t a, uint64_t b, uint64_t c);
 /** Value of cast and bitcast. */
 uint64_t qn__eval_cast(int to, int from, uint64_t bits);
 uint64_t qn__eval_bitcast(int to, int from, uint64_t bits);
+/** Both without a guard, for who has entered the default environment (ir/fpu.h); qn__eval_combine has none either. */
+uint64_t qn__raw_op(int op, int type, uint64_t a, uint64_t b, uint64_t c);
+uint64_t qn__raw_cast(int to, int from, uint64_t bits);
 /** The op with which a combination combines; 0 for exchanges, which take the new value. */
 int qn__combine_op(int combine);
 static inline bool qn__is_bitwise(int combine)

@@ -11,6 +11,8 @@
  */
 #include "jit/facts.h"
 
+#include "ir/fpu.h"
+
 #include <string.h>
 
 /* Until they are measured: 32 KiB, 1 MiB, 32 MiB. */
@@ -256,14 +258,12 @@ static bool is_dynamic(const qn_facts *f)
     return false;
 }
 
-void qn__facts_measure(const qn_kernel *k, const qn_arg *args, const qn_domain *domain, const qn_caches *caches, qn_facts *f)
+/** Whether what the arguments have is worth streaming. Not inlined: its caller guards it. */
+static __attribute__((noinline)) bool is_worth_it(const qn_kernel *k, const qn_arg *args, const qn_domain *domain,
+                                                  const qn_facts *f)
 {
     double iterations = 1, all = 0, written = 0;
     bool has_rows = true;
-    f->caches = *caches;
-    f->is_large = 0;
-    if (f->ptx || !is_dynamic(f))
-        return;
     for (int d = 0; d < k->n_dims; d++)
         iterations *= (double)(domain->end[d] - domain->begin[d]);
     for (int p = 0; p < k->n_params; p++) {
@@ -275,7 +275,18 @@ void qn__facts_measure(const qn_kernel *k, const qn_arg *args, const qn_domain *
         written += is_stream ? bytes : 0;
         has_rows = has_rows && (!is_stream || row_bytes(args[p].view) >= (double)QN_STREAM_ROW_BYTES);
     }
-    f->is_large = has_rows && qn__is_worth_streaming(f, all, written);
+    return has_rows && qn__is_worth_streaming(f, all, written);
+}
+
+void qn__facts_measure(const qn_kernel *k, const qn_arg *args, const qn_domain *domain, const qn_caches *caches, qn_facts *f)
+{
+    f->caches = *caches;
+    f->is_large = 0;
+    if (f->ptx || !is_dynamic(f))
+        return;
+    uint32_t host = qn__fpu_enter();
+    f->is_large = is_worth_it(k, args, domain, f);
+    qn__fpu_leave(host);
 }
 
 void qn__facts_release(qn_facts *f)

@@ -13,13 +13,10 @@ qn_arg qn_arg_view(const qn_view *v)
 
 qn_arg qn_arg_int(int dtype, int64_t value)
 {
-    if (dtype == QN_C64)
-        return qn_arg_c64((float)value, 0);
-    if (dtype == QN_C128)
-        return qn_arg_c128((double)value, 0);
-    bool is_float = qn__dtype_class(dtype) == QN_CLASS_F;
+    int part = qn__part_dtype(dtype, NULL, 0); /* the imaginary part of complex numbers is 0 */
+    bool is_float = qn__dtype_class(part) == QN_CLASS_F;
     uint64_t bits = (uint64_t)value;
-    return (qn_arg){.dtype = dtype, .bits = is_float ? qn__eval_cast(dtype, QN_I64, bits) : bits};
+    return (qn_arg){.dtype = dtype, .bits = is_float ? qn__eval_cast(part, QN_I64, bits) : bits};
 }
 
 qn_arg qn_arg_f32(float value)

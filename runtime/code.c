@@ -3,6 +3,7 @@
  * code.c: the life of a qn_code, and its texts. The last reference gives its pages back to
  * the arena; until then it keeps the guts of the context alive.
  */
+#include "ir/fpu.h"
 #include "runtime/cuda_module.h"
 #include "runtime/launch.h"
 
@@ -40,8 +41,11 @@ void qn_code_release(qn_code *f)
     qn__lock(c);
     qn__arena_drop(&c->arena, &f->blob);
     qn__unlock(c);
-    if (f->orc_handle)
+    if (f->orc_handle) {
+        uint32_t host = qn__fpu_enter();
         qn__compile_free(c, f->orc_handle);
+        qn__fpu_leave(host);
+    }
     qn_kernel_release(f->kernel);
     qn__facts_release(&f->facts);
     qn__text_release(&f->key);
@@ -87,9 +91,13 @@ static size_t text_on_demand(qn_code *f, int stage, char *buffer, size_t buffer_
     bool is_known = text->data != NULL;
     qn__unlock(c);
     qn_compiled code = {0};
-    if (!is_known && (f->entry || f->ptx.n > 0) &&
-        qn__compile(c, f->kernel, &f->key, QN_LOADER_ARENA, (uint32_t)stage, &code, NULL) ==
-            QN_OK) {
+    qn_status status = QN_ERR_NOT_FOUND;
+    if (!is_known && (f->entry || f->ptx.n > 0)) {
+        uint32_t host = qn__fpu_enter();
+        status = qn__compile(c, f->kernel, &f->key, QN_LOADER_ARENA, (uint32_t)stage, &code, NULL);
+        qn__fpu_leave(host);
+    }
+    if (status == QN_OK) {
         qn_text *made = stage == QN_DUMP_LLVM ? &code.llvm : &code.assembly;
         qn__lock(c);
         if (!text->data) {

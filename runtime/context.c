@@ -10,6 +10,8 @@
 #define _GNU_SOURCE
 #include "runtime/context.h"
 
+#include "ir/fpu.h"
+
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,8 +197,11 @@ qn_status qn_context_new(const qn_context_options *o, qn_context **out, qn_error
         return qn__fail(err, QN_ERR_MEMORY, "qn_context_new: no memory");
     }
     list_context(c);
-    if (c->options.start_provider)
+    if (c->options.start_provider) {
+        uint32_t host = qn__fpu_enter();
         qn__compile_start(c);
+        qn__fpu_leave(host);
+    }
     *out = c;
     return QN_OK;
 }
@@ -245,7 +250,8 @@ double qn__now_ms(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+    int64_t ticks = t.tv_sec * INT64_C(1024000) + t.tv_nsec * INT64_C(1024) / 1000000;
+    return (double)ticks * 0x1p-10;
 }
 
 void qn__event(const qn_context *c, int kind, const char *kernel, const char *text,

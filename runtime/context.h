@@ -69,7 +69,8 @@ static inline bool qn__has_hook(const qn_context *c)
 /** Tells the hook, if there is one. No lock is held. */
 void qn__event(const qn_context *c, int kind, const char *kernel, const char *text,
                double milliseconds);
-/** Monotonic milliseconds. */
+/** Monotonic milliseconds, a multiple of 1/1024: a time and the difference of two are exact, so that a host may trap
+ *  inexact results. */
 double qn__now_ms(void);
 
 /** Best instruction set of this machine: QN_ISA_V4, QN_ISA_V3 or 0; its caches (runtime/isa.c). */

@@ -6,6 +6,8 @@
  */
 #include "runtime/cuda_module.h"
 
+#include "ir/fpu.h"
+
 #include "runtime/context.h"
 #include "runtime/cuda_stream.h"
 #include "runtime/launch.h"
@@ -84,14 +86,18 @@ static qn_status find_cubin(qn_gpu *g, const char *who, qn_code *f, qn_text *out
     char *log = qn__zalloc(1, LOG_BYTES);
     if (!log)
         return qn__fail(err, QN_ERR_MEMORY, "%s: kernel \"%.60s\": no memory", who, f->kernel->name);
+    uint32_t host = qn__fpu_enter();
     double start = qn__now_ms();
     qn_status status = assemble(g, who, f, log, out, err);
-    qn__free(log);
-    if (status)
-        return status;
     double milliseconds = qn__now_ms() - start;
+    qn__free(log);
     qn__lock(c);
     c->counters.compile_us += (int64_t)(milliseconds * 1e3);
+    qn__unlock(c);
+    qn__fpu_leave(host);
+    if (status)
+        return status;
+    qn__lock(c);
     if (f->cubin.n == 0) {
         qn__text_bytes(&f->cubin, out->data, out->n);
         f->cubin_capability = g->capability;

@@ -5,7 +5,7 @@
  * bits, clear the fault record, enter.
  */
 #include "runtime/cuda_table.h"
-#include "runtime/fpu.h"
+#include "ir/fpu.h"
 
 #include <string.h>
 

@@ -5,6 +5,7 @@
  * be had, AUTO goes on with the interpreter and the history says why; an engine that was asked for
  * by name fails. A key that takes too long to compile stays in the cache as failed.
  */
+#include "ir/fpu.h"
 #include "runtime/launch.h"
 
 #include <string.h>
@@ -106,6 +107,7 @@ static qn_status build(qn_launch_state *l, qn_code *f, bool is_dynamic, qn_error
     qn_compiled code = {0};
     qn_text reason = {0};
     qn_error error = {0};
+    uint32_t host = qn__fpu_enter(); /* a new compile thread starts with the environment that it finds here */
     qn_status status = qn__compile(c, l->kernel, &f->key, f->loader, texts, &code, &error);
     double milliseconds = code.milliseconds; /* of the code generator, without loading it */
     qn__lock(c);
@@ -119,6 +121,7 @@ static qn_status build(qn_launch_state *l, qn_code *f, bool is_dynamic, qn_error
     if (status == QN_OK && f->is_cached)
         c->counters.evictions += qn__cache_evict(&c->cache, c->options.cache_bytes, f);
     qn__unlock(c);
+    qn__fpu_leave(host);
     qn__compiled_release(&code);
     qn__cache_sweep(c);
     if (status == QN_OK) {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fpu.h: the floating-point environment of generated code and of the interpreter. A host may have
- * set flush-to-zero or another rounding; kernels run under the default control bits, and the host's
- * are put back. Reading the register costs a quarter of a nanosecond, writing it several, so it is
- * written only when its control bits differ.
+ * fpu.h: the floating-point environment of generated code, of the interpreter, and of every other place where the library
+ * computes with floats. A host may have set flush-to-zero, another rounding, or traps; the library computes under the
+ * default control bits and puts the host's back. Reading the register costs a quarter of a nanosecond, writing it several,
+ * so it is written only when its control bits differ.
+ *
+ * A compiler may move arithmetic across these calls. What computes stands in a function that is not inlined between them.
  */
-#ifndef QN_RUNTIME_FPU_H
-#define QN_RUNTIME_FPU_H
+#ifndef QN_IR_FPU_H
+#define QN_IR_FPU_H
 
 #include <stdint.h>
 
