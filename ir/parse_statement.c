@@ -28,6 +28,8 @@ static bool parse_combine(parser *p, int *combine)
 static bool parse_const(parser *p, const definitions *d)
 {
     uint64_t bits = 0;
+    if (qn__dtype_class(d->d[0].dtype) == QN_CLASS_C)
+        return FAIL(p, &p->token, "a complex number has no literal: %s is written by parts", qn_dtype_name(d->d[0].dtype));
     return qn__parse_literal(p, d->d[0].dtype, &bits) &&
            qn__parse_define(p, &d->d[0], qn_const_bits(p->b, d->d[0].dtype, bits));
 }

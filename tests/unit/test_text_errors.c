@@ -117,6 +117,8 @@ static const struct {
     {BODY "%0: i64 = const 0x10000000000000000;}", 4, 17, P(PARSE), "does not fit (i64)"},
     {BODY "%0: i64 = const 0x;}", 4, 17, P(PARSE), "literal \"0x\" is not a number"},
     {BODY "%0: i64 = const 1.0;}", 4, 17, P(PARSE), "literal \"1.0\" is not an integer (i64)"},
+    {BODY "%0: c128 = const 0;}", 4, 18, P(PARSE), "a complex number has no literal: c128 is written by parts"},
+    {BODY "%0: c64 = const 1;}", 4, 17, P(PARSE), "a complex number has no literal: c64"},
     {BODY "%0: i64 = const inf;}", 4, 17, P(PARSE), "expected an integer but found \"inf\""},
     {BODY "%0: bool = const 1;}", 4, 18, P(PARSE), "expected 'true' or 'false' but found \"1\""},
     {BODY "%0: i64 = const true;}", 4, 17, P(PARSE), "expected an integer but found \"true\""},
