@@ -428,7 +428,8 @@ enum {
     QN_EVENT_COMPILE = 1,  /**< a specialization was compiled */
     QN_EVENT_HIT = 2,      /**< a launch found its code */
     QN_EVENT_LAUNCH = 3,   /**< a launch has ended */
-    QN_EVENT_FALLBACK = 4, /**< the interpreter runs instead of code */
+    QN_EVENT_FALLBACK = 4, /**< the interpreter runs instead of code: once per context for what concerns
+                                all kernels, such as a missing code generator, else once per kernel */
     QN_EVENT_EVICT = 5     /**< a specialization was dropped from the cache */
 };
 
@@ -574,7 +575,7 @@ typedef struct qn_options {
     int32_t strict;     /**< 1: overlapping views are QN_ERR_OVERLAP instead of run in order */
     int32_t max_threads; /**< of this launch; 0 = free */
     int32_t constant_scalars; /**< 1: scalar arguments become constants of the code */
-    int32_t reserved;         /**< 0 */
+    int32_t must_generate;    /**< 1: where code cannot be had, an error instead of the interpreter */
     qn_stream *stream; /**< executor QN_CUDA: where it runs; NULL: the context's stream; else NULL */
     const qn_plan_options *plan; /**< NULL: the planner decides everything */
 } qn_options;

@@ -46,7 +46,7 @@ static qn_status check_options(const qn_launch_state *l, qn_error *err)
         {"strict", o->strict, 0, 1},
         {"max_threads", o->max_threads, 0, INT32_MAX},
         {"constant_scalars", o->constant_scalars, 0, 1},
-        {"reserved", o->reserved, 0, 0},
+        {"must_generate", o->must_generate, 0, 1},
         {"plan.reserved", l->plan.reserved, 0, 0},
 #define X(name, text, least, most, names_dim) {"plan." #name, l->plan.name, least, names_dim ? l->kernel->n_dims : most},
         QN_PLAN_LIST(X)
@@ -57,6 +57,9 @@ static qn_status check_options(const qn_launch_state *l, qn_error *err)
             return qn__fail(err, QN_ERR_ARGUMENT, "%s: option %s: %lld not in [%lld,%lld]", l->who,
                             field[i].name, (long long)field[i].value, (long long)field[i].low,
                             (long long)field[i].high);
+    if (o->must_generate && o->engine == QN_ENGINE_INTERP)
+        return qn__fail(err, QN_ERR_ARGUMENT,
+                        "%s: option must_generate: the engine is the interpreter", l->who);
     bool is_gpu = qn__ptx_of_isa(o->isa) != 0;
     if (o->isa != QN_ISA_AUTO && o->isa != QN_ISA_V3 && o->isa != QN_ISA_V4 && !is_gpu)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: option isa: %d is none of 0, 3, 4, 70, 75, 80, 86, 89, 90",

@@ -189,7 +189,7 @@ qn_status qn_context_new(const qn_context_options *o, qn_context **out, qn_error
     if (!c)
         return qn__fail(err, QN_ERR_MEMORY, "qn_context_new: no memory");
     atomic_init(&c->references, 1);
-    qn__env_fill(&options, &c->thread_limit);
+    qn__env_fill(&options, &c->thread_limit, &c->is_verbose);
     c->options = options;
     if (!settle_options(&c->options) || !init_parts(c)) {
         release_options(&c->options);

@@ -26,6 +26,8 @@ struct qn_context {
     pthread_mutex_t lock;
     qn_context_options options; /* defaults and environment filled in; strings are owned */
     int32_t thread_limit;       /* of the environment; 0: none */
+    bool is_verbose;            /* of the environment */
+    uint64_t told;              /* bit s: the hook knows that for status s no code can be had */
     int isa;                    /* best of the machine; 0: below v3 */
     qn_caches caches;
     qn_arena arena;
@@ -82,6 +84,9 @@ qn_caches qn__caches_read(void);
 int64_t qn__calls_count(const qn_context *c);
 
 /** Fills what is zero in `o` from the environment; strings are borrowed from it (runtime/env.c). */
-void qn__env_fill(qn_context_options *o, int32_t *thread_limit);
+void qn__env_fill(qn_context_options *o, int32_t *thread_limit, bool *is_verbose);
+/** Says on standard error what a kernel is, if the environment asks for that. No lock is held
+ * (runtime/env.c). */
+void qn__tell_user(const qn_context *c, const char *kernel, const char *text);
 
 #endif

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * env.c: the only file that reads the environment. Variables fill option fields that the host left
- * zero, once, when a context is made, and none is read in a process with raised privileges
- * (AT_SECURE).
+ * env.c: the only file that reads the environment, and the only one that writes to standard error,
+ * which QUERN_VERBOSE asks for. Variables fill option fields that the host left zero, once, when a
+ * context is made, and none is read in a process with raised privileges (AT_SECURE).
  *
  *   QUERN_NUM_THREADS  upper limit of the own pool
  *   QUERN_PROVIDER     file of the code generator
  *   QUERN_DUMP         stages to write, separated by commas: kernel,key,plan,llvm,asm
  *   QUERN_DUMP_DIR     where to write them
  *   QUERN_CUDA_DRIVER  file of the CUDA driver
+ *   QUERN_VERBOSE      1: standard error says why the interpreter runs
  */
 #define _GNU_SOURCE
 #include "runtime/context.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
 static const char *variable(const char *name)
 {
@@ -45,18 +48,24 @@ static uint32_t parse_stages(const char *list)
     return bits;
 }
 
-void qn__env_fill(qn_context_options *o, int32_t *thread_limit)
+/** A number in [1, most] of a variable, else 0. */
+static int32_t number_of(const char *name, int32_t most)
+{
+    const char *value = variable(name);
+    char *end;
+    long n = value ? strtol(value, &end, 10) : 0;
+    return value && *end == 0 && n > 0 && n <= most ? (int32_t)n : 0;
+}
+
+void qn__env_fill(qn_context_options *o, int32_t *thread_limit, bool *is_verbose)
 {
     *thread_limit = 0;
+    *is_verbose = false;
     if (getauxval(AT_SECURE))
         return;
-    const char *threads = variable("QUERN_NUM_THREADS"), *stages = variable("QUERN_DUMP");
-    if (threads) {
-        char *end;
-        long n = strtol(threads, &end, 10);
-        if (*end == 0 && n > 0 && n <= QN_MAX_THREADS)
-            *thread_limit = (int32_t)n;
-    }
+    *thread_limit = number_of("QUERN_NUM_THREADS", QN_MAX_THREADS);
+    *is_verbose = number_of("QUERN_VERBOSE", INT32_MAX) > 0;
+    const char *stages = variable("QUERN_DUMP");
     if (!o->provider_path)
         o->provider_path = variable("QUERN_PROVIDER");
     if (!o->dump && stages)
@@ -65,4 +74,10 @@ void qn__env_fill(qn_context_options *o, int32_t *thread_limit)
         o->dump_dir = variable("QUERN_DUMP_DIR");
     if (!o->cuda_driver)
         o->cuda_driver = variable("QUERN_CUDA_DRIVER");
+}
+
+void qn__tell_user(const qn_context *c, const char *kernel, const char *text)
+{
+    if (c->is_verbose)
+        dprintf(STDERR_FILENO, "quern: kernel \"%.100s\" is %s\n", kernel, text);
 }

@@ -288,7 +288,32 @@ static qn_status check_target(const qn_launch_state *l, qn_error *err)
     return QN_OK;
 }
 
-/** Notes once that a kernel is interpreted, and why. */
+/** Whether code cannot be had for any kernel, rather than for this one. */
+static bool concerns_all(int status)
+{
+    static const uint64_t all = UINT64_C(1) << QN_ERR_PROVIDER | UINT64_C(1) << QN_ERR_TARGET |
+                                UINT64_C(1) << QN_ERR_EXEC_DENIED | UINT64_C(1) << QN_ERR_FORKED |
+                                UINT64_C(1) << QN_ERR_CODEGEN_FATAL | UINT64_C(1) << QN_ERR_MEMORY |
+                                UINT64_C(1) << QN_ERR_BUSY | UINT64_C(1) << QN_ERR_VERSION;
+    return status >= 0 && status < 64 && (all >> status & 1);
+}
+
+/** Writes why a kernel is interpreted into the history, once for each kernel. Whether the host
+ * should hear of it: only the first time where the reason concerns all kernels. The lock is held. */
+static bool is_news(qn_context *c, const char *kernel, const char *text, int status)
+{
+    bool is_known = qn__history_has(&c->history, kernel, text);
+    if (!is_known)
+        qn__history_add(&c->history, kernel, text, -1);
+    if (!concerns_all(status))
+        return !is_known;
+    uint64_t bit = UINT64_C(1) << status;
+    bool is_new = !(c->told & bit);
+    c->told |= bit;
+    return is_new;
+}
+
+/** Notes that a kernel is interpreted, and why. */
 static void note_fallback(const qn_launch_state *l, const qn_error *error)
 {
     qn_context *c = l->context;
@@ -296,12 +321,12 @@ static void note_fallback(const qn_launch_state *l, const qn_error *error)
     qn__text_add(&reason, "interpreted: %s: %s", qn_status_name(error->status), error->message);
     const char *text = reason.data && !reason.failed ? reason.data : "interpreted";
     qn__lock(c);
-    bool is_known = qn__history_has(&c->history, l->kernel->name, text);
-    if (!is_known)
-        qn__history_add(&c->history, l->kernel->name, text, -1);
+    bool tells = is_news(c, l->kernel->name, text, error->status);
     qn__unlock(c);
-    if (!is_known)
+    if (tells) {
+        qn__tell_user(c, l->kernel->name, text);
         qn__event(c, QN_EVENT_FALLBACK, l->kernel->name, text, 0);
+    }
     qn__text_release(&reason);
 }
 
@@ -313,7 +338,7 @@ qn_status qn__specialize(qn_launch_state *l, qn_code **out, qn_error *err)
         qn_status status = check_target(l, &error);
         if (status == QN_OK)
             status = find_version(l, &f, &error);
-        bool may_fall_back = l->options.engine == QN_ENGINE_AUTO &&
+        bool may_fall_back = l->options.engine == QN_ENGINE_AUTO && !l->options.must_generate &&
                              qn__target_of(l->options.isa) == QN_TARGET_X86;
         if (status != QN_OK && !may_fall_back)
             return qn__fail(err, status, "%s: kernel \"%.60s\": %s", l->who, l->kernel->name,

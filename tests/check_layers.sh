@@ -85,6 +85,8 @@ code "${library[@]}" |
     grep -E '\b(abort|exit|_exit|_Exit|quick_exit|raise|printf|puts|putchar|perror|atexit|signal|sigaction)[[:space:]]*\(' |
     is_empty "the library does not abort, exit, print or touch signals"
 code "${library[@]}" | grep -E '\b(stdout|stderr|stdin)\b' | is_empty "... nor use the standard streams"
+code "${library[@]}" | grep -E '\b(STDERR|STDOUT|STDIN)_FILENO\b' | grep -v '^runtime/env\.c:' |
+    is_empty "... but for env.c, which QUERN_VERBOSE asks to write to standard error"
 code ir/*.[ch] jit/*.[ch] | grep -E '\b(getenv|secure_getenv)\b' |
     is_empty "ir/ and jit/ do not read the environment"
 
