@@ -206,10 +206,13 @@ void qn__wide_points(lower *g, uint32_t reduce, int d, int first, int n, void (*
     group s = {0};
     bool ok = g->p->is_gpu && g->p->lane_dim >= 0 && g->p->width == 1;
     for (int m = 0; m < n && ok; m++) {
+        loop once; /* digits of the index of one point are not those of the next */
+        qn__once_open(g, &once, NULL);
         qn__set_ahead(g, d, first + m, g->depth);
         ok = add_point(g, &s, reduce, m);
+        qn__set_ahead(g, d, 0, 0);
+        qn__loop_close(g, &once, NULL, NULL);
     }
-    qn__set_ahead(g, d, 0, 0);
     ok = ok && s.n && qn__wide_sort(g, &s); /* else each load is made where it is used */
     if (ok)
         qn__wide_load_elements(g, &s);

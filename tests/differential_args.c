@@ -205,6 +205,19 @@ static qn_status random_tiles(randoms *r, int rank, const int64_t *extents, qn_l
                            random_percent(r, 50) ? outer : NULL, out, err);
 }
 
+/* Tiles or Morton order: dimensions of several digits. */
+static qn_status random_digits(randoms *r, int rank, const int64_t *extents, qn_layout *out, qn_error *err)
+{
+    enum { MOST_IN_MORTON = 20000 }; /* which grows to powers of two */
+    int order[VIEW_RANK];
+    int64_t size = 1;
+    random_order(r, rank, order);
+    for (int d = 0; d < rank; d++)
+        size *= extents[d] > 0 ? extents[d] : 1;
+    return size <= MOST_IN_MORTON && random_percent(r, 40) ? qn_layout_morton(rank, extents, order, out, err)
+                                                           : random_tiles(r, rank, extents, out, err);
+}
+
 static qn_status reversed_somewhere(randoms *r, qn_layout *l, qn_error *err)
 {
     if (l->rank == 0)
@@ -423,9 +436,11 @@ static bool make_view(test_case *t, int i, qn_error *err)
     bool has_list = v->rank > 0 && random_percent(&choices, t->is_plain ? 3 : 15) && !v->is_owner;
     bool escapes = (is_written ? t->stores_escape : t->loads_escape) && random_percent(&choices, 50);
     bool is_plain = t->is_plain && !has_list && random_percent(&choices, 85);
-    if ((has_list   ? random_list(&choices, v, is_written, escapes, err)
-         : is_plain ? plain_layout(t, v, &choices, &v->layout, err)
-                    : random_layout(&choices, v->rank, v->extent, is_written || v->is_owner, v->lower, &v->layout, err)) ||
+    bool has_digits = t->has_digits && !has_list && v->rank > 0 && random_percent(&choices, is_written ? 30 : 70);
+    if ((has_list     ? random_list(&choices, v, is_written, escapes, err)
+         : has_digits ? random_digits(&choices, v->rank, v->extent, &v->layout, err)
+         : is_plain   ? plain_layout(t, v, &choices, &v->layout, err)
+                      : random_layout(&choices, v->rank, v->extent, is_written || v->is_owner, v->lower, &v->layout, err)) ||
         qn_layout_range(&v->layout, &low, &high, err))
         return false;
     unsigned char *memory;

@@ -218,7 +218,9 @@ void choose_plain_views(test_case *t)
     randoms *r = &t->random;
     static const uint8_t often[] = {QN_F32, QN_F64, QN_I32, QN_I64};
     t->dtype = random_percent(r, 50) ? often[random_below(r, 4)] : random_dtype(r);
+    randoms digits = {~r->state};
     t->has_windows = !t->is_contraction && random_percent(r, 65);
+    t->has_digits = random_percent(&digits, 15);
     t->has_far_rows = t->has_far_rows || (t->has_windows && random_percent(r, 40));
     for (int i = random_percent(r, 15); i >= 0; i--)
         choose_plain_view(t, ROLE_OUTPUT);

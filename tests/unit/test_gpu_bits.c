@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_gpu_bits.c: kernels of all kinds of elements, and reductions in every order and direction, on a GPU: the bits of
- * the interpreter. On the stub driver, with smaller sizes, where there is no GPU.
+ * test_gpu_bits.c: kernels of all kinds of elements, and reductions in every order and direction, and products of
+ * views in tiles and in Morton order, on a GPU: the bits of the interpreter. On the stub driver, with smaller sizes, where there is no GPU.
  */
 #include "tests/device.h"
 #include "tests/unit/launch.h"
@@ -16,6 +16,7 @@ enum { MOST_ARGS = 4 };
 /** Arguments of a kernel: views of memory of their own, then scalars. */
 typedef struct job {
     int n, n_views, dtype[MOST_ARGS];
+    int jam; /* of the plan, 0: as it is chosen */
     device_memory memory[MOST_ARGS], initial[MOST_ARGS], expected[MOST_ARGS];
     qn_view view[MOST_ARGS];
     qn_arg arg[MOST_ARGS];
@@ -41,19 +42,26 @@ static void put_numbers(int dtype, void *at, int64_t n, int64_t seed)
     }
 }
 
-static void add_view(job *j, int dtype, int rank, const int64_t *extents)
+static void add_layout(job *j, int dtype, const qn_layout *l)
 {
     int at = j->n_views++;
-    qn_layout l;
-    qn_layout_right(rank, extents, &l, NULL);
-    size_t bytes = (size_t)(qn_layout_size(&l) * qn_dtype_bytes(dtype));
+    int64_t low, high;
+    qn_layout_range(l, &low, &high, NULL);
+    size_t bytes = (size_t)((high + 1) * qn_dtype_bytes(dtype));
     device_memory *all[] = {&j->memory[at], &j->initial[at], &j->expected[at]};
     for (int i = 0; i < 3; i++)
         *all[i] = (device_memory){calloc(1, bytes), bytes};
-    put_numbers(dtype, j->initial[at].at, qn_layout_size(&l), at);
-    qn_view_wrap("v", j->memory[at].at, dtype, &l, 0, &j->view[at], NULL);
+    put_numbers(dtype, j->initial[at].at, high + 1, at);
+    qn_view_wrap("v", j->memory[at].at, dtype, l, 0, &j->view[at], NULL);
     j->dtype[at] = dtype;
     j->arg[j->n++] = qn_arg_view(&j->view[at]);
+}
+
+static void add_view(job *j, int dtype, int rank, const int64_t *extents)
+{
+    qn_layout l;
+    qn_layout_right(rank, extents, &l, NULL);
+    add_layout(j, dtype, &l);
 }
 
 static void free_job(job *j)
@@ -102,7 +110,8 @@ static void compare(job *j, const char *text, const char *what)
         tap_ok(false, "%s: interpreter: %s", what, err.message);
     copy_all(j, j->expected, j->memory);
     for (int way = QN_SPECIALIZE_EXACT; status == QN_OK && way <= QN_SPECIALIZE_DYNAMIC; way++) {
-        o = (qn_options){.bytes = sizeof o, .specialize = way};
+        const qn_plan_options plan = {.bytes = sizeof plan, .jam = j->jam};
+        o = (qn_options){.bytes = sizeof o, .specialize = way, .plan = &plan};
         copy_all(j, j->memory, j->initial);
         qn_status found = device_launch(&d, k, j->n, j->arg, j->n_views, j->memory, &o, &err);
         if (!tap_ok(found == QN_OK && is_expected(j), "%s, %s", what, name[way]))
@@ -215,6 +224,53 @@ static void test_reductions(void)
         }
 }
 
+/* ---------------------------------------------------------------- digits */
+
+static const char product[] = "kernel \"product\" {\n view a: @[2]; view b: @[2]; view c: @[2];\n"
+                              " %n: i64 = extent c, 0; %m: i64 = extent c, 1; %p: i64 = extent a, 1; %z: i64 = const 0;\n"
+                              " %i: i64 = parallel %z, %n; %j: i64 = parallel %z, %m; %k: i64 = reduction %z, %p;\n"
+                              " %r: @ = reduce sum indexed over %k {\n"
+                              "  %a: @ = load a[%i, %k]; %b: @ = load b[%k, %j]; %x: @ = mul %a, %b; yield %x; };\n"
+                              " store c[%i, %j], %r;\n}\n";
+
+/** A layout of a square whose dimensions have several digits, or one that has not. */
+enum { PLAIN, TILES, MORTON, N_LAYOUTS };
+
+static qn_layout layout_of(int kind, const int64_t *extents)
+{
+    static const int64_t tile[] = {4, 4};
+    qn_layout l = {0};
+    if (kind == MORTON)
+        qn_layout_morton(2, extents, NULL, &l, NULL);
+    else if (kind == TILES)
+        qn_layout_tiled(2, extents, tile, NULL, NULL, &l, NULL);
+    else
+        qn_layout_right(2, extents, &l, NULL);
+    return l;
+}
+
+/** Threads that compute several rows load the points of a sum together: the digits of an index are those of one point. */
+static void test_digits(void)
+{
+    static const int dtypes[] = {QN_F32, QN_F64, QN_I32, QN_F16, QN_BF16};
+    static const char *const names[] = {"plain", "tiles", "Morton order"};
+    const int64_t n = is_real ? 600 : 20, m = is_real ? 512 : 16; /* a GPU chooses several rows itself */
+    const int64_t a[] = {n, 8}, b[] = {8, m}, c[] = {n, m};
+    for (size_t t = 0; t < sizeof dtypes / sizeof dtypes[0]; t++)
+        for (int way = 1; way < N_LAYOUTS * N_LAYOUTS; way++) {
+            const int left = way % N_LAYOUTS, right = way / N_LAYOUTS;
+            const qn_layout l[] = {layout_of(left, a), layout_of(right, b)};
+            char what[96];
+            job j = {.jam = is_real ? 0 : 4};
+            add_layout(&j, dtypes[t], &l[0]);
+            add_layout(&j, dtypes[t], &l[1]);
+            add_view(&j, dtypes[t], 2, c);
+            snprintf(what, sizeof what, "product of %s in %s and %s", qn_dtype_name(dtypes[t]), names[left], names[right]);
+            compare(&j, text_of(product, qn_dtype_name(dtypes[t]), ""), what);
+            free_job(&j);
+        }
+}
+
 int main(void)
 {
     char reason[256];
@@ -229,6 +285,7 @@ int main(void)
         tap_skip(d.no_gpu[0] ? d.no_gpu : "the stub driver was asked for: smaller sizes");
     test_elements();
     test_reductions();
+    test_digits();
     device_close(&d);
     return tap_done();
 }
