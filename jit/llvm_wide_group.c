@@ -41,13 +41,30 @@ static base describe(const lower *g, uint32_t i, const address *x)
     return b;
 }
 
+/** Room for one more of `n` elements of this size; false without memory. */
+static bool make_room(void **array, int n, int *capacity, size_t bytes)
+{
+    if (n < *capacity)
+        return true;
+    int wanted = *capacity ? 2 * *capacity : 64;
+    void *grown = qn__realloc(*array, (size_t)wanted * bytes);
+    if (!grown)
+        return false;
+    *array = grown;
+    *capacity = wanted;
+    return true;
+}
+
+/** The number of a base, or -1 without memory. The neighbours of a point of a tiled view have a base each. */
 static int find_base(group *s, const base *b)
 {
     for (int n = 0; n < s->n_bases; n++)
         if (s->base[n].pointer == b->pointer)
             return n;
-    if (s->n_bases == MOST_BASES)
+    void *array = s->base;
+    if (!make_room(&array, s->n_bases, &s->base_capacity, sizeof *s->base))
         return -1;
+    s->base = array;
     s->base[s->n_bases] = *b;
     return s->n_bases++;
 }
@@ -62,14 +79,10 @@ bool qn__wide_add(lower *g, group *s, uint32_t i, int p, LLVMValueRef condition,
     int dtype = qn__access_dtype(g->k, i), at = find_base(s, &b);
     if (at < 0)
         return false;
-    if (s->n == s->capacity) {
-        int capacity = s->capacity ? 2 * s->capacity : 64;
-        need *grown = qn__realloc(s->need, (size_t)capacity * sizeof *grown);
-        if (!grown)
-            return false;
-        s->need = grown;
-        s->capacity = capacity;
-    }
+    void *array = s->need;
+    if (!make_room(&array, s->n, &s->capacity, sizeof *s->need))
+        return false;
+    s->need = array;
     element e = {.base = at, .bytes = (int)qn_dtype_bytes(dtype), .at = x.constant, .type = qn__memory_type(g, dtype),
                  .condition = condition, .edges = condition ? edges : 0,
                  .is_constant = g->f->param[g->k->inst[i].imm].is_constant_memory != 0};
@@ -138,6 +151,7 @@ int qn__wide_piece_at(const group *s, int n)
 
 void qn__wide_release(group *s)
 {
+    qn__free(s->base);
     qn__free(s->need);
     qn__free(s->element);
 }

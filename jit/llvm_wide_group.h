@@ -8,8 +8,8 @@
 
 #include "jit/llvm_wide.h"
 
-/* Addresses of one group, and bytes that one instruction moves. */
-enum { MOST_BASES = 64, MOST_BYTES = 16 };
+/* Bytes that one instruction moves. */
+enum { MOST_BYTES = 16 };
 
 /** Addresses that differ by constants only: a pointer, and what is known of it: align x anything + rest. */
 typedef struct base {
@@ -37,15 +37,15 @@ typedef struct need {
 
 /** Elements that are moved at one place of the code. */
 typedef struct group {
-    base base[MOST_BASES];
-    int n_bases;
+    base *base;
+    int n_bases, base_capacity;
     need *need;
     int n, capacity;
     element *element; /* different ones, sorted */
     int n_elements;
 } group;
 
-/** Adds what part p of access i touches; false if there is no room. */
+/** Adds what part p of access i touches; false without memory. */
 bool qn__wide_add(lower *g, group *s, uint32_t i, int p, LLVMValueRef condition, unsigned edges);
 /** Sorts, and makes the list of different elements; need[n].order is the number of its element then. */
 bool qn__wide_sort(lower *g, group *s);
