@@ -434,6 +434,8 @@ void qn__note_fault(lower *g, uint32_t i, int p, LLVMValueRef bad, int status);
 void qn__mark_likely(lower *g, LLVMValueRef branch_inst);
 
 /* ---- llvm_control.c */
+/** An integer of 32 or 64 bits behind an empty piece of assembly, which costs no instruction: LLVM knows nothing of it. */
+LLVMValueRef qn__opaque(lower *g, LLVMValueRef v);
 void qn__lower_region(lower *g, uint32_t begin, uint32_t end);
 
 /** A loop over start, start + step, ... while != end ((end - start) a multiple of step), with carried values. */

@@ -81,7 +81,8 @@ static LLVMValueRef lower_rem(lower *g, int type, LLVMValueRef a, LLVMValueRef b
 
 static LLVMTypeRef type_like(const lower *g, int dtype, LLVMValueRef v);
 
-/** neg, abs and copysign of PTX need not keep the bits of a NaN: there they are integer instructions. */
+/** neg, abs and copysign of PTX need not keep the bits of a NaN: they are integer instructions, behind which LLVM does not find
+ *  the operation on floats again. */
 static LLVMValueRef change_sign(lower *g, int type, LLVMValueRef a, bool is_abs)
 {
     int bits_type = qn__dtype_width(type) == 64 ? QN_U64 : QN_U32;
@@ -90,7 +91,7 @@ static LLVMValueRef change_sign(lower *g, int type, LLVMValueRef a, bool is_abs)
     uint64_t sign = lowest(bits_type);
     v = is_abs ? LLVMBuildAnd(g->b, v, like(g, v, bits_type, sign - 1), "")
                : LLVMBuildXor(g->b, v, like(g, v, bits_type, sign), "");
-    return LLVMBuildBitCast(g->b, v, old, "");
+    return LLVMBuildBitCast(g->b, qn__opaque(g, v), old, "");
 }
 
 static LLVMValueRef lower_neg(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
@@ -113,7 +114,7 @@ static LLVMValueRef lower_copysign(lower *g, int type, LLVMValueRef a, LLVMValue
     a = LLVMBuildBitCast(g->b, a, bits, "");
     a = LLVMBuildAnd(g->b, a, like(g, a, bits_type, sign - 1), "");
     b = LLVMBuildAnd(g->b, LLVMBuildBitCast(g->b, b, bits, ""), like(g, a, bits_type, sign), "");
-    return LLVMBuildBitCast(g->b, LLVMBuildOr(g->b, a, b, ""), old, "");
+    return LLVMBuildBitCast(g->b, qn__opaque(g, LLVMBuildOr(g->b, a, b, "")), old, "");
 }
 
 static LLVMValueRef lower_abs(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
