@@ -8,6 +8,7 @@
 #include "jit/llvm_lower.h"
 
 #include "jit/plan.h"
+#include "jit/stride.h"
 
 bool qn__has_known_stride(const address *x, LLVMValueRef mask)
 {
@@ -103,36 +104,33 @@ bool qn__is_filled(const lower *g, uint32_t i, const address *x, int dtype, LLVM
     return false;
 }
 
-/** `lanes` elements from lane `first` on, at most a register of 16 bytes: from as many loads as the stride. The last one ends
- *  with the last lane's element. */
-static LLVMValueRef load_piece(lower *g, const address *x, LLVMTypeRef element, int64_t bytes, int first, int lanes)
+/** The elements of `lanes` lanes from lane `first` on, at most a register of 16 bytes, out of several loads (jit/stride.c). */
+static LLVMValueRef load_lanes(lower *g, const address *x, LLVMTypeRef element, int64_t bytes, int first, int lanes)
 {
     int stride = (int)x->stride;
     LLVMTypeRef t = LLVMVectorType(element, (unsigned)lanes);
     LLVMValueRef all = NULL;
     for (int n = 0; n < stride; n++) {
-        int begin = n + 1 < stride ? n * lanes : (stride - 1) * (lanes - 1), pick[16];
-        for (int l = 0; l < lanes; l++) {
-            bool is_here = l * stride >= n * lanes && l * stride < (n + 1) * lanes;
-            pick[l] = is_here ? l * stride - begin : lanes;
-        }
-        LLVMValueRef v = LLVMBuildLoad2(g->b, t, qn__ahead(g, x->pointer, ((int64_t)first * stride + begin) * bytes), "");
+        qn_piece piece;
+        if (!qn__piece_of(lanes, stride, n, &piece))
+            continue;
+        LLVMValueRef from = qn__ahead(g, x->pointer, ((int64_t)first * stride + piece.begin) * bytes);
+        LLVMValueRef v = LLVMBuildLoad2(g->b, t, from, "");
         LLVMSetAlignment(v, (unsigned)bytes);
-        v = qn__shuffle(g, v, NULL, pick, lanes);
+        v = qn__shuffle(g, v, NULL, piece.pick, lanes);
         all = all ? LLVMBuildOr(g->b, all, v, "") : v;
     }
     return all;
 }
 
 /** Lanes [first, first + lanes). */
-static LLVMValueRef load_pieces(lower *g, const address *x, LLVMTypeRef element, int64_t bytes, int first, int lanes)
+static LLVMValueRef load_filled(lower *g, const address *x, LLVMTypeRef element, int64_t bytes, int first, int lanes)
 {
-    enum { PIECE_BYTES = 16 };
     int pick[64];
     if (lanes * bytes <= PIECE_BYTES)
-        return load_piece(g, x, element, bytes, first, lanes);
-    LLVMValueRef low = load_pieces(g, x, element, bytes, first, lanes / 2);
-    LLVMValueRef high = load_pieces(g, x, element, bytes, first + lanes / 2, lanes / 2);
+        return load_lanes(g, x, element, bytes, first, lanes);
+    LLVMValueRef low = load_filled(g, x, element, bytes, first, lanes / 2);
+    LLVMValueRef high = load_filled(g, x, element, bytes, first + lanes / 2, lanes / 2);
     for (int l = 0; l < lanes; l++)
         pick[l] = l;
     return qn__shuffle(g, low, high, pick, lanes);
@@ -140,7 +138,7 @@ static LLVMValueRef load_pieces(lower *g, const address *x, LLVMTypeRef element,
 
 LLVMValueRef qn__load_filled(lower *g, const address *x, int dtype)
 {
-    return load_pieces(g, x, qn__memory_type(g, dtype), qn_dtype_bytes(dtype), 0, g->width);
+    return load_filled(g, x, qn__memory_type(g, dtype), qn_dtype_bytes(dtype), 0, g->width);
 }
 
 /* ---------------------------------------------------------------- stores */

@@ -112,6 +112,7 @@ typedef struct test_case {
     bool has_windows;   /* plain: inputs are read beside an iteration's own element, too */
     bool has_far_rows;  /* plain: of most views, 512 elements apart */
     bool has_digits;    /* plain: most inputs are in tiles or in Morton order */
+    bool has_channels;  /* plain: inputs of small elements have some at each place, side by side */
     int dtype;          /* plain: of most views */
     int longest;        /* plain: the one dimension that is not short, or -1 */
     bool is_batch;      /* plain: products whose number, the longest dimension, is fastest in memory */

@@ -282,10 +282,11 @@ static qn_status plain_layout(const test_case *t, const test_view *v, randoms *r
     enum { FAR = 512, MOST = 600000 };
     const int64_t *extents = v->extent;
     int order[VIEW_RANK], rank = v->rank, kind = random_below(r, 10); /* fastest first */
+    bool is_dense = t->has_channels && random_percent(r, 70);
     int64_t strides[VIEW_RANK], stride = 1, size = 1;
     random_order(r, rank, order);
     for (int d = 0; d < rank; d++) {
-        order[d] = kind < 5 ? rank - 1 - d : kind < 8 ? d : order[d];
+        order[d] = kind < 5 || is_dense ? rank - 1 - d : kind < 8 ? d : order[d];
         size *= extents[d] > 0 ? extents[d] : 1;
     }
     for (int at = 1; at < rank && t->is_batch; at++) /* its number first */
@@ -294,7 +295,7 @@ static qn_status plain_layout(const test_case *t, const test_view *v, randoms *r
             order[0] = order[at];
             order[at] = first;
         }
-    int64_t pitch = random_percent(r, t->has_far_rows ? 80 : 20) ? FAR : random_percent(r, 60) ? 1 : random_between(r, 2, 9);
+    int64_t pitch = is_dense ? 1 : random_percent(r, t->has_far_rows ? 80 : 20) ? FAR : random_percent(r, 60) ? 1 : random_between(r, 2, 9);
     for (int i = 0; i < rank; i++) {
         int64_t extent = extents[order[i]] > 0 ? extents[order[i]] : 1;
         strides[order[i]] = stride;
@@ -340,7 +341,7 @@ static bool make_fenced(test_case *t, test_view *v, size_t span)
         v->map = v->map == MAP_FAILED ? NULL : v->map;
         return false;
     }
-    bool is_first = v->unit || random_percent(&t->random, 50); /* aligned as its dtype in any case */
+    bool is_first = v->unit || random_percent(&t->random, t->has_channels ? 25 : 50); /* aligned as its dtype in any case */
     v->first = is_first ? 0 : GUARD_BYTES;
     v->bytes = span + GUARD_BYTES;
     v->memory = is_first ? v->map + page : v->map + page + whole - v->bytes;
@@ -362,7 +363,7 @@ static bool make_memory(test_case *t, test_view *v, int64_t low, int64_t high)
     size_t span = high < low ? 0 : (size_t)((high - low) * unit_bytes(v) + size);
     v->first = GUARD_BYTES - size * random_below(&t->random, (int)(GUARD_BYTES / size < 8 ? GUARD_BYTES / size : 8) + 1);
     v->bytes = (2 * GUARD_BYTES + span + 63) / 64 * 64;
-    if (v->is_alone && random_percent(&t->random, 60))
+    if (v->is_alone && random_percent(&t->random, t->has_channels ? 90 : 60))
         (void)make_fenced(t, v, span);
     else
         v->memory = aligned_alloc(64, v->bytes);
@@ -522,7 +523,8 @@ bool vary_arguments(test_case *t, qn_error *err)
     for (int i = 0; i < t->n_views; i++) {
         test_view *v = &t->view[i];
         for (int d = 0; d < v->rank && t->is_plain; d++)
-            v->extent[d] += v->role == ROLE_INPUT ? growth[v->along[d]] * v->factor[d] : growth[v->source[d]];
+            v->extent[d] += v->role != ROLE_INPUT         ? growth[v->source[d]]
+                            : v->along[d] != NO_SOURCE ? growth[v->along[d]] * v->factor[d] : 0;
         for (int d = 0; d < v->rank && n_grown < 3 && v->role != ROLE_TWIN && !t->is_plain; d++)
             if (random_percent(&t->random, 40)) {
                 v->extent[d] += random_between(&t->random, 1, t->points < 2000 ? 3 : 1);

@@ -90,6 +90,15 @@ static void choose_batch(test_case *t)
     count_points(t);
 }
 
+/* So few iterations that a step of a few lanes is all, or that one is left behind whole vectors. */
+static void choose_narrow(test_case *t)
+{
+    static const uint8_t extents[] = {2, 2, 3, 4, 1, 6, 10, 18, 34, 66};
+    for (int d = 0; d < t->n_dims; d++)
+        t->dim[d].end = extents[random_below(&t->random, d + 1 < t->n_dims ? 5 : sizeof extents)];
+    count_points(t);
+}
+
 void choose_plain_domain(test_case *t)
 {
     static const uint8_t n_parallel[] = {0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 4};
@@ -103,8 +112,12 @@ void choose_plain_domain(test_case *t)
     for (int i = 0; i < reductions; i++)
         add_plain_dim(t, KIND_REDUCTION);
     t->is_contraction = parallel > 1 && reductions > 0 && random_percent(r, 85);
+    randoms channels = {~r->state};
+    t->has_channels = parallel > 0 && reductions == 0 && random_percent(&channels, 30);
     t->longest = -1;
-    if (size < 5)
+    if (t->has_channels && random_percent(r, 85))
+        choose_narrow(t);
+    else if (size < 5)
         choose_large(t);
     else if (size < 8 && reductions == 1)
         choose_proportion(t, &(proportion){{8192, 12500}, {1, 2}}); /* blocks of points */
@@ -134,7 +147,7 @@ static int64_t trips(const test_case *t, int d)
 static int choose_dims(test_case *t, const test_view *v, int percent, int without, int *order)
 {
     randoms *r = &t->random;
-    bool is_declared = random_percent(r, 50);
+    bool is_declared = random_percent(r, t->has_channels ? 90 : 50);
     int n = 0;
     for (int d = 0; d < t->n_dims && n < VIEW_RANK; d++) {
         bool may = t->dim[d].kind == KIND_PARALLEL || (t->dim[d].kind == KIND_REDUCTION && v->role == ROLE_INPUT);
@@ -179,10 +192,11 @@ static void choose_plain_input(test_case *t, test_view *v)
     randoms *r = &t->random;
     bool is_factor = t->is_contraction && random_percent(r, 90);
     int without = is_factor ? factor_without(t, v->shares) : -1, order[VIEW_RANK];
-    int n = choose_dims(t, v, is_factor ? 100 : t->has_windows ? 95 : 78, without, order);
+    int n = choose_dims(t, v, is_factor || t->has_channels ? 100 : t->has_windows ? 95 : 78, without, order);
     int64_t size = 1;
+    bool has_channels = t->has_channels && v->rank + n < VIEW_RANK && random_percent(r, 70); /* else a part of the elements of rows */
     for (int i = 0; i < n; i++) {
-        int64_t factor = random_percent(r, 5) ? random_between(r, 2, 4) : 1, last = trips(t, order[i]) - 1;
+        int64_t factor = random_percent(r, t->has_channels && !has_channels ? 60 : 5) ? random_between(r, 2, 4) : 1, last = trips(t, order[i]) - 1;
         int64_t slack = t->has_windows ? 2 : random_percent(r, 8) ? random_between(r, 1, 2) : 0;
         int64_t extent = (last < 0 ? 0 : last * factor + 1) + slack;
         if (size * extent > MOST_ELEMENTS)
@@ -193,6 +207,10 @@ static void choose_plain_input(test_case *t, test_view *v)
         v->extent[v->rank++] = extent - (t->loads_escape && extent > 1 && random_percent(r, 20));
         size *= extent > 0 ? extent : 1;
     }
+    if (has_channels) {
+        v->source[v->rank] = v->along[v->rank] = NO_SOURCE;
+        v->extent[v->rank++] = random_between(r, 2, 4);
+    }
 }
 
 static void choose_plain_view(test_case *t, int role)
@@ -201,13 +219,13 @@ static void choose_plain_view(test_case *t, int role)
     test_view *v = &t->view[t->n_views];
     v->role = role;
     v->shares = t->n_views;
-    v->dtype = random_percent(&t->random, 75) ? t->dtype : random_dtype(&t->random);
+    v->dtype = random_percent(&t->random, t->has_channels ? 90 : 75) ? t->dtype : random_dtype(&t->random);
     snprintf(v->name, sizeof v->name, "%s%d", names[role], t->n_views++);
     if (role == ROLE_INPUT)
         choose_plain_input(t, v);
     else
         choose_plain_output(t, v);
-    if (random_percent(&t->random, 20))
+    if (random_percent(&t->random, t->has_channels ? 5 : 20))
         choose_elements(t, v);
     else
         add_part(v, v->dtype, 0);
@@ -217,10 +235,11 @@ void choose_plain_views(test_case *t)
 {
     randoms *r = &t->random;
     static const uint8_t often[] = {QN_F32, QN_F64, QN_I32, QN_I64};
-    t->dtype = random_percent(r, 50) ? often[random_below(r, 4)] : random_dtype(r);
+    static const uint8_t small[] = {QN_U8, QN_U16, QN_I8, QN_I16, QN_F16};
+    t->dtype = t->has_channels ? small[random_below(r, 5)] : random_percent(r, 50) ? often[random_below(r, 4)] : random_dtype(r);
     randoms digits = {~r->state};
-    t->has_windows = !t->is_contraction && random_percent(r, 65);
-    t->has_digits = random_percent(&digits, 15);
+    t->has_windows = !t->is_contraction && random_percent(r, t->has_channels ? 20 : 65);
+    t->has_digits = !t->has_channels && random_percent(&digits, 15);
     t->has_far_rows = t->has_far_rows || (t->has_windows && random_percent(r, 40));
     for (int i = random_percent(r, 15); i >= 0; i--)
         choose_plain_view(t, ROLE_OUTPUT);
@@ -245,6 +264,11 @@ static qn_val gen_beside(generator *g, int view, int dtype)
     const test_view *v = &g->t->view[view];
     qn_val index[VIEW_RANK] = {{0}};
     for (int k = 0; k < v->rank; k++) {
+        if (v->along[k] == NO_SOURCE) { /* a channel, often the last */
+            int64_t last = v->extent[k] - 1;
+            index[k] = gen_lower(g, view, k, random_percent(g->r, 50) ? last : random_between(g->r, 0, last));
+            continue;
+        }
         const axis *a = &g->dims[v->along[k]];
         int64_t room = v->extent[k] - (a->end - a->begin - 1) * v->factor[k] - 1;
         int64_t shift = room > 0 && a->end > a->begin ? random_between(g->r, 0, room) : 0;
@@ -326,7 +350,7 @@ void gen_plain_body(generator *g)
 {
     test_case *t = g->t;
     bool has_reduction = t->n_dims > 0 && t->dim[t->n_dims - 1].kind == KIND_REDUCTION;
-    if (random_percent(g->r, 12))
+    if (random_percent(g->r, t->has_channels ? 4 : 12))
         gen_block(g, 1);
     for (int i = random_percent(g->r, 20) + random_percent(g->r, 20); i >= 0 && has_reduction; i--) {
         int dtype = random_percent(g->r, 80) ? t->dtype : random_dtype(g->r);
