@@ -377,6 +377,7 @@ qn_status qn_kernel_parse(const char *text, size_t text_bytes, qn_kernel **out, 
     if (status == QN_OK)
         *out = k;
     qn_builder_release(p->b);
+    qn__free(p->block);
     qn__free(p->symbols.entry);
     qn__free(p->symbols.bucket);
     qn__text_release(&p->names);

@@ -32,6 +32,9 @@ typedef struct parameter {
     qn_val scalar;
 } parameter;
 
+/** A block that is open, and the statement it belongs to. */
+typedef struct block block;
+
 typedef struct parser {
     qn_lexer lexer;
     qn_token token;     /* the next one */
@@ -41,6 +44,8 @@ typedef struct parser {
     qn_status status;
     symbols symbols;
     qn_text names, scratch;
+    block *block; /* [depth], those that are open; one more slot is for the block whose head is read */
+    int block_capacity;
     int depth, n_params;
     parameter param[QN_MAX_PARAMS];
 } parser;
@@ -61,6 +66,16 @@ typedef struct definitions {
     int n;
     definition d[QN_MAX_CARRIED];
 } definitions;
+
+struct block {
+    bool (*close)(parser *p, block *b, const values *yield); /* what its kind does behind the "}" */
+    qn_token statement;
+    definitions d;
+    int n;               /* values it yields; of an `if` the results */
+    int32_t scope;       /* names known before the statement */
+    int32_t head_scope;  /* of a `while`: and its carried values */
+    bool is_second;      /* the `else` of an `if`, the `do` of a `while` */
+};
 
 /* ------------------------------------------------------------------ errors and tokens (parse.c) */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * parse_statement.c: the statements of the kernel text, one function each, chosen by a table of
- * keywords. Blocks recurse to QN_MAX_NESTING at most. What is allowed where is the builder's to
- * say.
+ * keywords. Open blocks are a list, so that nesting needs no stack of the host's thread. What is
+ * allowed where is the builder's to say.
  */
 #include "ir/builder.h"
 #include "ir/parse.h"
@@ -189,27 +189,49 @@ static bool parse_yield(parser *p, values *yield)
            (qn__parse_is_symbol(p, '}') || qn__parse_fail_expected(p, "'}' after 'yield'"));
 }
 
-/** "{" statement* "}". The caller ends the scope of its names. */
-static bool parse_block(parser *p, values *yield)
+/** A slot for a block that is about to be opened, see open_block; NULL if memory runs out. */
+static block *new_block(parser *p, const definitions *d, bool (*close)(parser *, block *, const values *))
 {
-    qn_token outer = p->statement;
-    yield->n = 0;
+    if (p->depth == p->block_capacity) {
+        int capacity = p->block_capacity ? 2 * p->block_capacity : 4;
+        block *grown = qn__realloc(p->block, (size_t)capacity * sizeof *grown);
+        if (!grown) {
+            qn__parse_fail_memory(p);
+            return NULL;
+        }
+        p->block = grown;
+        p->block_capacity = capacity;
+    }
+    block *b = &p->block[p->depth];
+    *b = (block){.d = *d, .scope = p->symbols.n, .n = d->n, .close = close};
+    return b;
+}
+
+/** "{": what follows, up to the "}", belongs to the block in the next slot. */
+static bool open_block(parser *p)
+{
     if (!qn__parse_is_symbol(p, '{'))
         return qn__parse_fail_expected(p, "'{'");
     if (p->depth == QN_MAX_NESTING)
         return FAIL(p, &p->token, "blocks are nested deeper than %d", QN_MAX_NESTING);
-    p->depth++;
+    p->block[p->depth++].statement = p->statement;
     qn__parse_advance(p);
-    while (!qn__parse_is_symbol(p, '}')) {
-        bool is_read =
-            qn__parse_accept_word(p, "yield") ? parse_yield(p, yield) : qn__parse_statement(p);
-        if (!is_read)
-            return false;
-    }
-    qn__parse_advance(p);
-    p->depth--;
-    p->statement = outer;
     return true;
+}
+
+/** "}": the innermost block goes on with what its kind has behind it. */
+static bool close_block(parser *p, const values *yield)
+{
+    block *b = &p->block[--p->depth];
+    qn__parse_advance(p);
+    p->statement = b->statement;
+    return b->close(p, b, yield);
+}
+
+/** The end of a statement with blocks: names its results. */
+static bool end_blocks(parser *p, const block *b, const qn_val *results)
+{
+    return qn__parse_define_all(p, &b->d, results) && qn__parse_expect_symbol(p, ';');
 }
 
 /** Whether a block yields as many values as wanted. */
@@ -219,29 +241,31 @@ static bool check_yield(parser *p, const values *yield, int n, const char *what)
            FAIL(p, &p->statement, "%s yields %d values, expected %d", what, yield->n, n);
 }
 
+/** The block of an `if`, or of its `else`. */
+static bool close_if(parser *p, block *b, const values *yield)
+{
+    qn_val results[QN_MAX_CARRIED] = {{0}};
+    if (!check_yield(p, yield, b->n, b->is_second ? "the block of 'else'" : "the block of 'if'"))
+        return false;
+    qn__parse_end_scope(p, b->scope);
+    if (!b->is_second && qn__parse_accept_word(p, "else")) {
+        b->is_second = true;
+        qn_else(p->b, yield->n, yield->v);
+        return qn__parse_check_builder(p) && open_block(p);
+    }
+    if (!b->is_second && b->n > 0)
+        return qn__parse_fail_expected(p, "'else', since the 'if' has results,");
+    qn_end_if(p->b, yield->n, yield->v, results);
+    return end_blocks(p, b, results);
+}
+
 static bool parse_if(parser *p, const definitions *d)
 {
-    int32_t scope = p->symbols.n;
-    qn_val condition = {0}, results[QN_MAX_CARRIED] = {{0}};
-    values yield;
-    if (!qn__parse_value(p, &condition))
+    qn_val condition = {0};
+    if (!new_block(p, d, close_if) || !qn__parse_value(p, &condition))
         return false;
     qn_if(p->b, condition);
-    if (!qn__parse_check_builder(p) || !parse_block(p, &yield) ||
-        !check_yield(p, &yield, d->n, "the block of 'if'"))
-        return false;
-    qn__parse_end_scope(p, scope);
-    if (qn__parse_accept_word(p, "else")) {
-        qn_else(p->b, yield.n, yield.v);
-        if (!qn__parse_check_builder(p) || !parse_block(p, &yield) ||
-            !check_yield(p, &yield, d->n, "the block of 'else'"))
-            return false;
-        qn__parse_end_scope(p, scope);
-    } else if (d->n > 0) {
-        return qn__parse_fail_expected(p, "'else', since the 'if' has results,");
-    }
-    qn_end_if(p->b, yield.n, yield.v, results);
-    return qn__parse_define_all(p, d, results);
+    return qn__parse_check_builder(p) && open_block(p);
 }
 
 /** "(" [typed "=" value ("," typed "=" value)*] ")" */
@@ -287,18 +311,20 @@ static bool parse_for_head(parser *p, int *n_carried)
     return qn__parse_define(p, &index, i) && qn__parse_define_all(p, &carried, v);
 }
 
+static bool close_for(parser *p, block *b, const values *yield)
+{
+    qn_val results[QN_MAX_CARRIED] = {{0}};
+    if (!check_yield(p, yield, b->n, "the block of 'for'"))
+        return false;
+    qn__parse_end_scope(p, b->scope);
+    qn_end_for(p->b, yield->n, yield->v, results);
+    return end_blocks(p, b, results);
+}
+
 static bool parse_for(parser *p, const definitions *d)
 {
-    int32_t scope = p->symbols.n;
-    int n = 0;
-    qn_val results[QN_MAX_CARRIED] = {{0}};
-    values yield;
-    if (!parse_for_head(p, &n) || !check_results(p, d, n, "for") || !parse_block(p, &yield) ||
-        !check_yield(p, &yield, n, "the block of 'for'"))
-        return false;
-    qn__parse_end_scope(p, scope);
-    qn_end_for(p->b, yield.n, yield.v, results);
-    return qn__parse_define_all(p, d, results);
+    block *b = new_block(p, d, close_for);
+    return b && parse_for_head(p, &b->n) && check_results(p, d, b->n, "for") && open_block(p);
 }
 
 static bool parse_while_head(parser *p, int *n_carried)
@@ -315,33 +341,45 @@ static bool parse_while_head(parser *p, int *n_carried)
 }
 
 /** The carried values are known in both blocks, other names only in their own. */
+static bool close_while(parser *p, block *b, const values *yield)
+{
+    qn_val results[QN_MAX_CARRIED] = {{0}};
+    if (!check_yield(p, yield, b->is_second ? b->n : 1, b->is_second ? "the block of 'while'" : "the condition of 'while'"))
+        return false;
+    if (!b->is_second) {
+        b->is_second = true;
+        qn__parse_end_scope(p, b->head_scope);
+        qn_do(p->b, yield->v[0]);
+        return qn__parse_check_builder(p) && qn__parse_expect_word(p, "do") && open_block(p);
+    }
+    qn__parse_end_scope(p, b->scope);
+    qn_end_while(p->b, yield->n, yield->v, results);
+    return end_blocks(p, b, results);
+}
+
 static bool parse_while(parser *p, const definitions *d)
 {
-    int32_t scope = p->symbols.n;
-    int n = 0;
-    qn_val results[QN_MAX_CARRIED] = {{0}};
-    values yield;
-    if (!parse_while_head(p, &n) || !check_results(p, d, n, "while"))
+    block *b = new_block(p, d, close_while);
+    if (!b || !parse_while_head(p, &b->n) || !check_results(p, d, b->n, "while"))
         return false;
-    int32_t head_scope = p->symbols.n;
-    if (!parse_block(p, &yield) || !check_yield(p, &yield, 1, "the condition of 'while'"))
+    b->head_scope = p->symbols.n;
+    return open_block(p);
+}
+
+static bool close_reduce(parser *p, block *b, const values *yield)
+{
+    if (!check_yield(p, yield, 1, "the block of 'reduce'"))
         return false;
-    qn__parse_end_scope(p, head_scope);
-    qn_do(p->b, yield.v[0]);
-    if (!qn__parse_check_builder(p) || !qn__parse_expect_word(p, "do") || !parse_block(p, &yield) ||
-        !check_yield(p, &yield, n, "the block of 'while'"))
-        return false;
-    qn__parse_end_scope(p, scope);
-    qn_end_while(p->b, yield.n, yield.v, results);
-    return qn__parse_define_all(p, d, results);
+    qn__parse_end_scope(p, b->scope);
+    const qn_val result = qn_end_reduce(p->b, yield->v[0]);
+    return end_blocks(p, b, &result);
 }
 
 static bool parse_reduce(parser *p, const definitions *d)
 {
-    int32_t scope = p->symbols.n;
     int combine = 0, order = QN_ORDER_DEFAULT;
-    values dims = {.n = 0}, yield;
-    if (!parse_combine(p, &combine))
+    values dims = {.n = 0};
+    if (!new_block(p, d, close_reduce) || !parse_combine(p, &combine))
         return false;
     for (const qn_word *w = qn__order_words; w->text && order == QN_ORDER_DEFAULT; w++)
         if (qn__parse_accept_word(p, w->text))
@@ -349,11 +387,7 @@ static bool parse_reduce(parser *p, const definitions *d)
     if (!qn__parse_expect_word(p, "over") || !qn__parse_values(p, &dims))
         return false;
     qn_reduce(p->b, combine, order, dims.n, dims.v);
-    if (!qn__parse_check_builder(p) || !parse_block(p, &yield) ||
-        !check_yield(p, &yield, 1, "the block of 'reduce'"))
-        return false;
-    qn__parse_end_scope(p, scope);
-    return qn__parse_define(p, &d->d[0], qn_end_reduce(p->b, yield.v[0]));
+    return qn__parse_check_builder(p) && open_block(p);
 }
 
 /** The statements that are no ops of the table, and how many values they define. */
@@ -389,17 +423,19 @@ static bool check_count(parser *p, const char *word, int n, int least, int most)
                 most == 0 ? "no value" : "one value", n);
 }
 
-bool qn__parse_statement(parser *p)
+/** A statement, or the head of one with blocks, up to the "{". */
+static bool begin_statement(parser *p)
 {
     p->statement = p->token;
     definitions d;
     char word[32];
+    int depth = p->depth;
     if (!qn__parse_definitions(p, &d))
         return false;
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
         if (qn__parse_accept_word(p, forms[i].word))
             return check_count(p, forms[i].word, d.n, forms[i].least, forms[i].most) &&
-                   forms[i].parse(p, &d) && qn__parse_expect_symbol(p, ';');
+                   forms[i].parse(p, &d) && (p->depth > depth || qn__parse_expect_symbol(p, ';'));
     qn__parse_copy_word(p, word);
     int op = qn_op_of_name(word);
     if (op == 0)
@@ -407,4 +443,24 @@ bool qn__parse_statement(parser *p)
     qn__parse_advance(p);
     return check_count(p, word, d.n, 1, 1) && parse_op(p, &d, op) &&
            qn__parse_expect_symbol(p, ';');
+}
+
+/** The next statement, yield or end of the innermost block. */
+static bool parse_in_block(parser *p)
+{
+    values yield = {.n = 0};
+    if (qn__parse_accept_word(p, "yield") && !parse_yield(p, &yield))
+        return false;
+    return qn__parse_is_symbol(p, '}') ? close_block(p, &yield) : begin_statement(p);
+}
+
+bool qn__parse_statement(parser *p)
+{
+    int depth = p->depth;
+    if (!begin_statement(p))
+        return false;
+    while (p->depth > depth)
+        if (!parse_in_block(p))
+            return false;
+    return true;
 }
