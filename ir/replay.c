@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay.c: builds finished instructions again, see replay.h. Regions recurse to QN_MAX_NESTING at most. An `if` whose
- * condition has become a constant leaves the region that it chooses.
+ * replay.c: builds finished instructions again, see replay.h. Regions do not recurse, so that nesting needs no stack. An
+ * `if` whose condition has become a constant leaves the region that it chooses.
  */
 #include "ir/replay.h"
 
@@ -97,82 +97,142 @@ static void give(qn_replay *r, uint32_t i, uint8_t op, const qn_val *values)
         r->value[i] = values[r->k->inst[i].imm];
 }
 
-/** The region of an if whose condition has become a constant. */
-static void replay_chosen(qn_replay *r, uint32_t i, int which)
+/** Which region an `if` is replaced by: 0 or 1 if its condition has become a constant, else -1. */
+static int chosen_of(const qn_replay *r, uint32_t i)
 {
-    const uint32_t *region = r->k->inst[i].region;
-    qn_val results[QN_MAX_CARRIED];
-    if (region[which] == region[which + 1])
-        return;
-    qn__replay_region(r, region[which], region[which + 1]);
-    take_yield(r, region[which + 1], results);
-    give(r, region[2], QN_I_RESULT, results);
+    uint32_t condition = qn__number(r->value[qn__args(r->k, i)[0]]);
+    if (!condition || !qn__is_const(r->b, condition))
+        return -1;
+    return r->b->inst[condition].imm ? 0 : 1;
 }
 
-static void replay_if(qn_replay *r, uint32_t i)
+static void open_if(qn_replay *r, uint32_t i)
 {
-    const qn_inst *inst = &r->k->inst[i];
-    qn_val yield[QN_MAX_CARRIED], results[QN_MAX_CARRIED], condition = r->value[qn__args(r->k, i)[0]];
-    if (qn__number(condition) && qn__is_const(r->b, qn__number(condition))) {
-        replay_chosen(r, i, r->b->inst[qn__number(condition)].imm ? 0 : 1);
-        return;
-    }
-    qn_if(r->b, condition);
-    qn__replay_region(r, inst->region[0], inst->region[1]);
-    int n = take_yield(r, inst->region[1], yield);
-    if (inst->region[1] != inst->region[2]) {
-        qn_else(r->b, n, yield);
-        qn__replay_region(r, inst->region[1], inst->region[2]);
-        n = take_yield(r, inst->region[2], yield);
-    }
-    qn_end_if(r->b, n, yield, results);
-    give(r, inst->region[2], QN_I_RESULT, results);
+    if (chosen_of(r, i) < 0)
+        qn_if(r->b, r->value[qn__args(r->k, i)[0]]);
 }
 
-static void replay_for(qn_replay *r, uint32_t i)
+/** Behind the first region of an `if` that has a second one; true if that follows. */
+static bool turn_if(qn_replay *r, uint32_t i)
+{
+    qn_val yield[QN_MAX_CARRIED];
+    if (chosen_of(r, i) >= 0)
+        return false;
+    int n = take_yield(r, r->k->inst[i].region[1], yield);
+    qn_else(r->b, n, yield);
+    return true;
+}
+
+static void close_if(qn_replay *r, uint32_t i, uint32_t end)
+{
+    qn_val yield[QN_MAX_CARRIED], results[QN_MAX_CARRIED];
+    int n = take_yield(r, end, yield);
+    bool is_chosen = chosen_of(r, i) >= 0;
+    if (!is_chosen)
+        qn_end_if(r->b, n, yield, results);
+    give(r, r->k->inst[i].region[2], QN_I_RESULT, is_chosen ? yield : results);
+}
+
+static void open_for(qn_replay *r, uint32_t i)
 {
     const qn_inst *inst = &r->k->inst[i];
-    qn_val bound[2], values[QN_MAX_CARRIED], results[QN_MAX_CARRIED];
+    qn_val bound[2], values[QN_MAX_CARRIED], carried[QN_MAX_CARRIED];
     int n = inst->n_args - 2;
     qn__replay_take(r, i, 0, 2, bound);
     qn__replay_take(r, i, 2, (uint32_t)n, values);
-    uint32_t index = inst->region[0];
-    r->value[index] =
-        qn_for(r->b, bound[0], bound[1], (int64_t)inst->imm, n, values, results);
-    give(r, index + 1, QN_I_CARRIED, results);
-    qn__replay_region(r, index + 1, inst->region[2]);
-    take_yield(r, inst->region[2], values);
-    qn_end_for(r->b, n, values, results);
-    give(r, inst->region[2], QN_I_RESULT, results);
+    r->value[inst->region[0]] = qn_for(r->b, bound[0], bound[1], (int64_t)inst->imm, n, values, carried);
+    give(r, inst->region[0] + 1, QN_I_CARRIED, carried);
 }
 
-static void replay_while(qn_replay *r, uint32_t i)
+static void close_for(qn_replay *r, uint32_t i)
+{
+    qn_val values[QN_MAX_CARRIED], results[QN_MAX_CARRIED];
+    int n = take_yield(r, r->k->inst[i].region[2], values);
+    qn_end_for(r->b, n, values, results);
+    give(r, r->k->inst[i].region[2], QN_I_RESULT, results);
+}
+
+static void open_while(qn_replay *r, uint32_t i)
 {
     const qn_inst *inst = &r->k->inst[i];
-    qn_val most, values[QN_MAX_CARRIED], results[QN_MAX_CARRIED];
+    qn_val most, values[QN_MAX_CARRIED], carried[QN_MAX_CARRIED];
     int n = inst->n_args - 1;
     qn__replay_take(r, i, 0, 1, &most);
     qn__replay_take(r, i, 1, (uint32_t)n, values);
-    qn_while(r->b, most, n, values, results);
-    give(r, inst->region[0], QN_I_CARRIED, results);
-    qn__replay_region(r, inst->region[0], inst->region[1]);
-    take_yield(r, inst->region[1], values);
-    qn_do(r->b, values[0]);
-    qn__replay_region(r, inst->region[1], inst->region[2]);
-    take_yield(r, inst->region[2], values);
-    qn_end_while(r->b, n, values, results);
-    give(r, inst->region[2], QN_I_RESULT, results);
+    qn_while(r->b, most, n, values, carried);
+    give(r, inst->region[0], QN_I_CARRIED, carried);
 }
 
-static void replay_reduce(qn_replay *r, uint32_t i)
+static void turn_while(qn_replay *r, uint32_t i)
+{
+    qn_val condition;
+    qn__replay_take(r, r->k->inst[i].region[1] - 1, 0, 1, &condition);
+    qn_do(r->b, condition);
+}
+
+static void close_while(qn_replay *r, uint32_t i)
+{
+    qn_val values[QN_MAX_CARRIED], results[QN_MAX_CARRIED];
+    int n = take_yield(r, r->k->inst[i].region[2], values);
+    qn_end_while(r->b, n, values, results);
+    give(r, r->k->inst[i].region[2], QN_I_RESULT, results);
+}
+
+static void open_reduce(qn_replay *r, uint32_t i)
 {
     const qn_inst *inst = &r->k->inst[i];
-    qn_val values[QN_MAX_RANK];
-    qn__replay_take(r, i, 0, inst->n_args, values);
-    qn_reduce(r->b, inst->sub, (int)inst->imm, inst->n_args, values);
-    qn__replay_region(r, inst->region[0], inst->region[1]);
-    take_yield(r, inst->region[1], values);
-    r->value[i] = qn_end_reduce(r->b, values[0]);
+    qn_val dims[QN_MAX_RANK];
+    qn__replay_take(r, i, 0, inst->n_args, dims);
+    qn_reduce(r->b, inst->sub, (int)inst->imm, inst->n_args, dims);
+}
+
+static void close_reduce(qn_replay *r, uint32_t i)
+{
+    qn_val value;
+    qn__replay_take(r, r->k->inst[i].region[1] - 1, 0, 1, &value);
+    r->value[i] = qn_end_reduce(r->b, value);
+}
+
+/** Begins an instruction with regions and returns where its first instruction is, and *end of that region; if there is
+ *  nothing to do in it, what follows the instruction, and 0. */
+static uint32_t open_inst(qn_replay *r, uint32_t i, uint32_t *end)
+{
+    const qn_inst *x = &r->k->inst[i];
+    int first = 0;
+    switch (x->op) {
+    case QN_I_IF: open_if(r, i); break;
+    case QN_I_FOR: open_for(r, i); break;
+    case QN_I_WHILE: open_while(r, i); break;
+    case QN_I_REDUCE: open_reduce(r, i); break;
+    }
+    if (x->op == QN_I_IF && chosen_of(r, i) > 0)
+        first = 1;
+    *end = x->region[first + 1];
+    if (x->op == QN_I_IF && x->region[first] == x->region[first + 1])
+        *end = 0;
+    return *end ? x->region[first] + (x->op == QN_I_FOR) : x->region[2];
+}
+
+/** Ends a region, which ends before *end; true if another region of the instruction follows, whose end *end then is. */
+static bool close_region(qn_replay *r, uint32_t i, uint32_t *end)
+{
+    const qn_inst *x = &r->k->inst[i];
+    bool has_more = *end == x->region[1] && x->region[1] != x->region[2];
+    if (x->op == QN_I_WHILE && has_more)
+        turn_while(r, i);
+    else if (x->op != QN_I_IF || (has_more && !turn_if(r, i)))
+        has_more = false;
+    if (has_more) {
+        *end = x->region[2];
+        return true;
+    }
+    switch (x->op) {
+    case QN_I_IF: close_if(r, i, *end); break;
+    case QN_I_FOR: close_for(r, i); break;
+    case QN_I_WHILE: close_while(r, i); break;
+    case QN_I_REDUCE: close_reduce(r, i); break;
+    }
+    return false;
 }
 
 /* ---------------------------------------------------------------- instructions */
@@ -220,10 +280,6 @@ static void replay_inst(qn_replay *r, uint32_t i)
     case QN_I_LOAD:
     case QN_I_STORE:
     case QN_I_ATOMIC: copy_access(r, i); break;
-    case QN_I_IF: replay_if(r, i); break;
-    case QN_I_FOR: replay_for(r, i); break;
-    case QN_I_WHILE: replay_while(r, i); break;
-    case QN_I_REDUCE: replay_reduce(r, i); break;
     default:
         if (qn__pure(x))
             r->value[i] = replay_op(r, x, operand);
@@ -232,7 +288,30 @@ static void replay_inst(qn_replay *r, uint32_t i)
 
 void qn__replay_region(qn_replay *r, uint32_t begin, uint32_t end)
 {
-    for (uint32_t i = begin; i < end; i = r->k->inst[i].region[2])
-        if (!r->special || !r->special(r, i))
+    const qn_inst *inst = r->k->inst;
+    uint32_t i = begin, stop = end, open = 0; /* the innermost instruction that was begun; the others are its parents */
+    int depth = 0;
+    for (;;) {
+        if (i < stop && r->special && r->special(r, i)) {
+            i = inst[i].region[2];
+        } else if (i < stop && inst[i].op >= QN_I_IF && inst[i].op <= QN_I_REDUCE) {
+            uint32_t at = i, region_end;
+            i = open_inst(r, at, &region_end);
+            if (!region_end)
+                continue;
+            open = at;
+            stop = region_end;
+            depth++;
+        } else if (i < stop) {
             replay_inst(r, i);
+            i = inst[i].region[2];
+        } else if (depth == 0) {
+            return;
+        } else if (!close_region(r, open, &stop)) {
+            uint32_t parent = inst[open].parent;
+            stop = --depth == 0 ? end : inst[parent].region[open < inst[parent].region[1] ? 1 : 2];
+            i = inst[open].region[2];
+            open = parent;
+        }
+    }
 }
