@@ -22,7 +22,7 @@
  *
  * THREADS. A `const` handle may be used from several threads at once. A builder, a layout and a view struct belong to
  * one thread at a time. A qn_context is safe to use from several threads. Reference counts are atomic. No lock is
- * held while a callback of the host runs.
+ * held while a callback of the host runs. A thread that calls the library needs 32 KiB of stack.
  */
 #ifndef QUERN_H
 #define QUERN_H

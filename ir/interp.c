@@ -407,6 +407,21 @@ static void run_domain(interp *s)
     } while (next_point(s, dims, n));
 }
 
+size_t qn__interpret_stack(const qn_kernel *k)
+{
+    enum { REDUCE_BYTES = sizeof(qn_ordered_sum) + 512, OTHER_BYTES = 768 }; /* tests/unit/test_stack.c */
+    size_t most = 0;
+    for (uint32_t i = 1; i < k->n_insts; i++) {
+        size_t bytes = 0;
+        if (k->inst[i].op < QN_I_IF || k->inst[i].op > QN_I_REDUCE)
+            continue;
+        for (uint32_t at = i; at; at = k->inst[at].parent)
+            bytes += k->inst[at].op == QN_I_REDUCE ? REDUCE_BYTES : OTHER_BYTES;
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
 qn_status qn__interpret(const qn_kernel *k, int n, const qn_arg *args, const qn_domain *domain,
                         int checks, qn_fault *fault, qn_error *err)
 {

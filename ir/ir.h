@@ -553,6 +553,9 @@ qn_status qn__fault_report(const qn_kernel *k, const qn_fault *f, int n, const q
 
 /* ---------------------------------------------------------------- the interpreter (ir/interp.c) */
 
+/** About how much stack the interpreter takes for the regions of a kernel, in bytes; four times as much is enough with
+ *  sanitizers too. */
+size_t qn__interpret_stack(const qn_kernel *k);
 /** Runs a kernel whose arguments were checked. `checks`: QN_CHECKS_...; faults go to *fault (first in iteration order).
  *  Complete and portable: the definition of every instruction. Errors: memory only. */
 qn_status qn__interpret(const qn_kernel *k, int n, const qn_arg *args, const qn_domain *domain,

@@ -209,6 +209,19 @@ static int bits_of(int64_t extent)
     return n;
 }
 
+/** Digits of dimension d, whose bits are taken in turn with those of the others. */
+static void morton_digits(int rank, const int *n_bits, const int *order, int wanted, qn_digit *digit)
+{
+    int at = 0;
+    for (int bit = 0; bit < n_bits[wanted]; bit++)
+        for (int i = 0; i < rank; i++) {
+            int d = order ? order[i] : rank - 1 - i;
+            if (d == wanted)
+                digit[bit] = (qn_digit){2, (int64_t)1 << at};
+            at += bit < n_bits[d];
+        }
+}
+
 qn_status qn_layout_morton(int rank, const int64_t *extents, const int *order, qn_layout *out,
                            qn_error *err)
 {
@@ -228,19 +241,13 @@ qn_status qn_layout_morton(int rank, const int64_t *extents, const int *order, q
                             "%s: dimension %d: extent %lld: more than %d bits in all", who, d,
                             (long long)extents[d], MOST_BITS);
     }
-    qn_digit digit[QN_MAX_RANK][MOST_BITS];
-    for (int bit = 0, at = 0; at < total; bit++)
-        for (int i = 0; i < rank; i++) {
-            int d = order ? order[i] : rank - 1 - i;
-            if (bit < n_bits[d])
-                digit[d][bit] = (qn_digit){2, (int64_t)1 << at++};
-        }
     qn_digits draft = {0};
-    const qn_digit none = {1, 0};
-    for (int d = 0; d < rank; d++)
-        if (!qn__draft_add(&draft, d, extents[d], n_bits[d] ? n_bits[d] : 1,
-                           n_bits[d] ? digit[d] : &none))
+    for (int d = 0; d < rank; d++) {
+        qn_digit digit[MOST_BITS] = {{1, 0}};
+        morton_digits(rank, n_bits, order, d, digit);
+        if (!qn__draft_add(&draft, d, extents[d], n_bits[d] ? n_bits[d] : 1, digit))
             return fail_limit(who, d, err);
+    }
     return make_of_draft(who, rank, extents, &draft, out, err);
 }
 

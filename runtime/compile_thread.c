@@ -5,8 +5,8 @@
  */
 #define _GNU_SOURCE
 #include "runtime/compile_job.h"
+#include "runtime/thread.h"
 
-#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -205,21 +205,9 @@ static void *worker_main(void *arg)
 bool qn__worker_start(qn_context *c)
 {
     qn_worker *w = qn__zalloc(1, sizeof *w);
-    pthread_attr_t attr;
-    if (!w || pthread_attr_init(&attr) != 0) {
-        qn__free(w);
-        return false;
-    }
-    w->context = c;
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
-    pthread_attr_setguardsize(&attr, 65536);
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    bool is_started = pthread_create(&w->thread, &attr, worker_main, w) == 0;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attr);
-    if (!is_started) {
+    if (w)
+        w->context = c;
+    if (!w || !qn__thread_start(&w->thread, STACK_BYTES, worker_main, w)) {
         qn__free(w);
         return false;
     }

@@ -8,6 +8,7 @@
  */
 #include "ir/fpu.h"
 #include "runtime/launch.h"
+#include "runtime/thread.h"
 
 #include <string.h>
 
@@ -326,12 +327,39 @@ static bool run_threads(const qn_task *t, const int64_t *slots, const int64_t *r
 
 /* ---------------------------------------------------------------- all */
 
+/** Stack that the interpreter may take of a host's thread; kernels nested deeper run on a thread of ours. */
+enum { HOST_STACK_BYTES = 8 << 10, OWN_STACK_BYTES = 256 << 10 };
+
+typedef struct interpretation {
+    const qn_task *task;
+    qn_fault *fault;
+    qn_error *err;
+    qn_status status;
+} interpretation;
+
+static void *interpret_task(void *arg)
+{
+    interpretation *x = arg;
+    const qn_task *t = x->task;
+    x->status = qn__interpret(t->kernel, t->n, t->args, t->domain, t->checks, x->fault, x->err);
+    return NULL;
+}
+
 static qn_status interpret(const qn_task *t, qn_fault *fault, qn_error *err)
 {
+    interpretation x = {.task = t, .fault = fault, .err = err};
+    size_t bytes = qn__interpret_stack(t->kernel);
+    pthread_t thread;
     uint32_t host = qn__fpu_enter();
-    qn_status status = qn__interpret(t->kernel, t->n, t->args, t->domain, t->checks, fault, err);
+    if (bytes <= HOST_STACK_BYTES)
+        interpret_task(&x);
+    else if (qn__thread_start(&thread, OWN_STACK_BYTES + 4 * bytes, interpret_task, &x))
+        pthread_join(thread, NULL);
+    else
+        x.status = qn__fail(err, QN_ERR_MEMORY,
+                            "qn_launch: kernel \"%.60s\": no thread to interpret regions nested so deep", t->kernel->name);
     qn__fpu_leave(host);
-    return status;
+    return x.status;
 }
 
 static qn_status run_serial(const qn_task *t, const int64_t *slots, const int64_t *range,

@@ -172,30 +172,46 @@ static qn_stream *stream_of(qn_context *c, const qn_options *o)
     return s;
 }
 
+/** Room for what arguments with these tables expand to, without a kernel. */
+static qn_expanded *new_expanded(int n, const qn_arg *args, const uint32_t *tables)
+{
+    size_t n_views = 0;
+    for (int i = 0; i < n; i++)
+        n_views += tables[i] ? 1 + (size_t)__builtin_popcount(tables[i]) : 0;
+    qn_expanded *e = qn__alloc(sizeof *e + n_views * sizeof *e->view);
+    if (!e)
+        return NULL;
+    memcpy(e->arg, args, (size_t)n * sizeof *args);
+    e->kernel = NULL;
+    e->n = n;
+    e->n_views = 0;
+    e->owned = 0;
+    e->stream = NULL;
+    return e;
+}
+
 qn_status qn__expand(qn_context *c, const char *who, const qn_kernel *k, int n, const qn_arg *args,
-                     const qn_options *o, qn_expanded *out, qn_error *err)
+                     const qn_options *o, qn_expanded **out, qn_error *err)
 {
     uint32_t tables[QN_MAX_PARAMS];
     for (int i = 0; i < n; i++)
         tables[i] = args[i].view ? qn__layout_tables(&args[i].view->layout) : 0;
-    qn_status status = find_kernel(c, who, k, tables, &out->kernel, err);
-    if (status)
-        return status;
-    memcpy(out->arg, args, (size_t)n * sizeof *args);
-    out->n = n;
-    out->n_views = 0;
-    out->owned = 0;
-    out->stream = NULL;
+    qn_expanded *e = new_expanded(n, args, tables);
+    if (!e)
+        return qn__fail(err, QN_ERR_MEMORY, "%s: kernel \"%.60s\" with index lists: no memory", who, k->name);
+    qn_status status = find_kernel(c, who, k, tables, &e->kernel, err);
     for (int i = 0; i < n && status == QN_OK; i++)
         if (tables[i])
-            status = expand_view(who, k, i, args[i].view, out, err);
+            status = expand_view(who, k, i, args[i].view, e, err);
     qn_stream *s = status ? NULL : stream_of(c, o);
     if (s)
-        status = qn__cuda_tables_place(who, s, args, out, err);
-    if (status)
-        qn__expanded_release(who, args, out);
-    else
-        out->stream = s;
+        status = qn__cuda_tables_place(who, s, args, e, err);
+    if (status) {
+        qn__expanded_release(who, args, e);
+    } else {
+        e->stream = s;
+        *out = e;
+    }
     return status;
 }
 
@@ -207,9 +223,10 @@ void qn__expanded_release(const char *who, const qn_arg *args, qn_expanded *e)
         if (e->owned >> i & 1)
             qn__buffer_release(e->arg[i].view->owner);
     qn_kernel_release(e->kernel);
+    qn__free(e);
 }
 
-qn_status qn__state_open(qn_launch_state *l, const qn_kernel *k, const qn_options *o, qn_expanded *e, qn_error *err)
+qn_status qn__state_open(qn_launch_state *l, const qn_kernel *k, const qn_options *o, qn_expanded **e, qn_error *err)
 {
     qn_status status = qn__late_atomics(k, l->n, l->args, &l->kernel, err);
     if (status || !l->context || !qn__has_tables(l->kernel, l->n, l->args))
@@ -218,9 +235,9 @@ qn_status qn__state_open(qn_launch_state *l, const qn_kernel *k, const qn_option
     if (status)
         return status;
     l->given = l->args;
-    l->kernel = e->kernel;
-    l->n = e->n;
-    l->args = e->arg;
+    l->kernel = (*e)->kernel;
+    l->n = (*e)->n;
+    l->args = (*e)->arg;
     return QN_OK;
 }
 

@@ -358,22 +358,22 @@ static qn_status launch_overlapping(qn_context *c, const qn_kernel *k, int n, co
 static qn_status launch_expanded(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
                                  const qn_options *o, qn_error *err)
 {
-    qn_expanded e;
+    qn_expanded *e = NULL;
     found what;
     qn_status status = qn__expand(c, "qn_launch", k, n, args, o, &e, err);
     if (status)
         return status;
-    switch (look_up(c, e.kernel, e.n, e.arg, o, -1, &what)) {
+    switch (look_up(c, e->kernel, e->n, e->arg, o, -1, &what)) {
     case LOOK_HIT:
-        status = run_hit(c, e.kernel, e.n, e.arg, o, &what, err);
+        status = run_hit(c, e->kernel, e->n, e->arg, o, &what, err);
         break;
     case LOOK_OVERLAP:
-        status = launch_overlapping(c, e.kernel, e.n, e.arg, args, o, err);
+        status = launch_overlapping(c, e->kernel, e->n, e->arg, args, o, err);
         break;
     default:
-        status = launch_unknown(c, e.kernel, e.n, e.arg, args, o, err);
+        status = launch_unknown(c, e->kernel, e->n, e->arg, args, o, err);
     }
-    qn__expanded_release("qn_launch", args, &e);
+    qn__expanded_release("qn_launch", args, e);
     return status;
 }
 
@@ -454,7 +454,7 @@ qn_status qn_specialize(qn_context *c, const qn_kernel *k, int n, const qn_arg *
     if (!out)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: out is NULL", who);
     qn_taken_options taken;
-    qn_expanded e;
+    qn_expanded *e = NULL;
     qn_status status = qn__are_of_this_version(o) ? QN_OK : qn__options_take(who, o, &taken, err);
     if (status)
         return status;
@@ -463,6 +463,6 @@ qn_status qn_specialize(qn_context *c, const qn_kernel *k, int n, const qn_arg *
     if (status)
         return status;
     status = specialize(&l, o, out, err);
-    qn__state_close(&l, &e);
+    qn__state_close(&l, e);
     return status;
 }

@@ -47,26 +47,26 @@ static inline const qn_view *qn__given_view(const qn_launch_state *l, int i)
     return (l->given && i < qn__n_given(l->kernel) ? l->given : l->args)[i].view;
 }
 
-/** A launch whose arguments have tables, as one without (expand.c). */
+/** A launch whose arguments have tables, as one without (expand.c). It is too large for the stack of a small thread. */
 typedef struct qn_expanded {
     qn_kernel *kernel; /* with a reference */
     int n, n_views;
     qn_arg arg[QN_MAX_PARAMS];
-    qn_view view[QN_MAX_PARAMS]; /* of arguments with tables and of the tables; borrows, but for `owned` */
-    uint64_t owned;              /* bit i: the view of argument i has a reference: a table in memory of the GPU */
-    qn_stream *stream;           /* of a launch on a GPU; borrowed */
+    uint64_t owned;    /* bit i: the view of argument i has a reference: a table in memory of the GPU */
+    qn_stream *stream; /* of a launch on a GPU; borrowed */
+    qn_view view[];    /* of arguments with tables and of the tables; borrows, but for `owned` */
 } qn_expanded;
 /** Whether a view argument has a table. False also if the arguments are not what the kernel takes: then the checks of
  * the launch say so. */
 bool qn__has_tables(const qn_kernel *k, int n, const qn_arg *args);
-/** Expands for a launch with options `o`; the arguments must outlive *out. */
+/** Expands for a launch with options `o`; the arguments must outlive *out, which qn__expanded_release frees. */
 qn_status qn__expand(qn_context *c, const char *who, const qn_kernel *k, int n, const qn_arg *args,
-                     const qn_options *o, qn_expanded *out, qn_error *err);
+                     const qn_options *o, qn_expanded **out, qn_error *err);
 /** After the launch. Work that was given keeps what it uses of the tables of `args`. */
 void qn__expanded_release(const char *who, const qn_arg *args, qn_expanded *e);
 /** Of a state with its context and arguments: sets the kernel, k or that of late atomics (qn__late_atomics), and expands tables;
  *  what it was given then stands in l->given. If that is QN_OK, qn__state_close ends it. */
-qn_status qn__state_open(qn_launch_state *l, const qn_kernel *k, const qn_options *o, qn_expanded *e, qn_error *err);
+qn_status qn__state_open(qn_launch_state *l, const qn_kernel *k, const qn_options *o, qn_expanded **e, qn_error *err);
 void qn__state_close(const qn_launch_state *l, qn_expanded *e);
 
 /** Options of a caller of another version, in the structs of this one. */

@@ -12,8 +12,9 @@
 #define _GNU_SOURCE
 #include "runtime/pool.h"
 
+#include "runtime/thread.h"
+
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,17 +185,8 @@ static void start_helpers(qn_pool *p, int n)
         return;
     if (!p->thread)
         p->thread = qn__zalloc((size_t)p->n_threads, sizeof *p->thread);
-    pthread_attr_t attr;
-    if (!p->thread || pthread_attr_init(&attr) != 0)
-        return;
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    while (p->n_started < n && pthread_create(&p->thread[p->n_started], &attr, helper, p) == 0)
+    while (p->thread && p->n_started < n && qn__thread_start(&p->thread[p->n_started], STACK_BYTES, helper, p))
         p->n_started++;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attr);
 }
 
 /* ---------------------------------------------------------------- jobs */

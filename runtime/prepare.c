@@ -159,7 +159,7 @@ qn_status qn_prepare(qn_context *c, const qn_kernel *k, int n, const qn_arg *arg
     if (!out)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: out is NULL", who);
     qn_taken_options taken;
-    qn_expanded e;
+    qn_expanded *e = NULL;
     qn_status status = qn__are_of_this_version(o) ? QN_OK : qn__options_take(who, o, &taken, err);
     if (status)
         return status;
@@ -168,7 +168,7 @@ qn_status qn_prepare(qn_context *c, const qn_kernel *k, int n, const qn_arg *arg
     if (status)
         return status;
     status = prepare(&l, o, out, err);
-    qn__state_close(&l, &e);
+    qn__state_close(&l, e);
     return status;
 }
 

@@ -123,15 +123,15 @@ qn_status ptx_host_run(qn_context *c, const qn_code *f, const qn_kernel *k, int 
     memcpy(views, memory, (size_t)n_memories * sizeof *views);
     if (!qn__has_tables(k, n, args))
         return run_function(f, k, n, args, views, n_views, seed, err);
-    qn_expanded e;
+    qn_expanded *e = NULL;
     qn_status status = qn__expand(c, "ptx", k, n, args, NULL, &e, err);
     if (status)
         return status;
-    for (int i = n; i < e.n && n_views < MOST_MEMORIES - 3; i++) { /* tables */
-        qn_span span = qn__view_span(e.arg[i].view);
-        views[n_views++] = (ptx_memory){(const char *)e.arg[i].view->data + span.low, (size_t)(span.high - span.low)};
+    for (int i = n; i < e->n && n_views < MOST_MEMORIES - 3; i++) { /* tables */
+        qn_span span = qn__view_span(e->arg[i].view);
+        views[n_views++] = (ptx_memory){(const char *)e->arg[i].view->data + span.low, (size_t)(span.high - span.low)};
     }
-    status = run_function(f, e.kernel, e.n, e.arg, views, n_views, seed, err);
-    qn__expanded_release("ptx", args, &e);
+    status = run_function(f, e->kernel, e->n, e->arg, views, n_views, seed, err);
+    qn__expanded_release("ptx", args, e);
     return status;
 }
