@@ -307,7 +307,8 @@ QN_API qn_val qn_conj(qn_builder *b, qn_val z);
 /** sqrt(re^2 + im^2), without overflow on the way. */
 QN_API qn_val qn_magnitude(qn_builder *b, qn_val z);
 /** Atomically combines view[index...] with value, relaxed; returns the old value. `compare` is for COMPARE_EXCHANGE
- *  only (integers and floats compare by bits), {0} otherwise. */
+ *  only (integers and floats compare by bits), {0} otherwise. It is atomic among the iterations of one launch; the option `atomics`
+ *  of a launch makes it so among launches and threads of the host. */
 QN_API qn_val qn_atomic(qn_builder *b, int combine, qn_param p, int n, const qn_val *index,
                         qn_val value, qn_val compare);
 
@@ -509,6 +510,11 @@ enum { QN_EXECUTOR_DEFAULT = 0, QN_SERIAL = 1, QN_THREADS = 2, QN_CUDA = 3 };
 enum { QN_ENGINE_AUTO = 0, QN_ENGINE_INTERP = 1, QN_ENGINE_X86 = 2 };
 /** Bounds policies: report first failure (default), clamp the index, or none. */
 enum { QN_CHECKS_REPORT = 0, QN_CHECKS_CLAMP = 1, QN_CHECKS_NONE = 2 };
+/** What atomics of a launch, and atomic views, are atomic against. LAUNCH: the other iterations of the launch, which on one thread
+ *  takes plain instructions, so no other launch and no thread of the host may touch these elements meanwhile. SHARED: other
+ *  launches on the host and atomic accesses of its threads, too. On executor QN_CUDA atomics are those of the GPU in both:
+ *  atomic against all launches on it. */
+enum { QN_ATOMICS_LAUNCH = 0, QN_ATOMICS_SHARED = 1 };
 /** Which facts become constants. */
 enum {
     QN_SPECIALIZE_AUTO = 0,   /**< the context's policy */
@@ -576,6 +582,8 @@ typedef struct qn_options {
     int32_t max_threads; /**< of this launch; 0 = free */
     int32_t constant_scalars; /**< 1: scalar arguments become constants of the code */
     int32_t must_generate;    /**< 1: where code cannot be had, an error instead of the interpreter */
+    int32_t atomics;          /**< QN_ATOMICS_... */
+    int32_t reserved;         /**< 0 */
     qn_stream *stream; /**< executor QN_CUDA: where it runs; NULL: the context's stream; else NULL */
     const qn_plan_options *plan; /**< NULL: the planner decides everything */
 } qn_options;

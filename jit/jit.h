@@ -32,6 +32,10 @@ int qn__ptx_of_isa(int isa);
 
 /* ---------------------------------------------------------------- facts (jit/facts.c, facts_gpu.c) */
 
+/** Who may meet the elements of atomics while a launch runs: other launches and threads of the host, too; the threads of the
+ *  launch; or the one thread that it runs on, for which plain instructions are atomic. */
+enum { QN_ATOMICS_OF_ALL = 0, QN_ATOMICS_OF_THREADS = 1, QN_ATOMICS_OF_ONE = 2 };
+
 /** A number that the code may rely on (exact) or must read from the argument block (dynamic). */
 enum { QN_FACT_EXACT = 0, QN_FACT_DYNAMIC = 1 };
 typedef struct qn_fact {
@@ -85,6 +89,7 @@ typedef struct qn_facts {
     int32_t ptx;        /* NVPTX: PTX ISA version times 10 */
     int32_t checks;     /* QN_CHECKS_... */
     int32_t is_ordered; /* overlap: scalar code in iteration order */
+    int32_t atomics;    /* x86: QN_ATOMICS_OF_...; QN_ATOMICS_OF_ALL if there are none. Set by the launch, after collecting */
     qn_caches caches;
     int32_t is_large;    /* of a launch with dynamic extents: what it writes is worth non-temporal stores; else 0 */
     qn_plan_options plan;
@@ -214,6 +219,7 @@ typedef struct qn_plan {
     int32_t second_dim;          /* x86: another one that they divide as well, */
     int64_t second_granule;      /* at such multiples; 0: there is none */
     int32_t n_shared_reduces;    /* x86: split_dim is that of so many reduces, the blocks of whose points threads divide */
+    int32_t atomics;             /* x86: QN_ATOMICS_OF_...; those of threads are plain in a launch that says in QN_ALONE_WORD that it has one */
     uint32_t merged[QN_MAX_RANK]; /* dimensions that run within each, see qn_facts */
     /* NVPTX: each thread runs scalar code, for `width` consecutive iterations of lane_dim, if there is one, and `jam` of
        jam_dim. tile: iterations that a block takes at once; 0: a loop in each thread. */
@@ -259,8 +265,12 @@ void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out);
  * With n_shared_reduces the split dimension is that of reduces, its chunks are points, and range[2] is memory for 8 bytes
  * for each of them and each block of 4096 points, aligned to 8 bytes and common to all chunks; QN_PHASES_WORD says what is done:
  * the results of the blocks of a chunk, or, once, when all chunks are done, the rest.
+ *
+ * With atomics of several threads (qn_plan), range[QN_ALONE_WORD] says whether this call is the only one of its launch.
  */
 enum { QN_PHASE_POINTS = 1, QN_PHASE_REST = 2, QN_PHASES_WORD = 3 };
+/** The last word of a range: 1 if this call is the only one of its launch that runs now, 0 if several threads have one each. */
+enum { QN_ALONE_WORD = 4 + 2 * QN_MAX_RANK, QN_RANGE_WORDS };
 typedef void (*qn_entry)(const int64_t *slots, const int64_t *range, qn_fault *fault);
 /** Where the chunk of the second split dimension stands in a range, and the address of the scratch memory. */
 static inline int qn__second_word(int n_sequential)

@@ -223,6 +223,7 @@ static void code_counts(codec *c, qn_facts *f)
         refuse(c, "ptx");
     code_i32(c, &f->checks, QN_CHECKS_REPORT, QN_CHECKS_NONE, "checks");
     code_i32(c, &f->is_ordered, 0, 1, "is_ordered");
+    code_i32(c, &f->atomics, QN_ATOMICS_OF_ALL, QN_ATOMICS_OF_ONE, "atomics");
     code_i32(c, &f->caches.first, QN_LEAST_CACHE_CLASS, QN_MOST_CACHE_CLASS, "first cache");
     code_i32(c, &f->caches.second, QN_LEAST_CACHE_CLASS, QN_MOST_CACHE_CLASS, "second cache");
     code_i32(c, &f->caches.last, QN_LEAST_CACHE_CLASS, QN_MOST_CACHE_CLASS, "last cache");
@@ -369,6 +370,8 @@ void qn__key_print(const qn_facts *f, const qn_kernel *k, qn_text *out)
                  "checks: %s\nordered: %s\ncaches: 2^%" PRId32 ", 2^%" PRId32 ", 2^%" PRId32 " bytes\nlarge: %s\nslots: %" PRId32 "\n",
                  check_names[f->checks], f->is_ordered ? "yes" : "no", f->caches.first, f->caches.second, f->caches.last,
                  f->is_large ? "yes" : "no", f->n_slots);
+    if (f->atomics)
+        qn__text_add(out, "atomics: %s\n", f->atomics == QN_ATOMICS_OF_ONE ? "of one thread" : "of the launch");
     print_plan(out, &f->plan);
     for (int d = 0; d < f->n_dims; d++) {
         qn__text_add(out, "domain %d: begin ", d);

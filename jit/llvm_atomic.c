@@ -1,33 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * llvm_atomic.c: atomic operations, relaxed. Lanes take their turns in order; what the machine cannot do in one
- * instruction is a loop around compare-exchange.
+ * llvm_atomic.c: atomic operations, relaxed. What the machine cannot do in one instruction is a loop around
+ * compare-exchange. A launch that only one thread runs needs neither where nobody else meets its elements: a load, the
+ * operation and a store. llvm_atomic_lanes.c is about lanes.
  */
+#include "jit/llvm_atomic.h"
 #include "jit/llvm_team.h"
 
-/* ---------------------------------------------------------------- atomics */
+/* ---------------------------------------------------------------- values */
 
-/** A value as the integer that stands in memory, and back. Of a bool any byte but 0 is true. */
-static LLVMValueRef as_bits(lower *g, int dtype, LLVMValueRef v)
+LLVMTypeRef qn__bits_like(lower *g, int dtype, LLVMValueRef v)
+{
+    LLVMTypeRef t = LLVMIntTypeInContext(g->context, (unsigned)(8 * qn_dtype_bytes(dtype))), old = LLVMTypeOf(v);
+    return LLVMGetTypeKind(old) == LLVMVectorTypeKind ? LLVMVectorType(t, LLVMGetVectorSize(old)) : t;
+}
+
+LLVMValueRef qn__as_bits(lower *g, int dtype, LLVMValueRef v)
 {
     if (dtype == QN_BOOL)
         return qn__lower_bitcast(g, QN_U8, dtype, v);
-    LLVMTypeRef t = LLVMIntTypeInContext(g->context, (unsigned)(8 * qn_dtype_bytes(dtype)));
-    return qn__dtype_class(dtype) == QN_CLASS_F ? LLVMBuildBitCast(g->b, v, t, "") : v;
+    return qn__dtype_class(dtype) == QN_CLASS_F ? LLVMBuildBitCast(g->b, v, qn__bits_like(g, dtype, v), "") : v;
 }
 
-static LLVMValueRef from_bits(lower *g, int dtype, LLVMValueRef v)
+LLVMValueRef qn__from_bits(lower *g, int dtype, LLVMValueRef v)
 {
     if (dtype == QN_BOOL)
         return qn__lower_bitcast(g, dtype, QN_U8, v);
-    return qn__dtype_class(dtype) == QN_CLASS_F ? LLVMBuildBitCast(g->b, v, qn__scalar_type(g, dtype), "") : v;
-}
-
-/** The bits that were there, and whether they were the expected ones. */
-static LLVMValueRef exchange_compare(lower *g, LLVMValueRef pointer, LLVMValueRef expected, LLVMValueRef v)
-{
-    return LLVMBuildAtomicCmpXchg(g->b, pointer, expected, v, LLVMAtomicOrderingMonotonic, LLVMAtomicOrderingMonotonic,
-                                  false);
+    LLVMTypeRef t = qn__scalar_type(g, dtype), old = LLVMTypeOf(v);
+    if (LLVMGetTypeKind(old) == LLVMVectorTypeKind)
+        t = LLVMVectorType(t, LLVMGetVectorSize(old));
+    return qn__dtype_class(dtype) == QN_CLASS_F ? LLVMBuildBitCast(g->b, v, t, "") : v;
 }
 
 /** f16 and bf16 are combined in f32 and rounded once, as everywhere. */
@@ -39,42 +41,73 @@ static LLVMValueRef combine_values(lower *g, int combine, int dtype, LLVMValueRe
     return qn__lower_cast(g, dtype, QN_F32, qn__lower_combine(g, combine, QN_F32, x, y));
 }
 
-/** What no instruction does, floats and bool: a loop around compare-exchange with the op table's meaning. */
-static LLVMValueRef combine_by_exchange(lower *g, int combine, int dtype, LLVMValueRef pointer, LLVMValueRef v)
+LLVMValueRef qn__updated(lower *g, const update *u, LLVMValueRef old, LLVMValueRef v, LLVMValueRef expected)
 {
-    LLVMTypeRef t = LLVMTypeOf(as_bits(g, dtype, v));
+    if (u->combine == QN_COMBINE_EXCHANGE)
+        return v;
+    if (u->combine != QN_COMBINE_COMPARE_EXCHANGE)
+        return combine_values(g, u->combine, u->dtype, old, v);
+    LLVMValueRef is_same = LLVMBuildICmp(g->b, LLVMIntEQ, qn__as_bits(g, u->dtype, old), qn__as_bits(g, u->dtype, expected), "");
+    return LLVMBuildSelect(g->b, is_same, v, old, "");
+}
+
+/* ---------------------------------------------------------------- one element */
+
+/** The bits that were there, and whether they were the expected ones. */
+static LLVMValueRef exchange_compare(lower *g, LLVMValueRef pointer, LLVMValueRef expected, LLVMValueRef v)
+{
+    return LLVMBuildAtomicCmpXchg(g->b, pointer, expected, v, LLVMAtomicOrderingMonotonic, LLVMAtomicOrderingMonotonic,
+                                  false);
+}
+
+/** What no instruction does, floats and bool: a loop around compare-exchange with the op table's meaning. */
+static LLVMValueRef update_by_exchange(lower *g, const update *u, LLVMValueRef pointer, LLVMValueRef v)
+{
+    LLVMTypeRef t = qn__bits_like(g, u->dtype, v);
     LLVMValueRef first = LLVMBuildLoad2(g->b, t, pointer, "");
-    LLVMSetAlignment(first, (unsigned)qn_dtype_bytes(dtype));
+    LLVMSetAlignment(first, (unsigned)qn_dtype_bytes(u->dtype));
     qn__make_relaxed(g, first);
     LLVMBasicBlockRef before = LLVMGetInsertBlock(g->b), again = qn__new_block(g, "again"), done = qn__new_block(g, "done");
     LLVMBuildBr(g->b, again);
     LLVMPositionBuilderAtEnd(g->b, again);
     LLVMValueRef old = LLVMBuildPhi(g->b, t, "");
-    LLVMValueRef sum = combine_values(g, combine, dtype, from_bits(g, dtype, old), v);
-    LLVMValueRef pair = exchange_compare(g, pointer, old, as_bits(g, dtype, sum));
+    LLVMValueRef new = qn__updated(g, u, qn__from_bits(g, u->dtype, old), v, NULL);
+    LLVMValueRef pair = exchange_compare(g, pointer, old, qn__as_bits(g, u->dtype, new));
     LLVMValueRef found = LLVMBuildExtractValue(g->b, pair, 0, "");
     LLVMValueRef values[2] = {first, found};
     LLVMBasicBlockRef blocks[2] = {before, LLVMGetInsertBlock(g->b)};
     LLVMAddIncoming(old, values, blocks, 2);
     LLVMBuildCondBr(g->b, LLVMBuildExtractValue(g->b, pair, 1, ""), done, again);
     LLVMPositionBuilderAtEnd(g->b, done);
-    return from_bits(g, dtype, found);
+    return qn__from_bits(g, u->dtype, found);
 }
 
-/** One atomic operation on one element; the old value. */
-static LLVMValueRef atomic_scalar(lower *g, uint32_t i, LLVMValueRef pointer, LLVMValueRef v, LLVMValueRef expected)
+static LLVMValueRef update_plain(lower *g, const update *u, LLVMValueRef pointer, LLVMValueRef v, LLVMValueRef expected)
 {
-    int dtype = g->k->inst[i].type, combine = g->k->inst[i].sub;
+    unsigned align = (unsigned)qn_dtype_bytes(u->dtype);
+    LLVMValueRef bits = LLVMBuildLoad2(g->b, qn__bits_like(g, u->dtype, v), pointer, "");
+    LLVMSetAlignment(bits, align);
+    LLVMValueRef old = qn__from_bits(g, u->dtype, bits);
+    LLVMValueRef new = qn__updated(g, u, old, v, expected);
+    LLVMSetAlignment(LLVMBuildStore(g->b, qn__as_bits(g, u->dtype, new), pointer), align);
+    return old;
+}
+
+LLVMValueRef qn__update_element(lower *g, const update *u, LLVMValueRef pointer, LLVMValueRef v, LLVMValueRef expected)
+{
+    int dtype = u->dtype, combine = u->combine;
     bool is_signed = qn__dtype_class(dtype) == QN_CLASS_S, is_float = qn__dtype_class(dtype) == QN_CLASS_F;
+    if (u->is_plain)
+        return update_plain(g, u, pointer, v, expected);
     if (combine == QN_COMBINE_COMPARE_EXCHANGE) {
-        LLVMValueRef pair = exchange_compare(g, pointer, as_bits(g, dtype, expected), as_bits(g, dtype, v));
-        return from_bits(g, dtype, LLVMBuildExtractValue(g->b, pair, 0, ""));
+        LLVMValueRef pair = exchange_compare(g, pointer, qn__as_bits(g, dtype, expected), qn__as_bits(g, dtype, v));
+        return qn__from_bits(g, dtype, LLVMBuildExtractValue(g->b, pair, 0, ""));
     }
     bool is_native = g->p->is_gpu && combine == QN_COMBINE_SUM && dtype == QN_F64; /* that of f32 flushes to zero */
     if (is_native)
         return LLVMBuildAtomicRMW(g->b, LLVMAtomicRMWBinOpFAdd, pointer, v, LLVMAtomicOrderingMonotonic, false);
     if ((is_float || dtype == QN_BOOL) && combine != QN_COMBINE_EXCHANGE)
-        return combine_by_exchange(g, combine, dtype, pointer, v);
+        return update_by_exchange(g, u, pointer, v);
     static const LLVMAtomicRMWBinOp ops[QN_N_COMBINES] = {
         [QN_COMBINE_SUM] = LLVMAtomicRMWBinOpAdd, [QN_COMBINE_MIN] = LLVMAtomicRMWBinOpMin,
         [QN_COMBINE_MAX] = LLVMAtomicRMWBinOpMax, [QN_COMBINE_AND] = LLVMAtomicRMWBinOpAnd,
@@ -86,56 +119,77 @@ static LLVMValueRef atomic_scalar(lower *g, uint32_t i, LLVMValueRef pointer, LL
         op = LLVMAtomicRMWBinOpUMin;
     if (!is_signed && combine == QN_COMBINE_MAX)
         op = LLVMAtomicRMWBinOpUMax;
-    LLVMValueRef old = LLVMBuildAtomicRMW(g->b, op, pointer, as_bits(g, dtype, v), LLVMAtomicOrderingMonotonic, false);
-    return from_bits(g, dtype, old);
+    LLVMValueRef old = LLVMBuildAtomicRMW(g->b, op, pointer, qn__as_bits(g, dtype, v), LLVMAtomicOrderingMonotonic, false);
+    return qn__from_bits(g, dtype, old);
 }
 
-/** One lane after the other, in order; lanes that are not active give zero. */
-static LLVMValueRef atomic_lanes(lower *g, uint32_t i, int p, const check *c)
+/* ---------------------------------------------------------------- plain or locked */
+
+static bool is_used(const qn_kernel *k, uint32_t i)
+{
+    for (uint32_t user = i + 1; user < k->n_insts; user++)
+        for (int n = 0; n < k->inst[user].n_args; n++)
+            if (qn__args(k, user)[n] == i)
+                return true;
+    return false;
+}
+
+LLVMValueRef qn__update_as_needed(lower *g, uint32_t i, emit_update *emit, const void *of)
+{
+    update u = {.inst = i, .dtype = g->k->inst[i].type, .combine = g->k->inst[i].sub, .is_used = is_used(g->k, i)};
+    if (!g->alone) {
+        u.is_plain = g->p->atomics == QN_ATOMICS_OF_ONE;
+        LLVMValueRef v = emit(g, &u, of);
+        return u.is_used ? v : NULL;
+    }
+    branch x = qn__begin_choice(g, g->alone, "alone", "together");
+    u.is_plain = true;
+    LLVMValueRef old[2] = {emit(g, &u, of), NULL};
+    qn__begin_other(g, &x);
+    u.is_plain = false;
+    old[1] = emit(g, &u, of);
+    qn__end_branch(g, &x, NULL);
+    return u.is_used ? qn__join(g, &x, old[0], old[1]) : NULL;
+}
+
+/* ---------------------------------------------------------------- one lane */
+
+/** Where one update goes, and its operands. */
+typedef struct single {
+    LLVMValueRef pointer, value, expected;
+} single;
+
+static LLVMValueRef emit_single(lower *g, const update *u, const void *of)
+{
+    const single *s = of;
+    return qn__update_element(g, u, s->pointer, s->value, s->expected);
+}
+
+static LLVMValueRef update_single(lower *g, uint32_t i, int p, const check *c)
 {
     const qn_inst *inst = &g->k->inst[i];
     const uint32_t *arg = qn__args(g->k, i);
     int n = qn__n_indices(g->k, i);
-    LLVMValueRef mask = qn__access_mask(g, i, p, c), v = qn__vector(g, arg[n], p);
-    LLVMValueRef expected = inst->n_args > n + 1 ? qn__vector(g, arg[n + 1], p) : NULL;
-    address x;
-    qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
-    qn__displace(g, &x);
-    LLVMValueRef pointers = qn__lane_pointers(g, &x), zero = LLVMConstNull(LLVMTypeOf(v)), all;
-    loop l;
-    LLVMValueRef phi, next;
-    qn__loop_open(g, &l, qn__const_i64(g, 0), qn__const_i64(g, g->width), 1, false, false, 1, &zero, &phi);
-    LLVMValueRef active = mask ? LLVMBuildExtractElement(g->b, mask, l.index, "") : NULL;
-    branch then = {0};
-    if (active)
-        then = qn__begin_branch(g, active);
-    LLVMValueRef old = atomic_scalar(g, i, LLVMBuildExtractElement(g->b, pointers, l.index, ""),
-                                     LLVMBuildExtractElement(g->b, v, l.index, ""),
-                                     expected ? LLVMBuildExtractElement(g->b, expected, l.index, "") : NULL);
-    if (active)
-        old = qn__end_branch(g, &then, old);
-    next = LLVMBuildInsertElement(g->b, phi, old, l.index, "");
-    qn__loop_close(g, &l, &next, &all);
-    return all;
-}
-
-static LLVMValueRef atomic_single(lower *g, uint32_t i, int p, const check *c)
-{
-    const qn_inst *inst = &g->k->inst[i];
-    const uint32_t *arg = qn__args(g->k, i);
-    int n = qn__n_indices(g->k, i);
-    LLVMValueRef v = qn__scalar(g, arg[n], p);
-    LLVMValueRef expected = inst->n_args > n + 1 ? qn__scalar(g, arg[n + 1], p) : NULL;
+    single s = {.value = qn__scalar(g, arg[n], p), .expected = inst->n_args > n + 1 ? qn__scalar(g, arg[n + 1], p) : NULL};
+    bool is_one_branch = c->is_needed && !c->is_clamped && !g->mask[p] && !g->p->is_gpu;
+    if (!is_one_branch)
+        qn__report(g, i, p, c);
     LLVMValueRef condition = c->is_needed ? qn__mask_and(g, g->mask[p], c->ok) : g->mask[p];
     branch then = {0};
     condition = qn__mask_and(g, condition, qn__team_begin(g));
-    if (condition)
+    if (is_one_branch)
+        then = qn__begin_checked(g, c);
+    else if (condition)
         then = qn__begin_branch(g, condition);
     address x;
     qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
     qn__displace(g, &x);
-    LLVMValueRef old = atomic_scalar(g, i, x.pointer, v, expected);
-    if (condition)
+    s.pointer = x.pointer;
+    LLVMValueRef old = qn__update_as_needed(g, i, emit_single, &s);
+    old = old ? old : LLVMConstNull(LLVMTypeOf(s.value));
+    if (is_one_branch)
+        old = qn__end_checked(g, &then, i, p, old);
+    else if (condition)
         old = qn__end_branch(g, &then, old);
     qn__team_end(g);
     return g->is_team ? qn__team_same(g, old) : old;
@@ -146,7 +200,6 @@ void qn__lower_atomic(lower *g, uint32_t i)
     FOR_PARTS(g, p)
     {
         check c = qn__make_check(g, i, p);
-        qn__report(g, i, p, &c);
-        qn__set(g, i, p, g->width == 1 ? atomic_single(g, i, p, &c) : atomic_lanes(g, i, p, &c), g->depth);
+        qn__set(g, i, p, g->width == 1 ? update_single(g, i, p, &c) : qn__update_lanes(g, i, p, &c), g->depth);
     }
 }

@@ -198,6 +198,8 @@ static size lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts 
         if (p->pack || p->pack_steps || p->strip || p->carry)
             g.scratch_memory = LLVMBuildIntToPtr(
                 g.b, qn__range_word(&g, qn__scratch_word(qn__n_sequential(k), p->second_granule)), g.ptr, "");
+        if (p->atomics == QN_ATOMICS_OF_THREADS)
+            g.alone = LLVMBuildICmp(g.b, LLVMIntNE, qn__range_word(&g, QN_ALONE_WORD), qn__const_i64(&g, 0), "");
         bool is_empty = false;
         for (int at = 0; at < p->n_loops; at++) {
             spans[at] = span_of(&g, p->order[at], &n_sequential);

@@ -127,6 +127,8 @@ typedef struct lower {
     int rest_lanes;    /* lanes that run of the last vector of this step, 0: all, or not known */
     bool loads_are_late;  /* those without checks of views that nothing writes: next to their use, as its operand */
     bool loads_on_demand; /* in a region without branches whose loads need no checks */
+    LLVMValueRef alone;   /* i1, of atomics of threads: this launch has one; else NULL */
+    LLVMValueRef lane_buffer[4]; /* what lanes of atomics bring, made when first needed */
     int step; /* of PTX: 0, 1 */
     int32_t shared_bytes; /* of reduces by blocks, as far as they are emitted */
     /* PTX, see llvm_team.h */

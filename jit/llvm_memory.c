@@ -32,6 +32,8 @@ static bool is_atomic_view(const lower *g, uint32_t i)
 
 void qn__make_relaxed(const lower *g, LLVMValueRef access)
 {
+    if (g->p->atomics == QN_ATOMICS_OF_ONE)
+        return;
     if (g->p->is_gpu) /* LLVM 19 selects no atomic loads and stores of PTX; volatile ones are relaxed there */
         LLVMSetVolatile(access, true);
     else

@@ -178,13 +178,15 @@ static void choose_remainder(const planner *s)
 
 /* ---------------------------------------------------------------- the plan */
 
-/** Several rows at once in scalar code, where lanes over them would gather. */
+/** Several rows or counts at once in scalar code, where lanes over them would gather or be taken apart. */
 static void choose_rows(planner *s)
 {
     enum { TOGETHER = 8 };
     qn_plan *p = s->p;
     int64_t t = qn__trips(s->f, p->lane_dim);
-    if (p->jam_dim >= 0 || (t >= 0 && t < 2) || !qn__plan_is_rows(s->k, s->f, &s->a, p->lane_dim, p->width))
+    bool are_rows = s->has_tile && qn__plan_is_rows(s->k, s->f, &s->a, p->lane_dim, p->width);
+    bool are_counts = !s->has_tile && qn__is_parallel(s->k, p->lane_dim) && qn__plan_is_counting(s->k, s->f, &s->a, p->lane_dim);
+    if (p->jam_dim >= 0 || (t >= 0 && t < 2) || !(are_rows || are_counts))
         return;
     s->has_rows = true;
     p->jam_dim = p->lane_dim;
@@ -289,11 +291,11 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
         choose_width(&s);
         s.has_strip = qn__plan_strip(k, f, &s.a, out);
         s.has_tile = !s.has_strip && qn__plan_tile(k, f, &s.a, out);
-        if (s.has_tile && f->plan.lane_dim == 0 && f->plan.jam == 0)
+        if (!s.has_strip && f->plan.lane_dim == 0 && f->plan.jam == 0)
             choose_rows(&s);
     }
     apply_overrides(&s);
-    qn__plan_order(k, f, s.has_analysis ? &s.a : NULL, s.has_tile, out);
+    qn__plan_order(k, f, s.has_analysis ? &s.a : NULL, s.has_tile || s.has_rows, out);
     if (s.has_analysis)
         qn__plan_transpose(k, f, &s.a, out);
     if (s.has_strip)
@@ -315,5 +317,6 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
         out->lead_bytes = LEAD_BYTES;
     qn__plan_split(k, f, out, s.has_tile && out->jam > 1);
     qn__plan_points(k, f, out);
+    qn__plan_atomics(k, f, out);
     qn__analysis_release(&s.a);
 }

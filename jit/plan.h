@@ -127,6 +127,12 @@ int32_t qn__plan_chunks_per_thread(const qn_plan *p);
 /** Iterations, those of reductions included, that are worth a chunk of their own. */
 int64_t qn__plan_chunk(const qn_kernel *k, const qn_facts *f, const qn_plan *p);
 
+/** Whether scalar code for several iterations of d at once is better, because each does little but an atomic. */
+bool qn__plan_is_counting(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d);
+/** Sets p->atomics, and takes away what threads divide where they must be of one; the rest of the plan is made
+ *  (jit/plan_threads.c). */
+void qn__plan_atomics(const qn_kernel *k, const qn_facts *f, qn_plan *p);
+
 /** Sets p->streams if non-temporal stores pay; the rest of the plan is made (jit/plan_streams.c). */
 void qn__plan_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);
 /** Whether access `site` is a store that may be non-temporal under the plan: whole vectors to consecutive elements. */

@@ -136,6 +136,8 @@ double qn__access_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis 
 {
     bool is_load = k->inst[i].op == QN_I_LOAD;
     int64_t stride;
+    if (k->inst[i].op == QN_I_ATOMIC && qn__access_stride(k, f, a, i, d, &stride) && stride == 1 && f->atomics)
+        return 3 * COST_UNIT; /* a load and a store */
     if (k->inst[i].op == QN_I_ATOMIC)
         return COST_SCATTER;
     if (!qn__access_stride(k, f, a, i, d, &stride)) {

@@ -75,6 +75,8 @@ void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out)
     for (int d = 0; d < k->n_dims; d++)
         if (p->tile[d])
             qn__text_add(out, "tile %lld of %d\n", (long long)p->tile[d], d);
+    if (p->atomics)
+        qn__text_add(out, "atomics %s\n", p->atomics == QN_ATOMICS_OF_ONE ? "of one thread" : "of the launch");
     qn__text_add(out, "split %d%s granule %lld\n", p->split_dim, p->n_shared_reduces ? " (points)" : "", (long long)p->granule);
     if (p->second_granule)
         qn__text_add(out, "split %d too, granule %lld\n", p->second_dim, (long long)p->second_granule);

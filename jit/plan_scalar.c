@@ -71,6 +71,23 @@ bool qn__plan_is_scalar(const qn_kernel *k, const qn_facts *f, const qn_analysis
     return scalar < WAITING * vector;
 }
 
+bool qn__plan_is_counting(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d)
+{
+    enum { OPS_OF_ATOMIC = 2 }; /* that cost as much as to take the lanes of one apart */
+    int n_atomics = 0, n_ops = 0;
+    for (uint32_t i = k->body; i < k->n_insts; i++) {
+        const qn_inst *x = &k->inst[i];
+        bool is_data = qn__is_pure(x) && x->op != QN_I_CONST && x->type != QN_I64;
+        if (x->region[2] != i + 1)
+            return false;
+        if (x->op == QN_I_ATOMIC && qn__access_cost(k, f, a, i, d) < COST_GATHER)
+            return false;
+        n_atomics += x->op == QN_I_ATOMIC;
+        n_ops += is_data && (a->value[i].deps >> d & 1);
+    }
+    return n_ops < OPS_OF_ATOMIC * n_atomics;
+}
+
 /** Whether load i lies elsewhere for each lane of d, but together along the points of its reduce. */
 static bool runs_along_points(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, int d)
 {

@@ -105,3 +105,28 @@ int64_t qn__plan_chunk(const qn_kernel *k, const qn_facts *f, const qn_plan *p)
     int64_t n = CHUNK_WORK / (p->lane_dim < 0 ? work * SCALAR_FACTOR : work);
     return n < LEAST_CHUNK ? LEAST_CHUNK : n;
 }
+
+/* ---------------------------------------------------------------- atomics */
+
+/** Whether the launch is one chunk for any number of threads: less than two are worth one (execute.c). */
+static bool is_one_chunk(const qn_kernel *k, const qn_facts *f, const qn_plan *p)
+{
+    double n = 1;
+    for (int d = 0; d < k->n_dims; d++) {
+        if (qn__trips(f, d) < 0)
+            return false;
+        n *= qn__dim_kind(k, d) == QN_DIM_SEQUENTIAL ? 1 : (double)qn__trips(f, d);
+    }
+    return n < 2 * (double)qn__plan_chunk(k, f, p);
+}
+
+void qn__plan_atomics(const qn_kernel *k, const qn_facts *f, qn_plan *p)
+{
+    bool is_one = p->split_dim < 0 || p->n_shared_reduces || is_one_chunk(k, f, p);
+    p->atomics = f->atomics == QN_ATOMICS_OF_THREADS && is_one ? QN_ATOMICS_OF_ONE : f->atomics;
+    if (p->atomics != QN_ATOMICS_OF_ONE || p->n_shared_reduces)
+        return;
+    p->split_dim = -1;
+    p->granule = 1;
+    p->second_granule = 0;
+}

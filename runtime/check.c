@@ -47,6 +47,8 @@ static qn_status check_options(const qn_launch_state *l, qn_error *err)
         {"max_threads", o->max_threads, 0, INT32_MAX},
         {"constant_scalars", o->constant_scalars, 0, 1},
         {"must_generate", o->must_generate, 0, 1},
+        {"atomics", o->atomics, QN_ATOMICS_LAUNCH, QN_ATOMICS_SHARED},
+        {"reserved", o->reserved, 0, 0},
         {"plan.reserved", l->plan.reserved, 0, 0},
 #define X(name, text, least, most, names_dim) {"plan." #name, l->plan.name, least, names_dim ? l->kernel->n_dims : most},
         QN_PLAN_LIST(X)

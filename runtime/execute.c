@@ -22,6 +22,7 @@ void qn__range_fill(const qn_kernel *k, const qn_blob_info *info, const qn_domai
                     int64_t *range)
 {
     int split = info->split_dim;
+    range[QN_ALONE_WORD] = 1;
     range[0] = split >= 0 ? domain->begin[split] : 0;
     range[1] = split >= 0 ? domain->end[split] : 0;
     for (int d = 0; d < k->n_dims; d++)
@@ -195,12 +196,10 @@ static bool next_step(int n_sequential, const int64_t *whole, int64_t *range)
     return false;
 }
 
-/** Threads that may work on the task. */
-static int count_threads(const qn_task *t)
+int qn__count_threads(qn_context *c, int max_threads)
 {
-    const qn_context *c = t->context;
-    int n = qn__pool_size(&t->context->pool, c->options.n_threads, c->thread_limit);
-    return t->max_threads > 0 && t->max_threads < n ? t->max_threads : n;
+    int n = qn__pool_size(&c->pool, c->options.n_threads, c->thread_limit);
+    return max_threads > 0 && max_threads < n ? max_threads : n;
 }
 
 /** Iterations of one step of the sequential dimensions. */
@@ -302,10 +301,11 @@ static bool run_threads(const qn_task *t, const int64_t *slots, const int64_t *r
     if (info->split_dim < 0 || info->granule < 1 || info->chunk < 1 || range[0] >= range[1])
         return false;
     chunks s = {.entry = t->function->entry, .slots = slots};
-    int n_threads = count_threads(t);
+    int n_threads = qn__count_threads(t->context, t->max_threads);
     if (!cut_chunks(&s, t, range, n_threads))
         return false;
     memcpy(s.range, range, (size_t)qn__scratch_word(info->n_sequential, info->second_granule) * sizeof *range);
+    s.range[QN_ALONE_WORD] = 0;
     if (!chunks_open(&s, t, n_threads)) {
         chunks_free(&s);
         return false;
@@ -376,6 +376,7 @@ static qn_status run_serial(const qn_task *t, const int64_t *slots, const int64_
     if (bytes || are_few) {
         int word = qn__scratch_word(info->n_sequential, info->second_granule);
         memcpy(own_range, range, (size_t)word * sizeof *range);
+        own_range[QN_ALONE_WORD] = 1;
         own_range[word] = are_few ? (int64_t)(uintptr_t)few : scratch_at(scratch, 0, bytes);
         if (info->n_shared_reduces)
             own_range[QN_PHASES_WORD] = QN_PHASE_POINTS | QN_PHASE_REST;

@@ -147,7 +147,8 @@ typedef struct qn_task {
     qn_call *call;     /* the prepared call that this is, or NULL */
 } qn_task;
 
-enum { QN_RANGE_WORDS = 4 + 2 * QN_MAX_RANK };
+/** Threads that may work on a launch with this option, 0: as many as there are (execute.c). */
+int qn__count_threads(qn_context *c, int max_threads);
 /** Fills the range argument of generated code for the whole domain, but for the scratch memory (execute.c). */
 void qn__range_fill(const qn_kernel *k, const qn_blob_info *info, const qn_domain *domain,
                     int64_t *range);

@@ -142,6 +142,25 @@ static bool is_members(const qn_launch_state *l, int i)
            qn__layout_table(&l->given[x->param[i]].view->layout, x->dim[i])->is_members;
 }
 
+/** Whether a kernel has atomics, or loads and stores of atomic views. */
+static bool has_atomics(const qn_kernel *k)
+{
+    bool has = false;
+    for (int p = 0; p < k->n_params; p++)
+        has |= k->param[p].rank >= 0 && (k->param[p].has_atomics || (k->param[p].traits & QN_ATOMIC));
+    return has;
+}
+
+/** Who may meet the elements of its atomics: QN_ATOMICS_OF_... */
+static int32_t atomics_of(const qn_launch_state *l, int isa)
+{
+    if (l->options.atomics == QN_ATOMICS_SHARED || qn__target_of(isa) != QN_TARGET_X86 || !has_atomics(l->kernel))
+        return QN_ATOMICS_OF_ALL;
+    bool is_divided = l->options.executor == QN_THREADS && !l->is_ordered &&
+                      qn__count_threads(l->context, l->options.max_threads) > 1;
+    return is_divided ? QN_ATOMICS_OF_THREADS : QN_ATOMICS_OF_ONE;
+}
+
 /** Facts and key under a policy. */
 static qn_status make_key(qn_launch_state *l, const qn_policy *policy, qn_facts *facts,
                           qn_text *key, qn_error *err)
@@ -163,6 +182,7 @@ static qn_status make_key(qn_launch_state *l, const qn_policy *policy, qn_facts 
     if (status)
         return status;
     qn__facts_measure(k, l->args, &l->domain, &l->context->caches, facts);
+    facts->atomics = atomics_of(l, isa);
     qn__key_encode(facts, key);
     if (!key->failed)
         return QN_OK;

@@ -292,6 +292,8 @@ enum {
     X(SPLIT_TWICE, " too, granule ", "")                                                                                 \
     X(APART, "\nlanes apart one", "")                                                                        \
     X(APART_MASKED, "\nlanes apart under", "")                                                                          \
+    X(ATOMICS_OF_ONE, "\natomics of one", "")                                                                            \
+    X(ATOMICS_OF_LAUNCH, "\natomics of the launch", "")                                                                  \
     X(STREAMS, "\nstreams 1", "")                                                                                       \
     X(CARRY, "\ncarry ", "")                                                                                            \
     X(GPU_WARPS, "\nteam warps", "")                                                                                     \

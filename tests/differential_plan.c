@@ -87,8 +87,8 @@ void note_way(const way *w)
 #define QN_X(name, what, least, most, names_dim) n += (size_t)snprintf(text + n, sizeof text - n, " " #name " %d", p->name);
     QN_PLAN_LIST(QN_X)
 #undef QN_X
-    tap_note("  way: %s, isa %d, specialize %d; plan%s order %d %d %d %d; %d threads", way_name(w->id), w->options.isa,
-             w->options.specialize, text, p->order[0], p->order[1], p->order[2], p->order[3], w->options.max_threads);
+    tap_note("  way: %s, isa %d, specialize %d; plan%s order %d %d %d %d; %d threads, atomics %d", way_name(w->id), w->options.isa,
+             w->options.specialize, text, p->order[0], p->order[1], p->order[2], p->order[3], w->options.max_threads, w->options.atomics);
 }
 
 /* What a plan has, as its text shows: a line that begins so and, from there, not so. */

@@ -76,6 +76,7 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
     }
     if (is_x86_plan && random_percent(r, 35))
         o->isa = QN_ISA_V3;
+    o->atomics = !is_cuda(id) && random_percent(r, 30) ? QN_ATOMICS_SHARED : QN_ATOMICS_LAUNCH;
     if (o->executor == QN_THREADS) { /* otherwise so few iterations would run on one */
         w->plan.chunk = random_percent(r, 80) ? 1 + random_below(r, random_percent(r, 50) ? 20 : 500) : 0;
         o->max_threads = random_below(r, 5);

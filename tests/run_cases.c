@@ -185,16 +185,23 @@ static bool run_interpreter(const runner *r, const qn_kernel *k, case_instance *
     return kept_outside(c) && passed;
 }
 
-/** Runs x86 in one configuration, on both executors, checked and unchecked. */
+/** Runs x86 in one configuration, on both executors and with shared atomics, checked and unchecked. */
 static bool run_x86(const runner *r, const qn_kernel *k, case_instance *c, const configuration *how,
                     const qn_error *reference)
 {
     bool passed = true, is_clean = c->status == QN_OK && c->checks == QN_CHECKS_REPORT;
-    for (int executor = QN_SERIAL; executor <= QN_THREADS; executor++)
+    static const struct {
+        const char *name;
+        int executor, atomics;
+    } ways[] = {{"serial", QN_SERIAL, QN_ATOMICS_LAUNCH},
+                {"threads", QN_THREADS, QN_ATOMICS_LAUNCH},
+                {"serial, shared atomics", QN_SERIAL, QN_ATOMICS_SHARED}};
+    for (size_t way = 0; way < sizeof ways / sizeof ways[0]; way++)
         for (int unchecked = 0; unchecked <= is_clean; unchecked++) {
             qn_options o = {.bytes = sizeof o,
                             .engine = QN_ENGINE_X86,
-                            .executor = executor,
+                            .executor = ways[way].executor,
+                            .atomics = ways[way].atomics,
                             .checks = unchecked ? QN_CHECKS_NONE : c->checks,
                             .strict = c->strict,
                             .specialize = how->specialize,
@@ -206,7 +213,7 @@ static bool run_x86(const runner *r, const qn_kernel *k, case_instance *c, const
                           strcmp(err.message, reference->message) == 0 && equals_reference(c);
             if (!agreed)
                 tap_note("%s, %s, checks %s: %s \"%s\"", how->name,
-                         executor == QN_THREADS ? "threads" : "serial", unchecked ? "none" : "on",
+                         ways[way].name, unchecked ? "none" : "on",
                          qn_status_name((int)status), err.message);
             passed = passed && agreed;
         }

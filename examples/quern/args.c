@@ -35,6 +35,7 @@ static const choice targets[] = {{"host", 0}, {"cuda", 1}, {0}};
 static const choice loaders[] = {
     {"auto", QN_LOADER_AUTO}, {"arena", QN_LOADER_ARENA}, {"orc", QN_LOADER_ORC}, {0}};
 #define QN_X(name, bit, text) {text, QN_DUMP_##name},
+static const choice atomics[] = {{"launch", QN_ATOMICS_LAUNCH}, {"shared", QN_ATOMICS_SHARED}, {0}};
 static const choice stages[] = {QN_DUMP_LIST(QN_X){0}};
 #undef QN_X
 
@@ -62,6 +63,7 @@ static const option options[] = {
     {"--target", "T", "host or cuda (an NVIDIA GPU; asm needs none)", FIELD(is_cuda), targets, 0, 0},
     {"--loader", "L", "auto, arena or orc: how code is loaded", FIELD(launch.loader), loaders, 0,
      0},
+    {"--atomics", "A", "launch or shared: with other launches and threads", FIELD(launch.atomics), atomics, 0, 0},
     {"--stage", "S", "asm: the stage to print, one of those of --dump", FIELD(stage), stages, 0, 0},
     {"--show", "N", "values printed of each output (default 8)", FIELD(show), NULL, 0, 1000000},
     {"--strict", NULL, "overlapping arrays are an error", FIELD(launch.strict), NULL, 1, 1},

@@ -36,9 +36,10 @@ static uint64_t next_random(uint64_t *state)
     return *state;
 }
 
-static void fill_values(void *data, int dtype, int64_t n, bool is_unit)
+/* Each view of a case has values of its own. */
+static void fill_values(void *data, int dtype, int64_t n, bool is_unit, int view)
 {
-    uint64_t state = 88172645463325252u + (uint64_t)n;
+    uint64_t state = 88172645463325252u + (uint64_t)n + ((uint64_t)view << 32);
     const size_t bytes = (size_t)qn_dtype_bytes(dtype);
     for (int64_t i = 0; i < n; i++) {
         const uint64_t bits = next_random(&state);
@@ -47,6 +48,13 @@ static void fill_values(void *data, int dtype, int64_t n, bool is_unit)
         const void *from = dtype == QN_F32 ? (const void *)&narrow : dtype == QN_F64 ? (const void *)&value : &bits;
         memcpy((char *)data + (size_t)i * bytes, from, bytes);
     }
+}
+
+static void fill_bins(int32_t *at, int64_t n)
+{
+    uint64_t state = 42;
+    for (int64_t i = 0; i < n; i++)
+        at[i] = (int32_t)(next_random(&state) % BINS);
 }
 
 static void fill_permutation(int32_t *at, int64_t n)
@@ -100,7 +108,9 @@ static void fill(const data_run *r, int i)
     if (v->fill == FILL_ZERO)
         memset(r->memory.at[i], 0, (size_t)r->count[i] * (size_t)qn_dtype_bytes(v->dtype));
     else if (v->fill == FILL_ANY || v->fill == FILL_UNIT)
-        fill_values(r->memory.at[i], v->dtype, r->count[i], v->fill == FILL_UNIT);
+        fill_values(r->memory.at[i], v->dtype, r->count[i], v->fill == FILL_UNIT, i);
+    else if (v->fill == FILL_BINS)
+        fill_bins(r->memory.at[i], r->count[i]);
     else if (v->fill == FILL_PERMUTATION)
         fill_permutation(r->memory.at[i], r->count[i]);
     else if (v->fill == FILL_GRID_STARTS)
@@ -251,7 +261,9 @@ static void run_case(bench *b, const data_case *c, const char *expert_name)
     data_run r = {.b = b, .c = c};
     qn_error error = {0};
     qn_call *call = NULL;
-    const qn_options o = bench_options(b);
+    qn_options o = bench_options(b);
+    o.checks = strstr(c->name, "/unchecked") ? QN_CHECKS_NONE : o.checks;
+    o.atomics = strstr(c->name, "/shared") ? QN_ATOMICS_SHARED : o.atomics;
     native_data_loop plain = find(native_data_plain, c->name), expert = find(native_data_expert, c->name);
     if (make(&r)) {
         if (b->assembly_of)

@@ -71,6 +71,22 @@
 #define HISTOGRAM(T, value)                                                                        \
     "kernel \"histogram\" { view y: i32[1]; view x: " T "[1];" ZERO OVER("i", "parallel", "x", "0") \
         value " %b: i64 = cast %o; %once: i32 = const 1; %old: i32 = atomic sum y[%b], %once; }"
+/* What is left of the position at a node along an axis, of (NODES - 1) steps. */
+#define AROUND(n, view)                                                                            \
+    " %v" n ": f64 = load " view "[%p]; %at" n ": f64 = mul %v" n ", %steps; %c" n ": i32 = cast %at" n \
+    "; %r" n ": f64 = cast %c" n "; %part" n ": f64 = sub %at" n ", %r" n "; %i" n ": i64 = cast %c" n \
+    "; %j" n ": i64 = add %i" n ", %next;"
+#define DEPOSIT                                                                                    \
+    "kernel \"deposit\" { view node: f64[2]; view x: f64[1]; view y: f64[1];" ZERO OVER("p", "parallel", "x", "0") \
+    " %next: i64 = const 1; %steps: f64 = const 63.0; %one: f64 = const 1.0; %half: f64 = const 0.5;" \
+    AROUND("x", "x") AROUND("y", "y")                                                              \
+    " %left: f64 = sub %one, %partx; %above: f64 = mul %party, %half; %below: f64 = sub %half, %above;" \
+    " %a: f64 = mul %below, %left; %b: f64 = mul %below, %partx; %c: f64 = mul %above, %left; %d: f64 = mul %above, %partx;" \
+    " %olda: f64 = atomic sum node[%iy, %ix], %a; %oldb: f64 = atomic sum node[%iy, %jx], %b;"     \
+    " %oldc: f64 = atomic sum node[%jy, %ix], %c; %oldd: f64 = atomic sum node[%jy, %jx], %d; }"
+#define DEPOSITS(name)                                                                     \
+    {"deposit/" name, DEPOSIT, 0,                                                                  \
+     {{QN_F64, FILL_ZERO, 2, 0, {NODES, NODES}}, VECTOR(F64, UNIT, PARTICLES), VECTOR(F64, UNIT, PARTICLES)}}
 #define CHANNEL(n, weight)                                                                         \
     " %v" n ": u8 = load x[%i, %c" n "]; %i" n ": i32 = cast %v" n "; %w" n ": i32 = const " weight "; %p" n \
     ": i32 = mul %i" n ", %w" n ";"
@@ -181,6 +197,10 @@ const data_case data_cases[] = {
     {"bins/u8", BINS_U8, 0, {VECTOR(U8, ZERO, PIXELS_IN), {QN_U8, FILL_ANY, 2, 0, {PIXELS_IN, 3}}}},
     COUNTS("histogram/f32", "f32", F32, BIN, UNIT),
     COUNTS("histogram/u8", "u8", U8, " %o: u8 = load x[%i];", ANY),
+    COUNTS("histogram/u8/shared", "u8", U8, " %o: u8 = load x[%i];", ANY),
+    COUNTS("histogram/i32/checked", "i32", I32, " %o: i32 = load x[%i];", BINS),
+    COUNTS("histogram/i32/unchecked", "i32", I32, " %o: i32 = load x[%i];", BINS),
+    DEPOSITS("checked"), DEPOSITS("unchecked"),
     PIXELS_OF("scale/u8", SCALE_U8, U8, ANY), PIXELS_OF("scale/f32", SCALE_F32, U8, ANY),
     BLURS("in", BLUR_IN_Y, BLUR_IN_X), BLURS("out", BLUR_OUT_Y, BLUR_OUT_X),
     {.name = NULL},

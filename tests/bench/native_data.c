@@ -291,7 +291,7 @@ LOOP(histogram_f32)
     int32_t *restrict y = d[0];
     const float *restrict x = d[1];
     for (int i = 0; i < PIXELS_IN; i++)
-        __atomic_fetch_add(&y[bin_of(x[i])], 1, __ATOMIC_RELAXED);
+        y[bin_of(x[i])]++;
 }
 
 LOOP(histogram_u8)
@@ -299,7 +299,40 @@ LOOP(histogram_u8)
     int32_t *restrict y = d[0];
     const uint8_t *restrict x = d[1];
     for (int i = 0; i < PIXELS_IN; i++)
+        y[x[i]]++;
+}
+
+LOOP(histogram_u8_shared)
+{
+    int32_t *restrict y = d[0];
+    const uint8_t *restrict x = d[1];
+    for (int i = 0; i < PIXELS_IN; i++)
         __atomic_fetch_add(&y[x[i]], 1, __ATOMIC_RELAXED);
+}
+
+LOOP(histogram_i32)
+{
+    int32_t *restrict y = d[0];
+    const int32_t *restrict x = d[1];
+    for (int i = 0; i < PIXELS_IN; i++)
+        y[x[i]]++;
+}
+
+/* The charge of each particle goes to the four nodes around it. */
+LOOP(deposit)
+{
+    double *restrict node = d[0];
+    const double *restrict x = d[1], *restrict y = d[2];
+    for (int p = 0; p < PARTICLES; p++) {
+        const double at_x = x[p] * (NODES - 1), at_y = y[p] * (NODES - 1);
+        const int i = (int)at_x, j = (int)at_y;
+        const double right = at_x - i, left = 1 - right, above = 0.5 * (at_y - j), below = 0.5 - above;
+        double *corner = node + j * NODES + i;
+        corner[0] += below * left;
+        corner[1] += below * right;
+        corner[NODES] += above * left;
+        corner[NODES + 1] += above * right;
+    }
 }
 
 /* y = (x * 19 + 500) / 32 in i32, clamped to a byte */
@@ -396,7 +429,9 @@ const native_data native_data_plain[] = {
     LIST_LISTS(f32, in), LIST_LISTS(f64, in), LIST_LISTS(f32, out), LIST_LISTS(f64, out),
     {"table/256", table_256}, {"table/16", table_16}, {"table/u8", table_u8},
     {"bins/f32", bins_f32}, {"bins/u8", bins_u8},
-    {"histogram/f32", histogram_f32}, {"histogram/u8", histogram_u8},
+    {"histogram/f32", histogram_f32}, {"histogram/u8", histogram_u8}, {"histogram/u8/shared", histogram_u8_shared},
+    {"histogram/i32/checked", histogram_i32}, {"histogram/i32/unchecked", histogram_i32},
+    {"deposit/checked", deposit}, {"deposit/unchecked", deposit},
     {"scale/u8", scale_u8}, {"scale/f32", scale_f32},
     {"blur/interleaved/in", blur_interleaved_in}, {"blur/interleaved/out", blur_interleaved_out},
     {"blur/planar/in", blur_planar_in}, {"blur/planar/out", blur_planar_out},

@@ -37,7 +37,9 @@ enum {
     LIST_IN = 40009,
     LIST_OUT = 6000011,
     TABLE_N = 100019,
-    BINS = 256
+    BINS = 256,
+    PARTICLES = 20011,
+    NODES = 64 /* along each dimension */
 };
 
 /** Runs a case over its arguments, the result first. */
