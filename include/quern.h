@@ -408,6 +408,10 @@ QN_API int qn_kernel_n_params(const qn_kernel *k);
 /** Describes parameter i, 0 <= i < qn_kernel_n_params(k). `out_bytes` is sizeof *out. */
 QN_API qn_status qn_kernel_param(const qn_kernel *k, int i, qn_param_info *out, size_t out_bytes, qn_error *err);
 
+/* ---------------------------------------------------------------------------------------------- functions */
+
+#include "quern/function.h"
+
 /* ------------------------------------------------------------------------------------------------ context */
 
 /** Calls fn(arg, i) once for every i in [0, n_chunks), in any order, on any threads, and returns when all are done.

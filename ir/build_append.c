@@ -3,8 +3,8 @@
  * build_append.c: how instructions get into a kernel under construction, and value numbering.
  *
  * An instruction is numbered if another one with the same op, type, sub, imm and operands stands in
- * a region that is still open, which then dominates it. Loads must also have seen the same memory
- * version. Operands of commutative integer ops are compared in either order, and appended as given.
+ * a region that is still open, which then dominates it. Loads, and calls that are given views, must also have seen one
+ * memory version. Operands of commutative integer ops are compared in either order, and appended as given.
  */
 #include "ir/builder.h"
 
@@ -47,7 +47,8 @@ static bool is_pure(int op)
 static void take_notes(qn_builder *b, uint32_t i)
 {
     const qn_inst *x = &b->inst[i];
-    bool is_uniform = is_pure(x->op), uses_index = !is_pure(x->op) && x->op != QN_I_DIM;
+    bool is_uniform = is_pure(x->op) && !(b->is_function && x->op == QN_I_PARAM); /* calls give what they like */
+    bool uses_index = !is_pure(x->op) && x->op != QN_I_DIM;
     for (uint32_t a = 0; a < x->n_args; a++) {
         uint32_t arg = b->operand[x->args + a];
         is_uniform = is_uniform && b->note[arg].is_uniform;
@@ -63,8 +64,9 @@ static void take_notes(qn_builder *b, uint32_t i)
 uint32_t qn__append(qn_builder *b, const char *who, qn_inst x, uint32_t n_args,
                     const uint32_t *args)
 {
-    if (b->n_insts > QN_MAX_OPS) {
-        qn__builder_fail(b, QN_ERR_LIMIT, "%s: more than %d instructions", who, QN_MAX_OPS);
+    int limit = b->is_replay ? QN_MAX_REPLAY_OPS : QN_MAX_OPS;
+    if (b->n_insts > (uint32_t)limit) {
+        qn__builder_fail(b, QN_ERR_LIMIT, "%s: more than %d instructions", who, limit);
         return 0;
     }
     if (!reserve(b, n_args)) {
@@ -136,7 +138,8 @@ static bool is_equal(const qn_builder *b, uint32_t i, const qn_inst *x, uint32_t
     if (y->op != x->op || y->type != x->type || y->sub != x->sub || y->imm != x->imm ||
         y->n_args != n_args)
         return false;
-    if (x->op == QN_I_LOAD && b->note[i].version != b->version)
+    bool reads = x->op == QN_I_LOAD || (x->op == QN_I_CALL && n_args && b->inst[args[n_args - 1]].op == QN_I_VIEW);
+    if (reads && b->note[i].version != b->version)
         return false;
     const uint32_t *other = qn__builder_args(b, i);
     if (n_args == 0 || memcmp(other, args, n_args * sizeof *args) == 0)

@@ -33,6 +33,11 @@ bool qn__use_indices(qn_builder *b, const char *who, const qn_kernel_parameter *
 
 bool qn__can_write(qn_builder *b, const char *who, const qn_kernel_parameter *view)
 {
+    if (b->is_function) {
+        qn__builder_fail(b, QN_ERR_BUILD, "%s: function \"%.60s\" stores nothing: view \"%.60s\"", who, b->name,
+                         view->name);
+        return false;
+    }
     if (view->traits & (QN_READ_ONLY | QN_RANDOM_ACCESS)) {
         qn__builder_fail(b, QN_ERR_READ_ONLY, "%s: view \"%.100s\" is %s", who, view->name,
                          view->traits & QN_READ_ONLY ? "read-only" : "random-access: read-only");

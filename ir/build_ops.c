@@ -139,7 +139,7 @@ static uint32_t append_fma(qn_builder *b, const char *who, uint32_t product, boo
  * not apply. */
 static bool contract(qn_builder *b, const char *who, int op, const uint32_t *a, uint32_t *out)
 {
-    if (!(b->flags & QN_CONTRACT) || b->is_replay || (op != QN_OP_add && op != QN_OP_sub) ||
+    if (!(b->flags & QN_CONTRACT) || b->keeps_products || (op != QN_OP_add && op != QN_OP_sub) ||
         qn__dtype_class(b->inst[a[0]].type) != QN_CLASS_F)
         return false;
     if (can_contract(b, a[0], a[1])) {

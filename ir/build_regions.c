@@ -23,11 +23,12 @@ static void clear_on_error(const qn_builder *b, int n, qn_val *out)
 
 static bool count_region(qn_builder *b, const char *who)
 {
-    if (b->n_regions < QN_MAX_REGIONS) {
+    int limit = b->is_replay ? QN_MAX_REPLAY_REGIONS : QN_MAX_REGIONS;
+    if (b->n_regions < (uint32_t)limit) {
         b->n_regions++;
         return true;
     }
-    qn__builder_fail(b, QN_ERR_LIMIT, "%s: more than %d regions", who, QN_MAX_REGIONS);
+    qn__builder_fail(b, QN_ERR_LIMIT, "%s: more than %d regions", who, limit);
     return false;
 }
 

@@ -61,6 +61,9 @@ void qn_builder_release(qn_builder *b)
     }
     for (int i = 0; i < b->n_records; i++)
         qn_record_release((qn_record *)(uintptr_t)b->record[i]);
+    for (int i = 0; i < b->n_functions; i++)
+        qn_function_release(b->function[i]);
+    qn__free(b->function);
     qn__free(b->name);
     qn__free(b->inst);
     qn__free(b->note);
@@ -110,7 +113,8 @@ static const char *const inst_names[QN_I_PURE] = {
     [QN_I_STORE] = "store",   [QN_I_ATOMIC] = "atomic",   [QN_I_IF] = "if",
     [QN_I_FOR] = "for",       [QN_I_WHILE] = "while",     [QN_I_REDUCE] = "reduce",
     [QN_I_INDEX] = "index",   [QN_I_CARRIED] = "carried", [QN_I_YIELD] = "yield",
-    [QN_I_RESULT] = "result", [QN_I_TUPLE] = "tuple",
+    [QN_I_RESULT] = "result", [QN_I_TUPLE] = "tuple",     [QN_I_VIEW] = "view",
+    [QN_I_CALL] = "call",     [QN_I_RETURN] = "return",
 };
 
 const char *qn__inst_name(int op)
@@ -425,6 +429,8 @@ static bool is_bound(qn_builder *b, const char *who, const char *what, qn_val v,
 
 static qn_val append_dim(qn_builder *b, const char *who, qn_dim_kind kind, qn_val begin, qn_val end)
 {
+    if (b->is_function)
+        return qn__builder_fail(b, QN_ERR_BUILD, "%s: function \"%.100s\" has no dimensions: give it indices", who, b->name);
     if (b->has_body)
         return qn__builder_fail(
             b, QN_ERR_BUILD,

@@ -40,7 +40,9 @@ enum { QN_N_BUCKETS = 1024 };
 struct qn_builder {
     qn_error error;
     bool is_finished;
-    bool is_replay; /* of finished instructions (replay.h): larger limits, and no product is contracted anew */
+    bool is_function;    /* made by qn_function_new */
+    bool is_replay;      /* of a finished kernel (replay.h): under larger limits */
+    bool keeps_products; /* finished instructions are built again: no product is contracted anew */
     char *name;
     uint32_t flags;
     qn_kernel_parameter param[QN_MAX_PARAMS];
@@ -61,12 +63,19 @@ struct qn_builder {
     qn_frame frame[QN_MAX_NESTING];
     int depth;
     uint32_t version, last_version; /* of the memory; all versions so far are <= last_version */
+    qn_function **function; /* [QN_MAX_FUNCTIONS] once there is one; with references */
+    int n_functions;
     uint32_t reduced;               /* bit d: an open reduce names dimension d */
     uint32_t bucket[QN_N_BUCKETS];  /* numbered instructions, by hash */
 };
 
 /* ---------------------------------------------------------------- checks (ir/builder.c) */
 
+/** Whether the builder can be finished: it is ready and no region is open; else an error. */
+bool qn__builder_closed(qn_builder *b, const char *who);
+/** qn_invoke with the name of the public function. */
+void qn__invoke(qn_builder *b, const char *who, const qn_function *f, int n_values, const qn_val *values, int n_views,
+                const qn_param *views, qn_val *results);
 /** Records the first error. Returns the inert value, for `return qn__builder_fail(...)`. */
 qn_val qn__builder_fail(qn_builder *b, qn_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -198,6 +207,8 @@ static inline bool qn__is_const(const qn_builder *b, uint32_t i)
 
 /* ---------------------------------------------------------------- finishing */
 
+/** From a builder to the instructions, tables and text of a kernel or of a function's body (ir/finish.c). Frees nothing. */
+qn_status qn__finish_body(qn_builder *b, qn_kernel *k, qn_error *err);
 /** Copies the live instructions of a builder into a kernel, renumbered (ir/compact.c). */
 qn_status qn__compact(qn_builder *b, qn_kernel *k, qn_error *err);
 /** Refuses provable violations of the contract of parallel dimensions (ir/collide.c). */

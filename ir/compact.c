@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * compact.c: from the builder's instructions to those of a finished kernel: what is live, in
- * program order, renumbered. Live are stores, atomics, dimensions, what they need, and the regions
+ * program order, renumbered. Live are stores, atomics, dimensions, returns, what they need, and the regions
  * around them. A region instruction that is live keeps all its carried values and results. Scalar
  * parameters move to the front, where the text declares them; an else branch without instructions
  * and values goes, as the text does not show it.
  */
 #include "ir/builder.h"
+#include "ir/function.h"
 
 #include <string.h>
 
@@ -15,7 +16,7 @@ static void mark_live(const qn_builder *b, uint8_t *live)
 {
     for (uint32_t i = 1; i < b->n_insts; i++) {
         const qn_inst *x = &b->inst[i];
-        live[i] |= x->op == QN_I_DIM || x->op == QN_I_STORE || x->op == QN_I_ATOMIC;
+        live[i] |= x->op == QN_I_DIM || x->op == QN_I_STORE || x->op == QN_I_ATOMIC || x->op == QN_I_RETURN;
         if (x->op == QN_I_STORE || x->op == QN_I_ATOMIC)
             for (uint32_t p = x->parent; p && !live[p]; p = b->inst[p].parent)
                 live[p] = 1;
@@ -104,6 +105,27 @@ static void collect_accesses(qn_kernel *k)
     }
 }
 
+/** The functions of live calls, numbered in the order of the first calls, callees before callers; and what their calls
+ *  read. */
+static bool collect_functions(const qn_builder *b, qn_kernel *k, qn_error *err)
+{
+    if (b->n_functions == 0)
+        return true;
+    k->function = qn__zalloc(QN_MAX_FUNCTIONS, sizeof(qn_function *));
+    if (!k->function)
+        return false;
+    for (uint32_t i = 1; i < k->n_insts; i++) {
+        qn_inst *x = &k->inst[i];
+        if (x->op != QN_I_CALL)
+            continue;
+        const qn_function *f = b->function[x->imm];
+        int number = qn__list_function(k->function, &k->n_functions, f, "qn_finish", err);
+        x->imm = (uint64_t)number; /* the builder's list is as long: it does not fail */
+        qn__mark_views(k, i);
+    }
+    return true;
+}
+
 /** Moves parameters and name; the builder keeps neither. */
 static void move_params(qn_builder *b, qn_kernel *k)
 {
@@ -144,6 +166,7 @@ qn_status qn__compact(qn_builder *b, qn_kernel *k, qn_error *err)
             if (live[i])
                 copy_inst(b, k, i, number);
         collect_accesses(k);
+        has_memory = collect_functions(b, k, err);
     }
     qn__free(live);
     qn__free(number);

@@ -72,9 +72,27 @@ static int list_of(const qn_kernel *k, int p, int d)
     return i;
 }
 
+/** The view parameter of the access that failed. */
+static int param_of(const qn_kernel *k, const qn_fault *f)
+{
+    return f->site < 0 ? (int)(-1 - f->site) : (int)k->inst[k->access[f->site].inst].imm;
+}
+
+/** What it was: "load", "store" or "atomic". */
+static const char *kind_of(const qn_kernel *k, const qn_fault *f, int param)
+{
+    if (f->site < 0)
+        return "load"; /* a function has no others */
+    const qn_access *at = &k->access[f->site];
+    while ((int)k->inst[at->inst].imm != param) /* a list is loaded just before the access */
+        at++;
+    int op = k->inst[at->inst].op;
+    return op == QN_I_LOAD ? "load" : op == QN_I_STORE ? "store" : "atomic";
+}
+
 static access find_access(const qn_kernel *k, const qn_fault *f, const qn_arg *args)
 {
-    int p = (int)k->inst[k->access[f->site].inst].imm, list_dim = -1;
+    int p = param_of(k, f), list_dim = -1;
     bool is_list = p >= qn__n_given(k);
     const qn_layout *seen = &args[p].view->layout;
     access a = {.param = p, .dim = failing_dim(seen, f->index)};
@@ -109,11 +127,7 @@ static access find_access(const qn_kernel *k, const qn_fault *f, const qn_arg *a
 static void add_bounds(qn_text *t, const qn_kernel *k, const qn_fault *f, const qn_arg *args)
 {
     access a = find_access(k, f, args);
-    const qn_access *at = &k->access[f->site];
-    while ((int)k->inst[at->inst].imm != a.param) /* a list is loaded just before the access */
-        at++;
-    const qn_inst *x = &k->inst[at->inst];
-    const char *kind = x->op == QN_I_LOAD ? "load" : x->op == QN_I_STORE ? "store" : "atomic";
+    const char *kind = kind_of(k, f, a.param);
     const qn_view *v = args[a.param].view;
     const char *label = v->label && v->label[0] ? v->label : k->param[a.param].name;
     qn__text_add(t, "out-of-bounds %s: view \"%s\", argument %d", kind, label, a.param);
@@ -166,9 +180,9 @@ static uint64_t value_of(const qn_kernel *k, uint32_t i, const qn_arg *args, int
 
 static void add_limit(qn_text *t, const qn_kernel *k, const qn_fault *f, const qn_arg *args)
 {
-    uint32_t inst = (uint32_t)(-1 - f->site);
-    bool known = true;
-    uint64_t limit = value_of(k, qn__args(k, inst)[0], args, LIMIT_DEPTH, &known);
+    uint32_t inst = f->site == QN_SITE_UNKNOWN ? 0 : (uint32_t)(-1 - f->site);
+    bool known = inst > 0;
+    uint64_t limit = known ? value_of(k, qn__args(k, inst)[0], args, LIMIT_DEPTH, &known) : 0;
     qn__text_add(t, "while reached its limit");
     if (known)
         qn__text_add(t, " of %" PRId64 " trips", (int64_t)limit);

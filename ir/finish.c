@@ -5,6 +5,7 @@
  * check.
  */
 #include "ir/builder.h"
+#include "ir/function.h"
 
 #include <string.h>
 
@@ -60,20 +61,42 @@ static qn_status make_canonical(qn_kernel *k, qn_error *err)
 
 /* ---------------------------------------------------------------- finish */
 
-/** The pipeline. Each step requires that the ones before it succeeded. */
-static qn_status run_pipeline(qn_builder *b, qn_kernel *k, qn_error *err)
+/** Each step requires that the ones before it succeeded. */
+qn_status qn__finish_body(qn_builder *b, qn_kernel *k, qn_error *err)
 {
+    atomic_init(&k->references, 1);
+    k->is_replay = b->is_replay;
     qn_status status = qn__compact(b, k, err); /* ensures: the form of ir.h, nothing dead */
     if (!status)
-        status = qn__check_collisions(
-            k, err); /* ensures: no provable collision of parallel iterations */
-    if (status)
-        return status;
-    k->is_in_place_safe = find_in_place_safe(k);
-    status = make_canonical(k, err);
+        status = make_canonical(k, err);
     if (!status)
         status = qn__verify(k, err);
     return status;
+}
+
+/** The pipeline of kernels. What is asked of accesses is asked of the kernel without calls, which shows those of functions;
+ *  a kernel too large for that is taken to touch what it writes elsewhere, too. */
+static qn_status run_pipeline(qn_builder *b, qn_kernel *k, qn_error *err)
+{
+    qn_status status = qn__finish_body(b, k, err);
+    if (!status && k->n_functions)
+        status = qn__inline_calls(k, err); /* runs this pipeline for the kernel without calls */
+    else if (!status)
+        status = qn__check_collisions(k, err); /* ensures: no provable collision of parallel iterations */
+    if (status)
+        return status;
+    k->is_in_place_safe = k->inlined ? k->inlined->is_in_place_safe : k->n_functions == 0 && find_in_place_safe(k);
+    return QN_OK;
+}
+
+bool qn__builder_closed(qn_builder *b, const char *who)
+{
+    if (!qn__builder_ready(b, who))
+        return false;
+    if (b->depth)
+        qn__builder_fail(b, QN_ERR_BUILD, "%s: %d regions are open, the innermost of %s", who,
+                         b->depth, qn__inst_name(b->frame[b->depth - 1].op));
+    return b->error.status == QN_OK;
 }
 
 qn_status qn_finish(qn_builder *b, qn_kernel **out, qn_error *err)
@@ -81,10 +104,9 @@ qn_status qn_finish(qn_builder *b, qn_kernel **out, qn_error *err)
     const char *who = "qn_finish";
     if (!b || !out)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: %s is NULL", who, b ? "out" : "builder");
-    if (qn__builder_ready(b, who) && b->depth)
-        qn__builder_fail(b, QN_ERR_BUILD, "%s: %d regions are open, the innermost of %s", who,
-                         b->depth, qn__inst_name(b->frame[b->depth - 1].op));
-    if (b->error.status)
+    if (qn__builder_ready(b, who) && b->is_function)
+        qn__builder_fail(b, QN_ERR_BUILD, "%s: \"%.100s\" is a function: qn_function_finish ends it", who, b->name);
+    if (!qn__builder_closed(b, who))
         return qn_builder_status(b, err);
     b->is_finished = true;
     qn_kernel *k = qn__zalloc(1, sizeof *k);
@@ -92,7 +114,6 @@ qn_status qn_finish(qn_builder *b, qn_kernel **out, qn_error *err)
         qn__builder_fail(b, QN_ERR_MEMORY, "%s: out of memory", who);
         return qn_builder_status(b, err);
     }
-    atomic_init(&k->references, 1);
     if (run_pipeline(b, k, &b->error)) {
         qn__kernel_free(k);
         return qn_builder_status(b, err);
@@ -132,6 +153,10 @@ void qn__kernel_free(qn_kernel *k)
     if (k->expansion)
         qn_kernel_release(k->expansion->given);
     qn__free(k->expansion);
+    for (int i = 0; i < k->n_functions; i++)
+        qn_function_release(k->function[i]);
+    qn__free(k->function);
+    qn_kernel_release(k->inlined);
     qn__free(k->canonical);
     qn__variants_free(atomic_load_explicit(&k->variants, memory_order_acquire));
     qn__free(k);

@@ -5,7 +5,7 @@
  * Relies on a verified kernel and checked arguments. Values of ops are those of ir/eval.c,
  * orders of reductions those of ir/order.c.
  */
-#include "ir/ir.h"
+#include "ir/function.h"
 #include "ir/order.h"
 
 #include <string.h>
@@ -17,6 +17,8 @@ typedef struct place {
     int64_t unit; /* bytes that offsets count */
     int32_t rank;
     int checks; /* QN_CHECKS_... */
+    int argument; /* its number in the launch */
+    int first_value; /* of a function's scalar parameter: where its parts stand in interp.given */
     bool is_atomic;
 } place;
 
@@ -25,8 +27,9 @@ typedef struct interp {
     const qn_arg *args;
     const qn_domain *domain;
     qn_fault *fault;
-    place *place;
-    uint64_t *value; /* [n_insts], canonical */
+    place *place;    /* [n_params]; those of the functions called from here follow */
+    uint64_t *value; /* [n_insts], canonical; those of the functions called from here follow */
+    const uint64_t *given; /* in a function: the values of its scalar parameters, part by part */
     uint64_t iteration, point;
 } interp;
 
@@ -34,7 +37,8 @@ static void run_region(interp *s, uint32_t begin, uint32_t end);
 
 /* ---------------------------------------------------------------- faults */
 
-/** Keeps the first fault in iteration order; within one iteration the first in time. */
+/** Keeps the first fault in iteration order; within one iteration the first in time. A fault in a function names the
+ *  view, which has no site in the kernel. */
 static void record(interp *s, qn_status status, int64_t site, int rank, const int64_t *index)
 {
     qn_fault *f = s->fault;
@@ -66,7 +70,7 @@ static bool check_indices(interp *s, uint32_t inst, const place *p, int64_t *ind
         if (from_lower(l, d, index[d]) < extent || (l->projected >> d & 1) != 0)
             continue;
         if (p->checks == QN_CHECKS_REPORT)
-            record(s, QN_ERR_BOUNDS, qn__site_of(s->k, inst), p->rank, index);
+            record(s, QN_ERR_BOUNDS, s->given ? qn__site_in_function(p->argument) : qn__site_of(s->k, inst), p->rank, index);
         if (p->checks == QN_CHECKS_REPORT || extent == 0)
             return false;
         index[d] = (int64_t)((uint64_t)l->dim[d].lower + extent - 1);
@@ -306,13 +310,41 @@ static void run_while(interp *s, uint32_t i)
         if (condition[0] == 0)
             break;
         if (trip >= max_trips) {
-            record(s, QN_ERR_LIMIT, -1 - (int64_t)i, 0, NULL);
+            record(s, QN_ERR_LIMIT, s->given ? QN_SITE_UNKNOWN : -1 - (int64_t)i, 0, NULL);
             break;
         }
         run_region(s, x->region[1], x->region[2]);
         take_yield(s, x->region[2], carried);
     }
     give(s, x->region[2], QN_I_RESULT, carried);
+}
+
+/** Runs the body of a function in the storage behind that of the caller. */
+static void run_call(interp *s, uint32_t i)
+{
+    const qn_kernel *k = s->k;
+    const qn_function *f = qn__callee(k, i);
+    const uint32_t *args = qn__args(k, i);
+    uint64_t values[QN_MAX_CARRIED];
+    interp callee = *s;
+    callee.k = &f->body;
+    callee.value = s->value + k->n_insts;
+    callee.place = s->place + k->n_params;
+    callee.given = values;
+    for (int v = 0; v < f->n_values; v++)
+        values[v] = s->value[args[v]];
+    for (int p = 0, value = 0, view = f->n_values; p < f->body.n_params; p++) {
+        const qn_kernel_parameter *param = &f->body.param[p];
+        if (param->rank >= 0)
+            callee.place[p] = s->place[k->inst[args[view++]].imm];
+        callee.place[p].first_value = value;
+        value += param->rank < 0 ? qn__n_parts(param->dtype, NULL) : 0;
+    }
+    run_region(&callee, 1, f->body.n_insts - 1);
+    const uint32_t *returned = qn__args(&f->body, qn__return_of(f));
+    for (int r = 0; r < f->n_flat; r++)
+        values[r] = callee.value[returned[r]];
+    give(s, i + 1, QN_I_RESULT, values);
 }
 
 /* ---------------------------------------------------------------- instructions */
@@ -340,7 +372,8 @@ static void run_core(interp *s, uint32_t i)
         *value = x->imm;
         break;
     case QN_I_PARAM:
-        *value = qn__arg_part(x->type, s->args[x->imm].bits, s->args[x->imm].high, x->sub);
+        *value = s->given ? s->given[s->place[x->imm].first_value + x->sub]
+                          : qn__arg_part(x->type, s->args[x->imm].bits, s->args[x->imm].high, x->sub);
         break;
     case QN_I_EXTENT:
         *value = (uint64_t)s->place[x->imm].layout->dim[x->sub].extent;
@@ -374,6 +407,9 @@ static void run_core(interp *s, uint32_t i)
         break;
     case QN_I_REDUCE:
         *value = run_reduce(s, i);
+        break;
+    case QN_I_CALL:
+        run_call(s, i);
         break;
     }
 }
@@ -428,8 +464,10 @@ qn_status qn__interpret(const qn_kernel *k, int n, const qn_arg *args, const qn_
     if (domain->is_empty)
         return QN_OK;
     interp s = {.k = k, .args = args, .domain = domain, .fault = fault};
-    s.value = qn__zalloc(k->n_insts, sizeof *s.value);
-    s.place = qn__zalloc((size_t)n + 1, sizeof *s.place);
+    uint32_t values, places;
+    qn__measure_frames(k, &values, &places);
+    s.value = qn__zalloc((size_t)k->n_insts + values, sizeof *s.value);
+    s.place = qn__zalloc((size_t)n + places + 1, sizeof *s.place);
     qn_status status = QN_OK;
     if (!s.value || !s.place) {
         status = qn__fail(err, QN_ERR_MEMORY, "qn_launch: kernel \"%s\": no memory for %u values",
@@ -444,6 +482,7 @@ qn_status qn__interpret(const qn_kernel *k, int n, const qn_arg *args, const qn_
                                  .unit = qn__unit_bytes(v),
                                  .rank = v->layout.rank,
                                  .checks = qn__checks_of(v, checks),
+                                 .argument = p,
                                  .is_atomic = ((k->param[p].traits | v->traits) & QN_ATOMIC) != 0};
     }
     run_region(&s, 1, k->body);

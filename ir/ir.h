@@ -308,8 +308,11 @@ enum {
     QN_I_INDEX,   /* first instruction of a for's region: its index */
     QN_I_CARRIED, /* then the carried values, imm: 0, 1, ... */
     QN_I_YIELD,   /* last instruction of each region: its values; no value */
-    QN_I_RESULT,  /* result imm of the if, for or while that stands just before (its number is arg 0) */
+    QN_I_RESULT,  /* result imm of the if, for, while or call that stands just before (its number is arg 0) */
     QN_I_TUPLE,   /* args parts; imm: number of the record; while building only (ir/build_tuple.c) */
+    QN_I_VIEW,    /* view parameter imm, as an argument of a call; no value */
+    QN_I_CALL,    /* args values, then views, in the order of the parameters; imm: number of the function; see result */
+    QN_I_RETURN,  /* args results; last instruction of a function; no value */
     QN_I_PURE = 32
 };
 
@@ -366,6 +369,10 @@ struct qn_kernel {
     qn_access *access;    /* [n_accesses] */
     bool is_in_place_safe; /* every view both read and written has one index tuple throughout (same value numbers), so
                               that "same" views carry no dependence across iterations */
+    qn_function **function; /* [n_functions], with references: those that it calls, callees before callers */
+    int32_t n_functions;
+    qn_kernel *inlined;      /* without calls, with one reference; NULL: it has none, or would be too large */
+    bool is_replay;          /* made of another kernel, under larger limits */
     qn_expansion *expansion; /* NULL: the kernel is as it was built */
     uint64_t hash;        /* of the anonymous text */
     char *canonical;      /* the anonymous text: names of kernel and parameters replaced by numbers */
@@ -373,6 +380,11 @@ struct qn_kernel {
 };
 
 static inline const uint32_t *qn__args(const qn_kernel *k, uint32_t i) { return k->operand + k->inst[i].args; }
+/** Limits of kernels that are made of kernels: inlined, expanded, with other traits. Those of QN_MAX_OPS and QN_MAX_REGIONS
+ *  count what was written. */
+enum { QN_MAX_REPLAY_OPS = 40000, QN_MAX_REPLAY_REGIONS = 2000 };
+/** The kernel that facts, code generators and launches look at: without calls where that exists. */
+static inline const qn_kernel *qn__kernel_to_run(const qn_kernel *k) { return k && k->inlined ? k->inlined : k; }
 /** Whether an instruction is a load, store or atomic. */
 static inline bool qn__is_access(const qn_inst *x) { return x->op >= QN_I_LOAD && x->op <= QN_I_ATOMIC; }
 /** What domain dimension d is; -1 is none, neither parallel nor a reduction. */
@@ -437,6 +449,8 @@ typedef struct qn_op_info {
 enum { QN_RULE_SAME = 0, QN_RULE_COMPARE = 1, QN_RULE_SELECT = 2 };
 extern const qn_op_info qn__op_info[QN_N_TABLE_OPS];
 
+/** qn_kernel_parse of the canonical text of a kernel, whatever made it: the limits are those of QN_MAX_REPLAY_OPS. */
+qn_status qn__kernel_parse_canonical(const char *text, size_t n, qn_kernel **out, qn_error *err);
 /** Verifies a finished kernel (ir/verify.c): a loop over the table and the rules of ir.h. */
 qn_status qn__verify(const qn_kernel *k, qn_error *err);
 /** Appends the text of a kernel (ir/print.c). Anonymous: kernel is "k", parameters are p0, p1, ... */
@@ -542,10 +556,14 @@ typedef struct qn_fault {
     uint64_t iteration; /* linear number of the parallel/sequential iteration (dims as declared, first slowest, without
                            reduction dims), UINT64_MAX: none */
     uint64_t point;     /* linear number over the reduction dims inside a reduce, else 0 */
-    int64_t site;       /* index in k->access; or -1 - number of the `while` instruction for QN_ERR_LIMIT */
+    int64_t site;       /* index in k->access; or -1 - number of the `while` instruction for QN_ERR_LIMIT; in a function
+                           qn__site_in_function and QN_SITE_UNKNOWN */
     int64_t status;     /* QN_ERR_BOUNDS or QN_ERR_LIMIT */
     int64_t index[QN_MAX_RANK];
 } qn_fault;
+/** The site of an access in a function that the interpreter called: it names the view argument. */
+static inline int64_t qn__site_in_function(int argument) { return -1 - (int64_t)argument; }
+#define QN_SITE_UNKNOWN INT64_MIN
 static inline void qn__fault_clear(qn_fault *f) { f->iteration = UINT64_MAX; f->status = 0; }
 /** Turns a fault into err: kernel, view label, argument, dimension, indices, extents. Returns the status. */
 qn_status qn__fault_report(const qn_kernel *k, const qn_fault *f, int n, const qn_arg *args,

@@ -6,6 +6,7 @@
  * parameters and the frame of a kernel; parse_value.c holds names of values and literals,
  * parse_statement.c the statements. The first error ends the parse.
  */
+#include "ir/builder.h"
 #include "ir/parse.h"
 
 #include <stdio.h>
@@ -22,8 +23,8 @@ bool qn__parse_fail_at(parser *p, int line, int column, qn_status status, const 
     va_start(ap, format);
     vsnprintf(message, sizeof message, format, ap);
     va_end(ap);
-    p->status = qn__fail_line(p->err, status, line, "qn_kernel_parse: line %d, column %d: %s", line,
-                              column, message);
+    p->status = qn__fail_line(p->err, status, line, "%s: line %d, column %d: %s", p->who, line, column,
+                              message);
     return false;
 }
 
@@ -294,7 +295,7 @@ static bool declare(parser *p, parameter *a)
 }
 
 /** "view" ... or "scalar" ... */
-bool qn__parse_parameter(parser *p)
+static bool parse_parameter(parser *p)
 {
     p->statement = p->token;
     if (p->n_params == QN_MAX_PARAMS)
@@ -318,34 +319,43 @@ bool qn__parse_parameter(parser *p)
     return true;
 }
 
+bool qn__parse_parameters(parser *p)
+{
+    while (qn__parse_is_word(p, "view") || qn__parse_is_word(p, "scalar"))
+        if (!parse_parameter(p))
+            return false;
+    return true;
+}
+
 /* -------------------------------------------------------------------------------------- kernels */
 
-/** "kernel" string flag* "{": makes the builder. */
-static bool parse_head(parser *p)
+bool qn__parse_head(parser *p, qn_builder *make(const char *name, uint32_t flags))
 {
     p->statement = p->token;
     const char *name = NULL;
     size_t n = 0;
     uint32_t flags = 0;
-    if (!qn__parse_expect_word(p, "kernel"))
-        return false;
+    qn__parse_advance(p);
     if (p->token.kind != QN_TOKEN_STRING)
-        return qn__parse_fail_expected(p, "the name of the kernel, a string,");
+        return qn__parse_fail_expected(p, make == qn_builder_new ? "the name of the kernel, a string,"
+                                                                 : "the name of the function, a string,");
     if (!qn__parse_name(p, &name, &n) || !qn__parse_words(p, qn__flag_words, &flags))
         return false;
-    p->b = qn_builder_new(name, flags);
+    p->b = make(name, flags);
     if (!p->b)
         return qn__parse_fail_memory(p);
+    p->b->is_replay = p->b->keeps_products = p->is_canonical;
     return qn__parse_check_builder(p) && qn__parse_expect_symbol(p, '{');
 }
 
 static bool parse_kernel(parser *p, qn_kernel **out)
 {
-    if (!parse_head(p))
+    if (!qn__parse_definitions_of_functions(p))
         return false;
-    while (qn__parse_is_word(p, "view") || qn__parse_is_word(p, "scalar"))
-        if (!qn__parse_parameter(p))
-            return false;
+    if (!qn__parse_is_word(p, "kernel"))
+        return qn__parse_fail_expected(p, "'kernel'");
+    if (!qn__parse_head(p, qn_builder_new) || !qn__parse_parameters(p))
+        return false;
     while (!qn__parse_is_symbol(p, '}'))
         if (!qn__parse_statement(p))
             return false;
@@ -359,29 +369,67 @@ static bool parse_kernel(parser *p, qn_kernel **out)
            qn__parse_fail_at(p, p->statement.line, p->statement.column, status, "%s", e.message);
 }
 
-qn_status qn_kernel_parse(const char *text, size_t text_bytes, qn_kernel **out, qn_error *err)
+qn_status qn__parse_start(const char *who, const char *text, size_t text_bytes, qn_error *err, parser **out)
 {
-    if (!text || !out)
-        return qn__fail(err, QN_ERR_ARGUMENT, "qn_kernel_parse: %s is NULL", text ? "out" : "text");
+    if (!text)
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: text is NULL", who);
     if (text_bytes > INT32_MAX)
-        return qn__fail(err, QN_ERR_LIMIT, "qn_kernel_parse: %zu bytes of text, limit %d",
-                        text_bytes, INT32_MAX);
+        return qn__fail(err, QN_ERR_LIMIT, "%s: %zu bytes of text, limit %d", who, text_bytes, INT32_MAX);
     parser *p = qn__zalloc(1, sizeof *p);
     if (!p)
-        return qn__fail(err, QN_ERR_MEMORY, "qn_kernel_parse: out of memory");
+        return qn__fail(err, QN_ERR_MEMORY, "%s: out of memory", who);
+    p->who = who;
     p->err = err;
-    qn_kernel *k = NULL;
     qn__lex_start(&p->lexer, text, text_bytes);
     qn__parse_advance(p);
-    qn_status status = parse_kernel(p, &k) ? QN_OK : p->status;
-    if (status == QN_OK)
-        *out = k;
+    *out = p;
+    return QN_OK;
+}
+
+void qn__parse_end(parser *p)
+{
     qn_builder_release(p->b);
     qn__free(p->block);
+    for (int i = 0; i < p->n_functions; i++)
+        qn_function_release(p->function[i]);
     qn__free(p->symbols.entry);
     qn__free(p->symbols.bucket);
     qn__text_release(&p->names);
     qn__text_release(&p->scratch);
     qn__free(p);
+}
+
+static qn_status parse_text(const char *who, const char *text, size_t text_bytes, const qn_library *uses,
+                            bool is_canonical, qn_kernel **out, qn_error *err)
+{
+    if (text && !out)
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: out is NULL", who);
+    parser *p = NULL;
+    qn_status status = qn__parse_start(who, text, text_bytes, err, &p);
+    if (status)
+        return status;
+    p->uses = uses;
+    p->is_canonical = is_canonical;
+    qn_kernel *k = NULL;
+    status = parse_kernel(p, &k) ? QN_OK : p->status;
+    qn__parse_end(p);
+    if (status == QN_OK)
+        *out = k;
     return status;
+}
+
+qn_status qn_kernel_parse(const char *text, size_t text_bytes, qn_kernel **out, qn_error *err)
+{
+    return parse_text("qn_kernel_parse", text, text_bytes, NULL, false, out, err);
+}
+
+qn_status qn_kernel_parse_with(const char *text, size_t text_bytes, const qn_library *uses, qn_kernel **out,
+                               qn_error *err)
+{
+    return parse_text("qn_kernel_parse_with", text, text_bytes, uses, false, out, err);
+}
+
+qn_status qn__kernel_parse_canonical(const char *text, size_t n, qn_kernel **out, qn_error *err)
+{
+    return parse_text("qn_kernel_parse", text, n, NULL, true, out, err);
 }

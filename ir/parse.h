@@ -46,8 +46,12 @@ typedef struct parser {
     qn_text names, scratch;
     block *block; /* [depth], those that are open; one more slot is for the block whose head is read */
     int block_capacity;
-    int depth, n_params;
+    int depth, n_params, n_functions;
     parameter param[QN_MAX_PARAMS];
+    qn_function *function[QN_MAX_FUNCTIONS]; /* defined in this text, with references */
+    const qn_library *uses;                  /* more functions, or NULL */
+    const char *who;                         /* the public function */
+    bool is_canonical;                       /* the text of a kernel made of kernels, see qn__kernel_parse_canonical */
 } parser;
 
 typedef struct values {
@@ -107,6 +111,16 @@ bool qn__parse_integer(parser *p, int dtype, int64_t *value);
 /** The name of a declared parameter of the wanted kind. */
 bool qn__parse_reference(parser *p, bool is_view, const parameter **out);
 
+/** An identifier or string: its bytes, valid until the next name. */
+bool qn__parse_name(parser *p, const char **text, size_t *n);
+/** ("kernel" | "function") name flag* "{": makes the builder by `make`. */
+bool qn__parse_head(parser *p, qn_builder *make(const char *name, uint32_t flags));
+/** The declarations of parameters. */
+bool qn__parse_parameters(parser *p);
+/** A parser at the first token of a text. */
+qn_status qn__parse_start(const char *who, const char *text, size_t text_bytes, qn_error *err, parser **out);
+void qn__parse_end(parser *p);
+
 /* ----------------------------------------------------------------------- values (parse_value.c) */
 
 /** Gives a value its name, from here to the end of the block; checks the builder and the type. */
@@ -129,5 +143,12 @@ bool qn__parse_literal(parser *p, int dtype, uint64_t *bits);
 /* --------------------------------------------------------------- statements (parse_statement.c) */
 
 bool qn__parse_statement(parser *p);
+
+/* ----------------------------------------------------------------- functions (parse_function.c) */
+
+/** Definitions of functions, up to the first other token. */
+bool qn__parse_definitions_of_functions(parser *p);
+/** function "(" [argument ("," argument)*] ")" behind "call" */
+bool qn__parse_call(parser *p, const definitions *d);
 
 #endif

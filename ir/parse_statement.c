@@ -412,6 +412,7 @@ static const struct {
     {"for", 0, QN_MAX_CARRIED, parse_for},
     {"while", 0, QN_MAX_CARRIED, parse_while},
     {"reduce", 1, 1, parse_reduce},
+    {"call", 1, QN_MAX_CARRIED, qn__parse_call},
 };
 
 /** Whether a statement may define this many values. */

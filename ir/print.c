@@ -5,6 +5,7 @@
  * kernel alone, not on the C library. Relies on a verified kernel (ir.h): nesting is bounded, so
  * blocks recurse.
  */
+#include "ir/function.h"
 #include "ir/lex.h"
 
 #include <string.h>
@@ -53,15 +54,21 @@ static void add_string(qn_text *out, const char *s)
     qn__text_add(out, "\"");
 }
 
+static void add_name(qn_text *out, const char *name)
+{
+    if (is_identifier(name))
+        qn__text_bytes(out, name, strlen(name));
+    else
+        add_string(out, name);
+}
+
 static void add_param_name(printer *p, uint64_t i)
 {
     const char *name = p->k->param[i].name;
     if (p->is_anonymous)
         qn__text_add(p->out, "p%d", (int)i);
-    else if (is_identifier(name))
-        qn__text_bytes(p->out, name, strlen(name));
     else
-        add_string(p->out, name);
+        add_name(p->out, name);
 }
 
 /* ------------------------------------------------------------------------------------- literals */
@@ -148,7 +155,7 @@ static void add_typed(printer *p, uint32_t i)
     qn__text_add(p->out, ": %s", qn_dtype_name(p->k->inst[i].type));
 }
 
-/** "%3: i64, %4: f32 = " for the results that stand after the if, for or while i. */
+/** "%3: i64, %4: f32 = " for the results that stand after the if, for, while or call i. */
 static void add_results(printer *p, uint32_t i)
 {
     const qn_kernel *k = p->k;
@@ -282,6 +289,34 @@ static void add_access(printer *p, uint32_t i)
     add_values(p, args + n, x->n_args - n);
 }
 
+/** "call f(%1, x)", or "exp %1" of a function of the built-in library. */
+static void add_call(printer *p, uint32_t i)
+{
+    const qn_function *f = qn__callee(p->k, i);
+    const uint32_t *args = qn__args(p->k, i);
+    add_results(p, i);
+    if (f->keyword) {
+        qn__text_add(p->out, "%s ", f->keyword);
+        add_values(p, args, f->n_values);
+        return;
+    }
+    qn__text_add(p->out, "call ");
+    add_name(p->out, f->body.name);
+    qn__text_add(p->out, "(");
+    int value = 0, view = f->n_values;
+    for (int q = 0; q < f->body.n_params; q++) {
+        const qn_kernel_parameter *param = &f->body.param[q];
+        int n_parts = param->rank < 0 ? qn__n_parts(param->dtype, NULL) : 1;
+        qn__text_add(p->out, "%s", q ? ", " : "");
+        if (param->rank >= 0)
+            add_param_name(p, p->k->inst[args[view++]].imm);
+        else
+            add_values(p, args + value, n_parts);
+        value += param->rank < 0 ? n_parts : 0;
+    }
+    qn__text_add(p->out, ")");
+}
+
 /** What stands after "=" in statements of one value and no regions. */
 static void add_expression(printer *p, uint32_t i)
 {
@@ -333,7 +368,7 @@ static void add_expression(printer *p, uint32_t i)
 static void add_statement(printer *p, uint32_t i)
 {
     const qn_inst *x = &p->k->inst[i];
-    if (x->op == QN_I_RESULT || (x->op == QN_I_YIELD && x->n_args == 0))
+    if (x->op == QN_I_RESULT || x->op == QN_I_VIEW || (x->op == QN_I_YIELD && x->n_args == 0))
         return;
     add_indent(p);
     switch (x->op) {
@@ -356,6 +391,13 @@ static void add_statement(printer *p, uint32_t i)
     case QN_I_STORE:
         qn__text_add(p->out, "store ");
         add_access(p, i);
+        break;
+    case QN_I_CALL:
+        add_call(p, i);
+        break;
+    case QN_I_RETURN:
+        qn__text_add(p->out, "return ");
+        add_values(p, qn__args(p->k, i), x->n_args);
         break;
     default:
         add_typed(p, i);
@@ -384,7 +426,8 @@ static void add_param(printer *p, int i)
     qn__text_add(p->out, ";\n");
 }
 
-void qn__print(const qn_kernel *k, bool anonymous, qn_text *out)
+/** A kernel or the body of a function, alone. */
+static void print_body(const qn_kernel *k, bool anonymous, qn_text *out)
 {
     printer p = {.k = k, .out = out, .is_anonymous = anonymous, .depth = 1};
     p.number = qn__zalloc(k->n_insts, sizeof *p.number);
@@ -392,7 +435,8 @@ void qn__print(const qn_kernel *k, bool anonymous, qn_text *out)
         out->failed = true;
         return;
     }
-    qn__text_add(out, "kernel ");
+    bool is_function = k->n_insts > 1 && k->inst[k->n_insts - 1].op == QN_I_RETURN;
+    qn__text_add(out, is_function ? "function " : "kernel ");
     add_string(out, anonymous ? "k" : k->name);
     add_words(out, qn__flag_words, k->flags);
     qn__text_add(out, " {\n");
@@ -402,6 +446,19 @@ void qn__print(const qn_kernel *k, bool anonymous, qn_text *out)
         add_statement(&p, i);
     qn__text_add(out, "}\n");
     qn__free(p.number);
+}
+
+void qn__print(const qn_kernel *k, bool anonymous, qn_text *out)
+{
+    for (int i = 0; i < k->n_functions; i++)
+        if (!k->function[i]->keyword)
+            print_body(&k->function[i]->body, false, out);
+    print_body(k, anonymous, out);
+}
+
+size_t qn_function_print(const qn_function *f, char *buffer, size_t buffer_bytes)
+{
+    return qn_kernel_print(f ? &f->body : NULL, buffer, buffer_bytes);
 }
 
 size_t qn_kernel_print(const qn_kernel *k, char *buffer, size_t buffer_bytes)

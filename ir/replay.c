@@ -3,6 +3,7 @@
  * replay.c: builds finished instructions again, see replay.h. Regions do not recurse, so that nesting needs no stack. An
  * `if` whose condition has become a constant leaves the region that it chooses.
  */
+#include "ir/function.h"
 #include "ir/replay.h"
 
 void qn__replay_take(const qn_replay *r, uint32_t i, uint32_t first, uint32_t n, qn_val *out)
@@ -17,7 +18,7 @@ bool qn__replay_start(qn_replay *r, const char *name, uint32_t flags)
     r->b = qn_builder_new(name, flags);
     if (!r->value || !r->b)
         return false;
-    r->b->is_replay = true;
+    r->b->is_replay = r->b->keeps_products = true;
     return true;
 }
 
@@ -186,11 +187,32 @@ static void open_reduce(qn_replay *r, uint32_t i)
     qn_reduce(r->b, inst->sub, (int)inst->imm, inst->n_args, dims);
 }
 
+/**
+ * What a reduce yields. In a kernel with QN_CONTRACT a sum contracts the product that it yields. A value that was no product
+ * when it was written, such as the result of a call, must not become one: fma(x, y, -0.0) has its bits.
+ */
+static qn_val yield_of_reduce(qn_replay *r, uint32_t i, qn_val value)
+{
+    const qn_inst *x = &r->k->inst[i];
+    uint32_t product = qn__number(value);
+    bool was_contracted = qn__contracted_product(r->k, i) != 0;
+    bool is_sum = x->sub == QN_COMBINE_SUM && qn__dtype_class(x->type) == QN_CLASS_F;
+    if (was_contracted && !(r->b->flags & QN_CONTRACT))
+        return qn__builder_fail(r->b, QN_ERR_UNSUPPORTED,
+                                "kernel \"%.100s\" contracts the products of a sum, this kernel does not", r->k->name);
+    if (was_contracted || !is_sum || !(r->b->flags & QN_CONTRACT) || product == 0 ||
+        qn__pure(&r->b->inst[product]) != QN_OP_mul)
+        return value;
+    const uint32_t *factor = qn__builder_args(r->b, product);
+    qn_val zero = qn_const_float(r->b, x->type, -0.0);
+    return qn_fma(r->b, (qn_val){factor[0]}, (qn_val){factor[1]}, zero);
+}
+
 static void close_reduce(qn_replay *r, uint32_t i)
 {
     qn_val value;
     qn__replay_take(r, r->k->inst[i].region[1] - 1, 0, 1, &value);
-    r->value[i] = qn_end_reduce(r->b, value);
+    r->value[i] = qn_end_reduce(r->b, yield_of_reduce(r, i, value));
 }
 
 /** Begins an instruction with regions and returns where its first instruction is, and *end of that region; if there is
@@ -233,6 +255,35 @@ static bool close_region(qn_replay *r, uint32_t i, uint32_t *end)
     case QN_I_REDUCE: close_reduce(r, i); break;
     }
     return false;
+}
+
+/* ---------------------------------------------------------------- calls */
+
+static void replay_call(qn_replay *r, uint32_t i)
+{
+    const qn_function *f = qn__callee(r->k, i);
+    qn_val values[QN_MAX_CARRIED], given[QN_MAX_CARRIED], results[QN_MAX_CARRIED];
+    qn_param views[QN_MAX_PARAMS];
+    int n = 0, at = 0, n_views = 0;
+    qn__replay_take(r, i, 0, (uint32_t)f->n_values, values);
+    for (int p = 0; p < f->body.n_params; p++) {
+        const qn_kernel_parameter *param = &f->body.param[p];
+        if (param->rank >= 0) {
+            uint32_t view = qn__args(r->k, i)[f->n_values + n_views];
+            views[n_views++] = r->param[r->k->inst[view].imm];
+        } else if (qn__has_parts(param->dtype)) {
+            given[n++] = qn_complex(r->b, values[at], values[at + 1]);
+            at += 2;
+        } else {
+            given[n++] = values[at++];
+        }
+    }
+    qn__invoke(r->b, "qn_apply", f, n, given, n_views, views, results);
+    for (int v = 0, part = 0; v < f->n_results; v++) {
+        int n_parts = f->shape[v] ? 2 : 1;
+        for (int q = 0; q < n_parts; q++, part++)
+            r->value[i + 1 + (uint32_t)part] = n_parts == 1 ? results[v] : qn__value_part(r->b, results[v], q);
+    }
 }
 
 /* ---------------------------------------------------------------- instructions */
@@ -280,6 +331,7 @@ static void replay_inst(qn_replay *r, uint32_t i)
     case QN_I_LOAD:
     case QN_I_STORE:
     case QN_I_ATOMIC: copy_access(r, i); break;
+    case QN_I_CALL: replay_call(r, i); break;
     default:
         if (qn__pure(x))
             r->value[i] = replay_op(r, x, operand);

@@ -34,6 +34,8 @@ static bool print_atomic(const qn_kernel *k, uint64_t atomics, qn_text *out)
         .param = param,
         .inst = k->inst,
         .operand = k->operand,
+        .function = k->function,
+        .n_functions = k->n_functions,
     };
     qn__print(&view_of_k, false, out);
     qn__free(param);
@@ -47,7 +49,7 @@ static qn_status make_variant(const qn_kernel *k, uint64_t atomics, qn_variant *
     qn_error why = {0};
     qn_status status = QN_ERR_MEMORY;
     if (v && print_atomic(k, atomics, &text))
-        status = qn_kernel_parse(text.data, text.n, &v->kernel, &why);
+        status = qn__kernel_parse_canonical(text.data, text.n, &v->kernel, &why);
     qn__text_release(&text);
     if (status) {
         qn__free(v);

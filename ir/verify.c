@@ -5,6 +5,7 @@
  * kernel states; every number in them is checked before use. One walk over the instructions with a
  * stack of open regions, one rule function per kind of op.
  */
+#include "ir/function.h"
 #include "ir/verify.h"
 
 #include <string.h>
@@ -35,7 +36,8 @@ static const char *name_of(int op)
     static const char *const names[] = {"none",   "const",   "param",   "extent", "lower",
                                         "dim",    "cast",    "bitcast", "load",   "store",
                                         "atomic", "if",      "for",     "while",  "reduce",
-                                        "index",  "carried", "yield",   "result"};
+                                        "index",  "carried", "yield",   "result", "tuple",
+                                        "view",   "call",    "return"};
     if (op >= 0 && op < (int)(sizeof names / sizeof *names))
         return names[op];
     return op > QN_I_PURE && op - QN_I_PURE < QN_N_TABLE_OPS ? qn__op_info[op - QN_I_PURE].name
@@ -106,7 +108,7 @@ static bool check_operands(verifier *v, uint32_t i)
         if (value == 0 || value >= i)
             return wrong(v, i, "an operand is not defined before");
         const qn_inst *y = &k->inst[value];
-        if (y->type == QN_VOID)
+        if (y->type == QN_VOID && !(x->op == QN_I_CALL && y->op == QN_I_VIEW))
             return wrong(v, i, "an operand has no value");
         if (!dominates(v, value) || is_open_region(v, value))
             return wrong(v, i, "an operand is used outside its region");
@@ -281,6 +283,59 @@ static bool check_access(verifier *v, uint32_t i)
     return true;
 }
 
+/* ---------------------------------------------------------------- calls */
+
+static bool check_view(verifier *v, uint32_t i)
+{
+    const qn_inst *x = &v->k->inst[i];
+    return require(v, i,
+                   x->imm < (uint64_t)v->k->n_params && x->n_args == 0 && x->type == QN_VOID &&
+                       v->k->param[x->imm].rank >= 0,
+                   "names no view parameter");
+}
+
+/** Whether operand a of call i is an argument for view parameter q of the function. */
+static bool is_view_argument(const verifier *v, uint32_t i, uint32_t a, const qn_kernel_parameter *q)
+{
+    const qn_inst *x = arg_inst(v, i, a);
+    if (x->op != QN_I_VIEW)
+        return false;
+    const qn_kernel_parameter *p = &v->k->param[x->imm];
+    return p->dtype == q->dtype && p->rank == q->rank && (!q->record || qn_record_equal(p->record, q->record));
+}
+
+static bool check_call(verifier *v, uint32_t i)
+{
+    const qn_inst *x = &v->k->inst[i];
+    if (x->imm >= (uint64_t)v->k->n_functions || x->type != QN_VOID)
+        return wrong(v, i, "names no function");
+    const qn_function *f = qn__callee(v->k, i);
+    uint32_t value = 0, view = (uint32_t)f->n_values;
+    if (x->n_args != f->n_values + f->n_views)
+        return wrong(v, i, "wrong number of arguments");
+    for (int q = 0; q < f->body.n_params; q++) {
+        const qn_kernel_parameter *param = &f->body.param[q];
+        if (param->rank >= 0 && !is_view_argument(v, i, view++, param))
+            return wrong(v, i, "a view is not of the parameter's type");
+        for (int part = 0; param->rank < 0 && part < qn__n_parts(param->dtype, NULL); part++)
+            if (arg_type(v, i, value++) != qn__part_dtype(param->dtype, NULL, part))
+                return wrong(v, i, "an argument is not of the parameter's type");
+    }
+    v->with_results = i;
+    v->next_result = 0;
+    v->n_results = f->n_flat;
+    for (int r = 0; r < f->n_flat; r++)
+        v->result_type[r] = f->body.inst[qn__args(&f->body, qn__return_of(f))[r]].type;
+    return true;
+}
+
+static bool check_return(verifier *v, uint32_t i)
+{
+    const qn_inst *x = &v->k->inst[i];
+    return require(v, i, i + 1 == v->k->n_insts && v->depth == 0 && x->n_args > 0 && x->type == QN_VOID && v->k->n_dims == 0,
+                   "does not end a function");
+}
+
 /* ---------------------------------------------------------------- regions */
 
 /** region[] of an instruction: see ir.h. */
@@ -297,7 +352,7 @@ static bool check_region_numbers(verifier *v, uint32_t i)
     if (x->op == QN_I_WHILE ? r[1] == r[2] : (x->op != QN_I_IF && r[1] != r[2]))
         return wrong(v, i, "wrong number of regions");
     v->n_regions += r[1] == r[2] ? 1 : 2;
-    if (v->n_regions > QN_MAX_REGIONS)
+    if (v->n_regions > (v->k->is_replay ? QN_MAX_REPLAY_REGIONS : QN_MAX_REGIONS))
         return wrong(v, i, "too many regions");
     return require(v, i, v->depth < QN_MAX_NESTING, "nested too deeply");
 }
@@ -452,6 +507,7 @@ static rule_function *const rules[QN_I_PURE] = {
     [QN_I_ATOMIC] = check_access,   [QN_I_IF] = open_regions,         [QN_I_FOR] = open_regions,
     [QN_I_WHILE] = open_regions,    [QN_I_REDUCE] = open_regions,     [QN_I_INDEX] = check_carried,
     [QN_I_CARRIED] = check_carried, [QN_I_YIELD] = check_yield,       [QN_I_RESULT] = check_result,
+    [QN_I_VIEW] = check_view,       [QN_I_CALL] = check_call,         [QN_I_RETURN] = check_return,
 };
 
 /** Whether an op uses qn_inst.sub or imm; the others hold 0 there. */
@@ -464,7 +520,7 @@ static bool uses_sub(int op)
 static bool uses_imm(int op)
 {
     bool is_unused = op >= QN_I_PURE || op == QN_I_CAST || op == QN_I_BITCAST || op == QN_I_IF ||
-                     op == QN_I_WHILE || op == QN_I_INDEX || op == QN_I_YIELD;
+                     op == QN_I_WHILE || op == QN_I_INDEX || op == QN_I_YIELD || op == QN_I_RETURN;
     return !is_unused;
 }
 

@@ -3,6 +3,7 @@
  * verify_tables.c: the part of the verifier that looks at a kernel without its instructions: sizes
  * and limits, flags, parameters, and what the parameters say about their uses.
  */
+#include "ir/function.h"
 #include "ir/verify.h"
 
 static qn_status check_params(const qn_kernel *k, qn_error *err)
@@ -30,12 +31,28 @@ qn_status qn__verify_tables(const qn_kernel *k, qn_error *err)
     if ((k->flags & ~(orders | QN_CONTRACT)) || (order & (order - 1)))
         return qn__fail(err, QN_ERR_VERIFY, "qn_finish: flags 0x%x", (unsigned)k->flags);
     if (k->n_params < 0 || k->n_params > QN_MAX_PARAMS || k->n_dims < 0 ||
-        k->n_dims > QN_MAX_RANK || k->n_insts < 1 || k->n_insts > QN_MAX_OPS + 1 || k->body < 1 ||
-        k->body > k->n_insts)
+        k->n_dims > QN_MAX_RANK || k->n_insts < 1 ||
+        k->n_insts > (uint32_t)(k->is_replay ? QN_MAX_REPLAY_OPS : QN_MAX_OPS) + 1 || k->body < 1 ||
+        k->body > k->n_insts || k->n_functions < 0 || k->n_functions > QN_MAX_FUNCTIONS || (k->n_functions && !k->function))
         return qn__fail(err, QN_ERR_VERIFY,
                         "qn_finish: %d parameters, %d dimensions, %u instructions", k->n_params,
                         k->n_dims, (unsigned)k->n_insts);
     return check_params(k, err);
+}
+
+/** Whether a call hands view parameter p to a function that reads it. The calls were checked. */
+static bool calls_read(const qn_kernel *k, int p)
+{
+    for (uint32_t i = 1; k->n_functions && i < k->n_insts; i++) {
+        if (k->inst[i].op != QN_I_CALL)
+            continue;
+        const qn_function *f = qn__callee(k, i);
+        const uint32_t *view = qn__args(k, i) + f->n_values;
+        for (int q = 0; q < f->body.n_params; q++)
+            if (f->body.param[q].rank >= 0 && k->inst[*view++].imm == (uint64_t)p && f->body.param[q].is_read)
+                return true;
+    }
+    return false;
 }
 
 qn_status qn__verify_uses(const qn_kernel *k, qn_error *err)
@@ -50,6 +67,7 @@ qn_status qn__verify_uses(const qn_kernel *k, qn_error *err)
             is_written |= x->op != QN_I_LOAD;
             has_atomics |= x->op == QN_I_ATOMIC;
         }
+        is_read |= calls_read(k, i);
         const qn_kernel_parameter *p = &k->param[i];
         if (p->is_read != is_read || p->is_written != is_written || p->has_atomics != has_atomics)
             return qn__fail(err, QN_ERR_VERIFY,

@@ -97,7 +97,7 @@ static qn_status send_llvm_and_asm(const compilation *c)
 static qn_status read_request(compilation *c)
 {
     qn_request *r = c->r;
-    qn_status status = qn_kernel_parse(r->kernel, r->kernel_bytes, &c->kernel, &r->error);
+    qn_status status = qn__kernel_parse_canonical(r->kernel, r->kernel_bytes, &c->kernel, &r->error);
     if (status == QN_OK)
         status = qn__key_decode(r->key, r->key_bytes, &c->facts, &r->error);
     if (status != QN_OK)

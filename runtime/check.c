@@ -270,6 +270,7 @@ qn_status qn__late_atomics(const qn_kernel *k, int n, const qn_arg *args, const 
                            qn_error *err)
 {
     uint64_t atomics = 0;
+    k = qn__kernel_to_run(k);
     *out = k;
     for (int i = 0; k && args && n == k->n_params && i < n; i++)
         if (k->param[i].rank >= 0 && args[i].view &&

@@ -85,7 +85,7 @@ qn_status qn__options_take(const char *who, const qn_options *o, qn_taken_option
  * args (check.c). */
 qn_status qn__launch_check(qn_launch_state *l, const qn_options *o, qn_error *err);
 
-/** The kernel to launch for k: k, or the one with the parameters declared atomic whose arguments claim it (check.c).
+/** The kernel to launch for k: without calls where that exists, and with the parameters declared atomic whose arguments claim it (check.c).
  * Borrowed, for the life of k. */
 qn_status qn__late_atomics(const qn_kernel *k, int n, const qn_arg *args, const qn_kernel **out,
                            qn_error *err);

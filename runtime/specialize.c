@@ -298,6 +298,10 @@ static qn_status find_version(qn_launch_state *l, qn_code **out, qn_error *err)
 
 static qn_status check_target(const qn_launch_state *l, qn_error *err)
 {
+    if (l->kernel->n_functions)
+        return qn__fail(err, QN_ERR_LIMIT,
+                        "with the bodies of its functions in place of their calls the kernel has more than %d instructions "
+                        "or %d regions", QN_MAX_REPLAY_OPS, QN_MAX_REPLAY_REGIONS);
     if (qn__target_of(l->options.isa) == QN_TARGET_NVPTX)
         return QN_OK;
     if (l->context->isa == 0)

@@ -118,6 +118,7 @@ static qn_status run_function(const qn_code *f, const qn_kernel *k, int n, const
 qn_status ptx_host_run(qn_context *c, const qn_code *f, const qn_kernel *k, int n, const qn_arg *args,
                        const ptx_memory *memory, int n_memories, uint32_t seed, qn_error *err)
 {
+    k = qn__kernel_to_run(k);
     ptx_memory views[MOST_MEMORIES];
     int n_views = n_memories;
     memcpy(views, memory, (size_t)n_memories * sizeof *views);

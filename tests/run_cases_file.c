@@ -453,7 +453,8 @@ void case_file_read(const char *path, case_file *out)
         next = strchr(line, '\n');
         if (next)
             *next++ = 0;
-        in_kernel = in_kernel || strncmp(line, "kernel ", 7) == 0;
+        in_kernel = in_kernel || strncmp(line, "kernel ", 7) == 0 ||
+                    strncmp(line, "function ", 9) == 0;
         if (in_kernel) {
             kernel_bytes += (size_t)sprintf(out->text + kernel_bytes, "%s\n", line);
             in_kernel = strcmp(line, "}") != 0;

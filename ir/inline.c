@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * inline.c: a kernel without calls, for analysis and code generation: each call is replaced by the body of its function,
+ * built anew with the arguments of the call, so constant arguments fold into it. Calls nest as functions do, which only
+ * call functions that were finished before them.
+ */
+#include "ir/function.h"
+#include "ir/replay.h"
+
+static bool inline_call(qn_replay *r, uint32_t i);
+
+/** The results of the call i of r from the return of its body. */
+static void give_results(qn_replay *r, uint32_t i, const qn_replay *body)
+{
+    qn_val results[QN_MAX_CARRIED];
+    uint32_t last = body->k->n_insts - 1;
+    qn__replay_take(body, last, 0, body->k->inst[last].n_args, results);
+    for (uint32_t at = i + 1; at < r->k->n_insts && r->k->inst[at].op == QN_I_RESULT; at++)
+        r->value[at] = results[r->k->inst[at].imm];
+}
+
+/** The body of the function that i calls. */
+static void replay_body(qn_replay *r, uint32_t i)
+{
+    const qn_function *f = qn__callee(r->k, i);
+    const qn_kernel *k = &f->body;
+    qn_replay body = {.k = k, .b = r->b, .special = inline_call, .value = qn__zalloc(k->n_insts, sizeof *body.value)};
+    if (!body.value) {
+        qn__builder_fail(r->b, QN_ERR_MEMORY, "qn_finish: out of memory for a call of \"%.100s\"", k->name);
+        return;
+    }
+    qn_val values[QN_MAX_CARRIED], scalar[QN_MAX_PARAMS][2];
+    qn__replay_take(r, i, 0, (uint32_t)f->n_values, values);
+    for (int p = 0, value = 0, view = f->n_values; p < k->n_params; p++) {
+        if (k->param[p].rank >= 0)
+            body.param[p] = r->param[r->k->inst[qn__args(r->k, i)[view++]].imm];
+        else
+            for (int part = 0; part < qn__n_parts(k->param[p].dtype, NULL); part++)
+                scalar[p][part] = values[value++];
+    }
+    for (uint32_t at = 1; at < k->n_insts; at++)
+        if (k->inst[at].op == QN_I_PARAM)
+            body.value[at] = scalar[k->inst[at].imm][k->inst[at].sub];
+    qn__replay_region(&body, 1, k->n_insts - 1);
+    give_results(r, i, &body);
+    qn__free(body.value);
+}
+
+static bool inline_call(qn_replay *r, uint32_t i)
+{
+    if (r->k->inst[i].op == QN_I_CALL && r->b->error.status == QN_OK)
+        replay_body(r, i);
+    return r->k->inst[i].op == QN_I_CALL || r->k->inst[i].op == QN_I_VIEW;
+}
+
+qn_status qn__inline_calls(qn_kernel *k, qn_error *err)
+{
+    uint32_t n, n_regions;
+    int height;
+    qn__measure_calls(k, &n, &n_regions, &height);
+    if (n > QN_MAX_REPLAY_OPS || n_regions > QN_MAX_REPLAY_REGIONS)
+        return QN_OK;
+    qn_replay r = {.k = k, .special = inline_call};
+    qn_status status = QN_ERR_MEMORY;
+    if (qn__replay_start(&r, k->name, k->flags)) {
+        qn__replay_declare(&r, NULL);
+        qn__replay_region(&r, 1, k->n_insts);
+        status = qn_finish(r.b, &k->inlined, err);
+    } else {
+        qn__fail(err, status, "qn_finish: out of memory for the calls");
+    }
+    qn__replay_end(&r);
+    return status;
+}
