@@ -22,6 +22,7 @@
 #ifndef QN_IR_IR_H
 #define QN_IR_IR_H
 
+#include "ir/fpu.h"
 #include "quern.h"
 
 #include <stdarg.h>

@@ -11,7 +11,6 @@
  */
 #include "jit/facts.h"
 
-#include "ir/fpu.h"
 
 #include <string.h>
 

@@ -3,7 +3,6 @@
  * code.c: the life of a qn_code, and its texts. The last reference gives its pages back to
  * the arena; until then it keeps the guts of the context alive.
  */
-#include "ir/fpu.h"
 #include "runtime/cuda_module.h"
 #include "runtime/launch.h"
 

@@ -10,7 +10,6 @@
 #define _GNU_SOURCE
 #include "runtime/context.h"
 
-#include "ir/fpu.h"
 
 #include <sched.h>
 #include <stdlib.h>

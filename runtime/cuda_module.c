@@ -6,7 +6,6 @@
  */
 #include "runtime/cuda_module.h"
 
-#include "ir/fpu.h"
 
 #include "runtime/context.h"
 #include "runtime/cuda_stream.h"

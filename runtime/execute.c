@@ -6,7 +6,6 @@
  * nor reports depend on the number of threads. With sequential dimensions the host steps them in
  * order and the chunks of one step are done before the next begins.
  */
-#include "ir/fpu.h"
 #include "runtime/launch.h"
 #include "runtime/thread.h"
 

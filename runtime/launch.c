@@ -5,7 +5,6 @@
  * reads no clock unless the host listens.
  */
 #include "runtime/cuda_stream.h"
-#include "ir/fpu.h"
 #include "runtime/launch.h"
 
 #include <string.h>

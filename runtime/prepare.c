@@ -5,7 +5,6 @@
  * bits, clear the fault record, enter.
  */
 #include "runtime/cuda_table.h"
-#include "ir/fpu.h"
 
 #include <string.h>
 

@@ -5,7 +5,6 @@
  * be had, AUTO goes on with the interpreter and the history says why; an engine that was asked for
  * by name fails. A key that takes too long to compile stays in the cache as failed.
  */
-#include "ir/fpu.h"
 #include "runtime/launch.h"
 
 #include <string.h>
