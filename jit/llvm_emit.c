@@ -229,8 +229,10 @@ static int n_guarded;
 static void on_fatal_error(const char *reason)
 {
     const qn_request *r = guarded;
-    if (r)
-        r->fatal(r->fatal_arg, reason ? reason : "unknown");
+    if (!r)
+        return;
+    qn__exit_leave();
+    r->fatal(r->fatal_arg, reason ? reason : "unknown");
 }
 
 void qn__llvm_guard_begin(const qn_request *r)

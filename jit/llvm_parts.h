@@ -60,6 +60,15 @@ qn_status qn__llvm_assembly(const qn_machine *m, LLVMModuleRef module, const qn_
 void qn__llvm_guard_begin(const qn_request *r);
 void qn__llvm_guard_end(void);
 
+/* ---------------------------------------------------------------- the end of the process (llvm_exit.c) */
+
+/** A request begins, which exit() waits for; false if it must not, as the process ends. */
+bool qn__exit_enter(void);
+/** A request has ended, or its thread never goes on. */
+void qn__exit_leave(void);
+/** LLVM is loaded. */
+void qn__exit_begin(void);
+
 /* ---------------------------------------------------------------- the orc loader (llvm_orc.c) */
 
 /** A name for the entry of one object; objects in one LLJIT need different ones. */

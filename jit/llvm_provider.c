@@ -249,6 +249,7 @@ static qn_status serve(qn_request *r)
     switch (r->kind) {
     case QN_REQUEST_START:
         qn__llvm_start();
+        qn__exit_begin();
         return QN_OK;
     case QN_REQUEST_COMPILE:
         status = check_compile(r);
@@ -275,5 +276,9 @@ int qn_llvm_provider(qn_request *r)
     if (r->bytes != sizeof *r) /* its fields are not where we would write them */
         return QN_ERR_VERSION;
     memset(&r->error, 0, sizeof r->error);
-    return (int)serve(r);
+    if (!qn__exit_enter())
+        return (int)qn__fail(&r->error, QN_ERR_BUSY, "qn_llvm_provider: the process ends");
+    qn_status status = serve(r);
+    qn__exit_leave();
+    return (int)status;
 }
