@@ -43,6 +43,15 @@ static bool append_return(qn_builder *b, const char *who, int n, const qn_val *r
     return qn__append(b, who, (qn_inst){.op = QN_I_RETURN}, (uint32_t)flat->n, number) != 0;
 }
 
+/** Calls inside each other in a body. */
+static int call_depth(const qn_kernel *body)
+{
+    int depth = 0;
+    for (int i = 0; i < body->n_functions; i++)
+        depth = body->function[i]->depth > depth ? body->function[i]->depth : depth;
+    return depth;
+}
+
 /** What callers ask of a body. */
 static void describe(qn_function *f, const qn_flat *results)
 {
@@ -56,6 +65,8 @@ static void describe(qn_function *f, const qn_flat *results)
     memcpy(f->shape, results->shape, sizeof f->shape);
     qn__measure_calls(&f->body, &f->n_inlined, &f->n_regions, &f->height);
     qn__measure_frames(&f->body, &f->frame_values, &f->frame_places);
+    f->stack_bytes = qn__interpret_stack(&f->body);
+    f->depth = 1 + call_depth(&f->body);
     f->frame_values += f->body.n_insts;
     f->frame_places += (uint32_t)f->body.n_params;
 }
@@ -208,6 +219,11 @@ void qn__invoke(qn_builder *b, const char *who, const qn_function *f, int n_valu
     if (b->depth + f->height > QN_MAX_NESTING) {
         qn__builder_fail(b, QN_ERR_LIMIT, "%s: function \"%.100s\" has %d regions inside each other and is called inside %d, "
                          "limit %d", who, f->body.name, f->height, b->depth, QN_MAX_NESTING);
+        return;
+    }
+    if (f->depth + b->is_function > QN_MAX_CALL_DEPTH) {
+        qn__builder_fail(b, QN_ERR_LIMIT, "%s: function \"%.100s\" is the first of %d calls inside each other, limit %d", who,
+                         f->body.name, f->depth + b->is_function, QN_MAX_CALL_DEPTH);
         return;
     }
     int number = enter_function(b, who, f);

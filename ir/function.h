@@ -17,6 +17,8 @@ struct qn_function {
     int n_flat;          /* scalars that it returns */
     uint16_t shape[QN_MAX_CARRIED]; /* of each result: 0, or the dtype of a complex number */
     uint32_t frame_values, frame_places; /* instructions and parameters of a call, and of the largest call in it */
+    size_t stack_bytes;  /* of the interpreter, see qn__interpret_stack */
+    int depth;           /* calls inside each other, its own included: at most QN_MAX_CALL_DEPTH */
     int height;          /* regions inside each other, those of callees included */
     uint32_t n_inlined;  /* at most so many instructions without calls ... */
     uint32_t n_regions;  /* ... and regions */

@@ -448,10 +448,11 @@ size_t qn__interpret_stack(const qn_kernel *k)
     enum { REDUCE_BYTES = sizeof(qn_ordered_sum) + 512, OTHER_BYTES = 768 }; /* tests/unit/test_stack.c */
     size_t most = 0;
     for (uint32_t i = 1; i < k->n_insts; i++) {
-        size_t bytes = 0;
-        if (k->inst[i].op < QN_I_IF || k->inst[i].op > QN_I_REDUCE)
+        bool is_call = k->inst[i].op == QN_I_CALL;
+        size_t bytes = is_call ? OTHER_BYTES + qn__callee(k, i)->stack_bytes : 0;
+        if (!is_call && (k->inst[i].op < QN_I_IF || k->inst[i].op > QN_I_REDUCE))
             continue;
-        for (uint32_t at = i; at; at = k->inst[at].parent)
+        for (uint32_t at = is_call ? k->inst[i].parent : i; at; at = k->inst[at].parent)
             bytes += k->inst[at].op == QN_I_REDUCE ? REDUCE_BYTES : OTHER_BYTES;
         most = bytes > most ? bytes : most;
     }

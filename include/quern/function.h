@@ -16,8 +16,9 @@
 /** A function. Counted, immutable, usable from several threads and in any number of builders. */
 typedef struct qn_function qn_function;
 
-/** Largest numbers: functions that one kernel calls, directly or not; parameters of a function that are values. */
+/** Largest numbers: functions that one kernel calls, directly or not; calls inside each other. */
 #define QN_MAX_FUNCTIONS 128
+#define QN_MAX_CALL_DEPTH 16
 
 /** A new builder for a function of this name, or NULL if memory runs out. `flags`: QN_CONTRACT or 0; those of a kernel do not
  *  reach into the functions that it calls. Parameters are made by qn_scalar_param and qn_view_param. */

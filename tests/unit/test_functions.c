@@ -338,6 +338,20 @@ static void test_refused(void)
     qn_builder_release(b);
 }
 
+/** Functions that call each other in a chain are refused when it is too long. */
+static void test_depth(void)
+{
+    char *text = doubling(QN_MAX_CALL_DEPTH - 1), *longer = doubling(QN_MAX_CALL_DEPTH);
+    qn_kernel *k = NULL, *none = NULL;
+    qn_error err = {0};
+    tap_is_int(qn_kernel_parse(text, strlen(text), &k, &err), QN_OK, "calls inside each other up to the limit");
+    tap_is_int(qn_kernel_parse(longer, strlen(longer), &none, &err), QN_ERR_LIMIT, "one more is refused");
+    tap_contains(err.message, "function \"f15\" is the first of 17 calls inside each other, limit 16", "... by name and number");
+    qn_kernel_release(k);
+    free(text);
+    free(longer);
+}
+
 /** Two functions of one name, of different libraries, meet in a kernel. */
 static void test_names(void)
 {
@@ -370,6 +384,7 @@ int main(void)
     test_kept(c);
     test_refused();
     test_names();
+    test_depth();
     qn_context_release(c);
     return tap_done();
 }
