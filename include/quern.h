@@ -283,7 +283,11 @@ QN_API qn_val qn_reduction_over(qn_builder *b, qn_param p, int d);
 
 /** Loads view[index...]; n must be the view's rank; indices are integers, converted to i64. */
 QN_API qn_val qn_load(qn_builder *b, qn_param p, int n, const qn_val *index);
-/** Stores view[index...] = value. The dtypes must be equal. */
+/**
+ * Stores view[index...] = value. The dtypes must be equal. Through an atomic view, a value that is computed from loads of the
+ * element (equal index values) is one atomic update, and these loads mean what the update finds; QN_ERR_UNSUPPORTED from
+ * qn_finish if it depends on them through control flow.
+ */
 QN_API void qn_store(qn_builder *b, qn_param p, int n, const qn_val *index, qn_val value);
 /** Loads and stores a field of view[index...], a view of records. */
 QN_API qn_val qn_load_field(qn_builder *b, qn_param p, int field, int n, const qn_val *index);

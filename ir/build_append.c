@@ -47,14 +47,16 @@ static bool is_pure(int op)
 static void take_notes(qn_builder *b, uint32_t i)
 {
     const qn_inst *x = &b->inst[i];
+    bool has_atomic_load = x->op == QN_I_LOAD && (b->param[x->imm].traits & QN_ATOMIC);
     bool is_uniform = is_pure(x->op) && !(b->is_function && x->op == QN_I_PARAM); /* calls give what they like */
     bool uses_index = !is_pure(x->op) && x->op != QN_I_DIM;
     for (uint32_t a = 0; a < x->n_args; a++) {
         uint32_t arg = b->operand[x->args + a];
         is_uniform = is_uniform && b->note[arg].is_uniform;
+        has_atomic_load = has_atomic_load || (is_pure(x->op) && b->note[arg].has_atomic_load);
         uses_index = uses_index || b->inst[arg].op == QN_I_DIM;
     }
-    b->note[i] = (qn_note){.is_uniform = is_uniform, .version = b->version};
+    b->note[i] = (qn_note){.is_uniform = is_uniform, .has_atomic_load = has_atomic_load, .version = b->version};
     if (uses_index && !b->has_body) {
         b->has_body = true;
         b->body_op = qn__inst_name(x->op);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * build_memory.c: loads, stores and atomics. Every store and atomic, to any view, starts a new
- * version of the memory; loads are numbered per version, loads of atomic views never.
+ * version of the memory; loads are numbered per version, loads of atomic views never. Stores
+ * through atomic views stand in build_update.c.
  */
 #include "ir/builder.h"
 
@@ -103,8 +104,8 @@ void qn__append_store(qn_builder *b, const char *who, qn_param p, int part, cons
     qn__append(b, who, x, (uint32_t)n + 1, args);
 }
 
-static uint32_t append_atomic(qn_builder *b, const char *who, int combine, qn_param p, int n_args,
-                              const uint32_t *args)
+uint32_t qn__append_atomic(qn_builder *b, const char *who, int combine, qn_param p, int n_args,
+                           const uint32_t *args)
 {
     qn_inst x = {.op = QN_I_ATOMIC,
                  .type = (uint8_t)b->param[p.id - 1].dtype,
@@ -113,123 +114,6 @@ static uint32_t append_atomic(qn_builder *b, const char *who, int combine, qn_pa
     uint32_t i = qn__append(b, who, x, (uint32_t)n_args, args);
     qn__new_version(b);
     return i;
-}
-
-/* ---------------------------------------------------------------- atomic views */
-
-/** Whether i loads the element args[0..n) of the view in the present memory version. */
-static bool is_load_of(const qn_builder *b, uint32_t i, qn_param p, int n, const uint32_t *args)
-{
-    const qn_inst *x = &b->inst[i];
-    if (x->op != QN_I_LOAD || x->imm != p.id - 1 || b->note[i].version != b->version)
-        return false;
-    for (int a = 0; a < n; a++)
-        if (qn__builder_args(b, i)[a] != args[a])
-            return false;
-    return true;
-}
-
-/** Whether atomics do a combination. */
-static const bool is_atomic[QN_N_COMBINES] = {
-#define QN_X(name, number, text, is_reduction, is_atomic_op) [number] = is_atomic_op,
-    QN_COMBINE_LIST(QN_X)
-#undef QN_X
-};
-
-/** The combination that an op does when it updates an element, or -1. */
-static int combine_of_op(int op)
-{
-    for (int c = 0; c < QN_N_COMBINES; c++)
-        if (op && op == qn__combine_op(c))
-            return is_atomic[c] ? c : -1;
-    return -1;
-}
-
-/** fma(x, y, load of the element) of a contracting kernel: x * y, which is added. 0: not such a value. */
-static uint32_t contracted_update(qn_builder *b, const char *who, qn_param p, int n,
-                                  const uint32_t *args)
-{
-    const uint32_t *operand = qn__builder_args(b, args[n]);
-    if (!(b->flags & QN_CONTRACT) || qn__pure(&b->inst[args[n]]) != QN_OP_fma ||
-        !is_load_of(b, operand[2], p, n, args))
-        return 0;
-    uint32_t factor[2] = {operand[0], operand[1]};
-    return qn__append_op(b, who, QN_OP_mul, factor);
-}
-
-/** An f16 or bf16 that an f32 was cast from, or a constant that is one; 0: it may have more bits. */
-static uint32_t half_of(qn_builder *b, const char *who, int dtype, uint32_t x)
-{
-    if (b->inst[x].op == QN_I_CAST && b->inst[qn__builder_args(b, x)[0]].type == dtype)
-        return qn__builder_args(b, x)[0];
-    if (b->inst[x].op != QN_I_CONST)
-        return 0;
-    uint32_t half = qn__append_cast(b, who, dtype, x);
-    return half && qn__append_cast(b, who, QN_F32, half) == x ? half : 0; /* equal values have one number */
-}
-
-/** update_of of f16 and bf16, whose ops were expanded to those of f32 (build_half.c). */
-static uint32_t half_update_of(qn_builder *b, const char *who, qn_param p, int n, const uint32_t *args, int *combine)
-{
-    int dtype = b->param[p.id - 1].dtype;
-    if (b->inst[args[n]].op != QN_I_CAST)
-        return 0;
-    uint32_t wide = qn__builder_args(b, args[n])[0];
-    int op = qn__pure(&b->inst[wide]);
-    *combine = op == QN_OP_sub ? QN_COMBINE_SUM : combine_of_op(op);
-    if (b->inst[wide].type != QN_F32 || *combine < 0)
-        return 0;
-    uint32_t first = half_of(b, who, dtype, qn__builder_args(b, wide)[0]);
-    if (!first || !is_load_of(b, first, p, n, args))
-        return 0;
-    uint32_t second = half_of(b, who, dtype, qn__builder_args(b, wide)[1]);
-    return op == QN_OP_sub && second ? qn__append_half_op(b, who, QN_OP_neg, dtype, &second) : second;
-}
-
-/**
- * What the value args[n] combines with the element args[0..n) that it was loaded from, and how; 0
- * if it does not. The load is the first operand, or the second of an integer op. load - v is a sum
- * with -v, which is exact. Products that were contracted before the parameter became atomic
- * (variant.c) are taken apart again.
- */
-static uint32_t update_of(qn_builder *b, const char *who, qn_param p, int n, const uint32_t *args,
-                          int *combine)
-{
-    const qn_inst *x = &b->inst[args[n]];
-    const uint32_t *operand = qn__builder_args(b, args[n]);
-    int op = qn__pure(x);
-    *combine = op == QN_OP_sub || op == QN_OP_fma ? QN_COMBINE_SUM : combine_of_op(op);
-    if (op == QN_OP_fma)
-        return contracted_update(b, who, p, n, args);
-    if (*combine < 0)
-        return 0;
-    uint32_t first = operand[0], second = operand[1];
-    if (is_load_of(b, first, p, n, args))
-        return op == QN_OP_sub ? qn__append_op(b, who, QN_OP_neg, &second) : second;
-    bool is_integer = qn__dtype_class(b->param[p.id - 1].dtype) != QN_CLASS_F;
-    return op != QN_OP_sub && is_integer && is_load_of(b, second, p, n, args) ? first : 0;
-}
-
-/** A store of combine(load of the same element, v) through an atomic view is one atomic. */
-static bool store_as_atomic(qn_builder *b, const char *who, qn_param p, int n, const uint32_t *args)
-{
-    const qn_kernel_parameter *view = &b->param[p.id - 1];
-    const qn_inst *x = &b->inst[args[n]];
-    bool is_half = qn__is_half(view->dtype);
-    if (!(view->traits & QN_ATOMIC) || !(is_half || qn__pure(x)))
-        return false;
-    for (int a = 0; a < x->n_args; a++)
-        if (!qn__is_open(b, qn__builder_args(b, args[n])[a]))
-            return false;
-    int combine;
-    uint32_t all[QN_MAX_RANK + 1] = {0};
-    for (int i = 0; i < n; i++)
-        all[i] = args[i];
-    all[n] = (is_half ? half_update_of : update_of)(b, who, p, n, args, &combine);
-    if (all[n] == 0)
-        return b->error.status != 0;
-    append_atomic(b, who, combine, p, n + 1, all);
-    return true;
 }
 
 void qn_store(qn_builder *b, qn_param p, int n, const qn_val *index, qn_val value)
@@ -242,17 +126,29 @@ void qn_store(qn_builder *b, qn_param p, int n, const qn_val *index, qn_val valu
     if (!view || !qn__can_write(b, who, view) || !qn__use_indices(b, who, view, n, index, args) ||
         !use_value(b, who, view, "value", value, &args[n]))
         return;
-    if (!store_as_atomic(b, who, p, n, args))
+    if (view->traits & QN_ATOMIC)
+        qn__store_atomically(b, who, p, args);
+    else
         qn__store_element_of(b, who, p, args, args[n]);
 }
 
 /* ---------------------------------------------------------------- atomics */
 
+bool qn__is_atomic_combine(int combine)
+{
+    static const bool is_atomic[QN_N_COMBINES] = {
+#define QN_X(name, number, text, is_reduction, is_atomic_op) [number] = is_atomic_op,
+        QN_COMBINE_LIST(QN_X)
+#undef QN_X
+    };
+    return combine >= 0 && combine < QN_N_COMBINES && is_atomic[combine];
+}
+
 /** Whether an atomic combination exists and takes the dtype. */
 static bool check_combine(qn_builder *b, const char *who, int combine,
                           const qn_kernel_parameter *view)
 {
-    if (combine < 0 || combine >= QN_N_COMBINES || !is_atomic[combine]) {
+    if (!qn__is_atomic_combine(combine)) {
         qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: %d is no atomic combination", who, combine);
         return false;
     }
@@ -282,5 +178,5 @@ qn_val qn_atomic(qn_builder *b, int combine, qn_param p, int n, const qn_val *in
         return qn__builder_fail(b, QN_ERR_ARGUMENT,
                                 "%s: view \"%.100s\": compare is for compare_exchange only", who,
                                 view->name);
-    return (qn_val){append_atomic(b, who, combine, p, n + 1 + compares, args)};
+    return (qn_val){qn__append_atomic(b, who, combine, p, n + 1 + compares, args)};
 }

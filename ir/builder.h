@@ -17,6 +17,8 @@ typedef struct qn_note {
     uint32_t next;    /* next instruction with the same hash, 0 at the end */
     uint32_t version; /* loads: the memory version they saw */
     bool is_uniform;  /* depends on no index, memory or carried value */
+    bool has_atomic_load; /* a load through an atomic view, or arithmetic of one */
+    bool is_stored;   /* what a store through an atomic view became */
 } qn_note;
 
 /** An open region of an if, for, while or reduce. */
@@ -164,6 +166,15 @@ uint32_t qn__append_load(qn_builder *b, const char *who, qn_param p, int part, c
 void qn__append_store(qn_builder *b, const char *who, qn_param p, int part, const uint32_t *index,
                       uint32_t value);
 
+uint32_t qn__append_atomic(qn_builder *b, const char *who, int combine, qn_param p, int n_args,
+                           const uint32_t *args);
+/** Whether atomics do a combination. */
+bool qn__is_atomic_combine(int combine);
+/** A store through an atomic view, args: indices, value. One atomic update where it is one (ir/build_update.c). */
+void qn__store_atomically(qn_builder *b, const char *who, qn_param p, const uint32_t *args);
+/** Whether an instruction is a load, store or atomic of this element of the view that parameter `view` is. */
+bool qn__is_element(const qn_builder *b, uint32_t access, uint64_t view, int n, const uint32_t *index);
+
 /* ---------------------------------------------------------------- appending (ir/build_append.c) */
 
 /** Appends an instruction with plain region numbers. Returns its number, 0 after an error. */
@@ -209,6 +220,8 @@ static inline bool qn__is_const(const qn_builder *b, uint32_t i)
 
 /** From a builder to the instructions, tables and text of a kernel or of a function's body (ir/finish.c). Frees nothing. */
 qn_status qn__finish_body(qn_builder *b, qn_kernel *k, qn_error *err);
+/** Refuses stores through atomic views that depend on the element and are no one update (ir/check_updates.c). */
+qn_status qn__check_updates(const qn_builder *b, qn_error *err);
 /** Copies the live instructions of a builder into a kernel, renumbered (ir/compact.c). */
 qn_status qn__compact(qn_builder *b, qn_kernel *k, qn_error *err);
 /** Refuses provable violations of the contract of parallel dimensions (ir/collide.c). */

@@ -79,7 +79,7 @@ static void copy_inst(const qn_builder *b, qn_kernel *k, uint32_t i, const uint3
         k->operand[k->n_operands++] = number[args[a]];
     x.args = first;
     x.parent = x.parent ? number[x.parent] : 0;
-    bool has_regions = x.op >= QN_I_IF && x.op <= QN_I_REDUCE;
+    bool has_regions = qn__has_regions(&x);
     for (int r = 0; r < 3; r++)
         x.region[r] = has_regions ? number[x.region[r]] : number[i] + 1;
     k->inst[number[i]] = x;

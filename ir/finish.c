@@ -78,11 +78,16 @@ qn_status qn__finish_body(qn_builder *b, qn_kernel *k, qn_error *err)
  *  a kernel too large for that is taken to touch what it writes elsewhere, too. */
 static qn_status run_pipeline(qn_builder *b, qn_kernel *k, qn_error *err)
 {
-    qn_status status = qn__finish_body(b, k, err);
+    qn_error why = {0};
+    qn_status update = qn__check_updates(b, &why), status = qn__finish_body(b, k, err);
     if (!status && k->n_functions)
         status = qn__inline_calls(k, err); /* runs this pipeline for the kernel without calls */
     else if (!status)
         status = qn__check_collisions(k, err); /* ensures: no provable collision of parallel iterations */
+    if (!status && update && !k->inlined) { /* without calls there may be updates where there were calls of what is loaded */
+        *err = why;
+        return update;
+    }
     if (status)
         return status;
     k->is_in_place_safe = k->inlined ? k->inlined->is_in_place_safe : k->n_functions == 0 && find_in_place_safe(k);

@@ -177,6 +177,15 @@ static void run_store(interp *s, uint32_t i)
         qn__store_element(dtype, at, bits);
 }
 
+/** What an update makes of the old value. */
+static uint64_t run_update(interp *s, uint32_t i, uint64_t old)
+{
+    const qn_inst *x = &s->k->inst[i];
+    s->value[x->region[0]] = old;
+    run_region(s, x->region[0], x->region[1]);
+    return s->value[qn__args(s->k, x->region[1] - 1)[0]];
+}
+
 static uint64_t run_atomic(interp *s, uint32_t i)
 {
     const qn_inst *x = &s->k->inst[i];
@@ -185,12 +194,14 @@ static uint64_t run_atomic(interp *s, uint32_t i)
     if (!at)
         return 0;
     const uint32_t *args = qn__args(s->k, i) + p->rank;
-    uint64_t value = s->value[args[0]], stored = atomic_get(at, qn_dtype_bytes(x->type));
+    uint64_t value = qn__is_update(x) ? 0 : s->value[args[0]], stored = atomic_get(at, qn_dtype_bytes(x->type));
     for (;;) {
         uint64_t old = qn__canonical(x->type, stored), next = value;
         if (x->sub == QN_COMBINE_COMPARE_EXCHANGE && old != s->value[args[1]])
             return old;
-        if (x->sub < QN_COMBINE_EXCHANGE)
+        if (qn__is_update(x))
+            next = run_update(s, i, old);
+        else if (x->sub < QN_COMBINE_EXCHANGE)
             next = qn__eval_combine(x->sub, x->type, old, value);
         if (atomic_swap(at, qn_dtype_bytes(x->type), &stored, next))
             return old;

@@ -4,7 +4,7 @@
  * ir/ is pure C11: no LLVM, no CUDA, no threads, no I/O, no environment.
  *
  * A kernel is one flat array of instructions in program order. An instruction's number is its value. An instruction
- * with regions (if, for, while, reduce) is followed by their instructions, nested, so a region is a range of numbers:
+ * with regions (if, for, while, reduce, an update) is followed by their instructions, nested, so a region is a range of numbers:
  *
  *   i            if %c          region[0] = i+1   begin of the first region
  *   i+1 ...      then ... yield region[1]         begin of the second (== region[2] if there is none)
@@ -301,13 +301,13 @@ enum {
     QN_I_BITCAST, /* arg -> type, same bits */
     QN_I_LOAD,    /* args indices; imm: view parameter; sub: part of the element */
     QN_I_STORE,   /* args indices, value; imm: view parameter; sub: part of the element; no value */
-    QN_I_ATOMIC,  /* args indices, value [, compare]; sub: qn_combine; imm: view parameter; the old value */
+    QN_I_ATOMIC,  /* args indices, value [, compare]; sub: qn_combine, or QN_UPDATE; imm: view parameter; the old value */
     QN_I_IF,      /* arg condition; regions then, else; no value, see result */
     QN_I_FOR,     /* args begin, end, init...; imm: step; region: index, carried..., body, yield */
     QN_I_WHILE,   /* args max_trips, init...; regions: carried..., condition, yield bool | body, yield next */
     QN_I_REDUCE,  /* args dims; sub: qn_combine; imm: order rule (QN_INDEXED...); region: body, yield; the result */
     QN_I_INDEX,   /* first instruction of a for's region: its index */
-    QN_I_CARRIED, /* then the carried values, imm: 0, 1, ... */
+    QN_I_CARRIED, /* then the carried values, imm: 0, 1, ...; first in an update: the old value */
     QN_I_YIELD,   /* last instruction of each region: its values; no value */
     QN_I_RESULT,  /* result imm of the if, for, while or call that stands just before (its number is arg 0) */
     QN_I_TUPLE,   /* args parts; imm: number of the record; while building only (ir/build_tuple.c) */
@@ -317,6 +317,10 @@ enum {
     QN_I_PURE = 32
 };
 
+/** `sub` of an atomic that replaces the old value by one made of it, in one atomic step: args indices; region: carried (the
+ *  old value), pure ops, yield the new one. The text shows it as a load, these ops and a store. */
+enum { QN_UPDATE = QN_N_COMBINES };
+
 typedef enum qn_dim_kind { QN_DIM_PARALLEL = 0, QN_DIM_REDUCTION = 1, QN_DIM_SEQUENTIAL = 2 } qn_dim_kind;
 
 typedef struct qn_inst {
@@ -325,7 +329,7 @@ typedef struct qn_inst {
     uint8_t sub;
     uint8_t n_args;
     uint32_t args;      /* first operand in k->operand */
-    uint32_t parent;    /* the if, for, while or reduce it stands in; 0 at the top */
+    uint32_t parent;    /* the if, for, while, reduce or update it stands in; 0 at the top */
     uint32_t region[3]; /* see above */
     uint64_t imm;
 } qn_inst;
@@ -386,6 +390,9 @@ static inline const uint32_t *qn__args(const qn_kernel *k, uint32_t i) { return 
 enum { QN_MAX_REPLAY_OPS = 40000, QN_MAX_REPLAY_REGIONS = 2000 };
 /** The kernel that facts, code generators and launches look at: without calls where that exists. */
 static inline const qn_kernel *qn__kernel_to_run(const qn_kernel *k) { return k && k->inlined ? k->inlined : k; }
+/** Whether an instruction is an atomic whose region says what it does. */
+static inline bool qn__is_update(const qn_inst *x) { return x->op == QN_I_ATOMIC && x->sub == QN_UPDATE; }
+static inline bool qn__has_regions(const qn_inst *x) { return (x->op >= QN_I_IF && x->op <= QN_I_REDUCE) || qn__is_update(x); }
 /** Whether an instruction is a load, store or atomic. */
 static inline bool qn__is_access(const qn_inst *x) { return x->op >= QN_I_LOAD && x->op <= QN_I_ATOMIC; }
 /** What domain dimension d is; -1 is none, neither parallel nor a reduction. */

@@ -365,11 +365,41 @@ static void add_expression(printer *p, uint32_t i)
     add_values(p, qn__args(p->k, i), x->n_args);
 }
 
+/** Prints "load x[%1]" as the definition of the old value. */
+static void add_old_value(printer *p, uint32_t update)
+{
+    add_indent(p);
+    add_typed(p, p->k->inst[update].region[0]);
+    qn__text_add(p->out, " = load ");
+    add_access(p, update);
+    qn__text_add(p->out, ";\n");
+}
+
+/** An update as what it is built of: a load of the element, the ops, and a store of what they give. */
+static void add_update(printer *p, uint32_t i)
+{
+    const qn_inst *x = &p->k->inst[i];
+    uint32_t yield = x->region[1] - 1;
+    add_old_value(p, i);
+    for (uint32_t j = x->region[0] + 1; j < yield; j++)
+        add_statement(p, j);
+    add_indent(p);
+    qn__text_add(p->out, "store ");
+    add_access(p, i);
+    qn__text_add(p->out, ", ");
+    add_value(p, qn__args(p->k, yield)[0]);
+    qn__text_add(p->out, ";\n");
+}
+
 static void add_statement(printer *p, uint32_t i)
 {
     const qn_inst *x = &p->k->inst[i];
     if (x->op == QN_I_RESULT || x->op == QN_I_VIEW || (x->op == QN_I_YIELD && x->n_args == 0))
         return;
+    if (qn__is_update(x)) {
+        add_update(p, i);
+        return;
+    }
     add_indent(p);
     switch (x->op) {
     case QN_I_IF:

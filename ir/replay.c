@@ -54,9 +54,23 @@ void qn__replay_declare(qn_replay *r, const int *extra_rank)
 
 /* ---------------------------------------------------------------- accesses */
 
+/** An update as what it is built of: a load of the element, the ops, and a store of what they give. */
+static void replay_update(qn_replay *r, uint32_t i, int n, const qn_val *index)
+{
+    const qn_inst *x = &r->k->inst[i];
+    uint32_t old = x->region[0], yield = x->region[1] - 1;
+    r->value[old] = qn_load(r->b, r->param[x->imm], n, index);
+    qn__replay_region(r, old + 1, yield);
+    qn_store(r->b, r->param[x->imm], n, index, r->value[qn__args(r->k, yield)[0]]);
+}
+
 void qn__replay_access(qn_replay *r, uint32_t i, int n, const qn_val *index)
 {
     const qn_inst *x = &r->k->inst[i];
+    if (qn__is_update(x)) {
+        replay_update(r, i, n, index);
+        return;
+    }
     const qn_kernel_parameter *param = &r->k->param[x->imm];
     qn_param p = r->param[x->imm];
     qn_val more[2] = {{0}, {0}};

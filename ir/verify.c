@@ -23,7 +23,7 @@ typedef struct verifier {
     const qn_kernel *k;
     qn_error *err;
     uint8_t *uniform; /* of each instruction so far */
-    open_region open[QN_MAX_NESTING];
+    open_region open[QN_MAX_NESTING + 1]; /* and an update */
     int depth, n_dims, n_parallel, n_regions;
     uint32_t n_accesses, reduced;
     uint32_t with_results; /* the region instruction whose results stand here, 0 if none ... */
@@ -240,9 +240,22 @@ static const struct {
 #undef QN_X
 };
 
+/** Opens the region of an update, which carries the old value. */
+static bool open_update(verifier *v, uint32_t i)
+{
+    const qn_inst *x = &v->k->inst[i];
+    open_region r = {.inst = i, .begin = x->region[0], .end = x->region[1], .type = {x->type}, .n = 1};
+    if (!(v->k->param[x->imm].traits & QN_ATOMIC))
+        return wrong(v, i, "an update through a view that is not atomic");
+    v->open[v->depth++] = r;
+    return true;
+}
+
 static bool check_atomic(verifier *v, uint32_t i)
 {
     const qn_inst *x = &v->k->inst[i];
+    if (qn__is_update(x))
+        return true;
     if (x->sub >= QN_N_COMBINES || !combines[x->sub].is_atomic)
         return wrong(v, i, "no atomic combination");
     return require(v, i, qn__atomic_takes(x->sub, qn__dtype_class(x->type)), "type not taken");
@@ -258,7 +271,7 @@ static bool check_access(verifier *v, uint32_t i)
     const qn_kernel_parameter *p = &k->param[x->imm];
     uint32_t rank = (uint32_t)p->rank;
     bool compares = x->op == QN_I_ATOMIC && x->sub == QN_COMBINE_COMPARE_EXCHANGE;
-    uint32_t n_values = x->op == QN_I_LOAD ? 0 : compares ? 2 : 1;
+    uint32_t n_values = x->op == QN_I_LOAD || qn__is_update(x) ? 0 : compares ? 2 : 1;
     if (x->n_args != rank + n_values || !all_i64(v, i, 0, rank))
         return wrong(v, i, "wrong indices");
     int n_parts = qn__n_parts(p->dtype, p->record);
@@ -280,7 +293,7 @@ static bool check_access(verifier *v, uint32_t i)
         k->access[v->n_accesses].site != v->n_accesses)
         return wrong(v, i, "the table of accesses disagrees");
     v->n_accesses++;
-    return true;
+    return !qn__is_update(x) || open_update(v, i);
 }
 
 /* ---------------------------------------------------------------- calls */
@@ -344,13 +357,14 @@ static bool check_region_numbers(verifier *v, uint32_t i)
     const qn_inst *x = &v->k->inst[i];
     const uint32_t *r = x->region;
     uint32_t limit = v->depth ? top(v)->end - 1 : v->k->n_insts; /* the yield stays outside */
-    bool has_regions = x->op >= QN_I_IF && x->op <= QN_I_REDUCE;
-    if (!has_regions)
+    if (!qn__has_regions(x))
         return require(v, i, r[0] == i + 1 && r[1] == i + 1 && r[2] == i + 1, "has no regions");
     if (r[0] != i + 1 || r[1] <= r[0] || r[2] < r[1] || r[2] > limit)
         return wrong(v, i, "regions do not nest");
     if (x->op == QN_I_WHILE ? r[1] == r[2] : (x->op != QN_I_IF && r[1] != r[2]))
         return wrong(v, i, "wrong number of regions");
+    if (qn__is_update(x))
+        return true; /* one more level of its own */
     v->n_regions += r[1] == r[2] ? 1 : 2;
     if (v->n_regions > (v->k->is_replay ? QN_MAX_REPLAY_REGIONS : QN_MAX_REGIONS))
         return wrong(v, i, "too many regions");
@@ -408,14 +422,14 @@ static bool open_regions(verifier *v, uint32_t i)
     return true;
 }
 
-/** index and carried: the first instructions of a loop's first region. */
+/** index and carried: the first instructions of a loop's first region, and of an update. */
 static bool check_carried(verifier *v, uint32_t i)
 {
     const qn_inst *x = &v->k->inst[i];
     open_region *r = top(v);
     int op = r ? v->k->inst[r->inst].op : QN_I_NONE;
-    if (x->n_args != 0 || (op != QN_I_FOR && op != QN_I_WHILE))
-        return wrong(v, i, "stands outside a loop");
+    if (x->n_args != 0 || (op != QN_I_FOR && op != QN_I_WHILE && op != QN_I_ATOMIC))
+        return wrong(v, i, "stands outside a loop or update");
     uint32_t first = v->k->inst[r->inst].region[0];
     if (x->op == QN_I_INDEX)
         return require(v, i, op == QN_I_FOR && i == first && x->type == QN_I64,
@@ -478,7 +492,7 @@ static bool check_yield(verifier *v, uint32_t i)
     v->reduced &= ~r->dims;
     v->with_results = r->inst;
     v->next_result = 0;
-    v->n_results = r->n;
+    v->n_results = x->op == QN_I_ATOMIC ? 0 : r->n;
     memcpy(v->result_type, r->type, sizeof r->type);
     v->depth--;
     return true;
@@ -542,6 +556,9 @@ static bool check_inst(verifier *v, uint32_t i)
         return wrong(v, i, "ends a region without yield");
     if (i < v->k->body && !qn__is_pure(x) && x->op != QN_I_DIM)
         return wrong(v, i, "stands in the prologue");
+    bool is_in_update = v->depth && v->k->inst[top(v)->inst].op == QN_I_ATOMIC;
+    if (is_in_update && !qn__is_pure(x) && x->op != QN_I_CARRIED && x->op != QN_I_YIELD)
+        return wrong(v, i, "stands in an update and is not pure");
     if (!check_region_numbers(v, i) || !check_operands(v, i))
         return false;
     if (i < v->k->body && x->op != QN_I_DIM && !v->uniform[i])

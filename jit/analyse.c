@@ -288,6 +288,10 @@ static void visit(pass *p, uint32_t i)
         join(p, i, qn__args(p->k, x->parent)[0]);
         break;
     case QN_I_CARRIED:
+        if (p->k->inst[x->parent].op == QN_I_ATOMIC) { /* the old value of an update */
+            raise_to(p, i, p->diverged, p->jam_dim >= 0, p->a->value[x->parent].deps);
+            break;
+        }
         visit_loop_value(p, i, x->parent, (uint32_t)x->imm);
         break;
     case QN_I_RESULT: {

@@ -43,6 +43,8 @@ static LLVMValueRef combine_values(lower *g, int combine, int dtype, LLVMValueRe
 
 LLVMValueRef qn__updated(lower *g, const update *u, LLVMValueRef old, LLVMValueRef v, LLVMValueRef expected)
 {
+    if (u->combine == QN_UPDATE)
+        return qn__expression_of(g, u->of, old);
     if (u->combine == QN_COMBINE_EXCHANGE)
         return v;
     if (u->combine != QN_COMBINE_COMPARE_EXCHANGE)
@@ -60,7 +62,7 @@ static LLVMValueRef exchange_compare(lower *g, LLVMValueRef pointer, LLVMValueRe
                                   false);
 }
 
-/** What no instruction does, floats and bool: a loop around compare-exchange with the op table's meaning. */
+/** What no instruction does, floats, bool and expressions: a loop around compare-exchange with the op table's meaning. */
 static LLVMValueRef update_by_exchange(lower *g, const update *u, LLVMValueRef pointer, LLVMValueRef v)
 {
     LLVMTypeRef t = qn__bits_like(g, u->dtype, v);
@@ -106,7 +108,7 @@ LLVMValueRef qn__update_element(lower *g, const update *u, LLVMValueRef pointer,
     bool is_native = g->p->is_gpu && combine == QN_COMBINE_SUM && dtype == QN_F64; /* that of f32 flushes to zero */
     if (is_native)
         return LLVMBuildAtomicRMW(g->b, LLVMAtomicRMWBinOpFAdd, pointer, v, LLVMAtomicOrderingMonotonic, false);
-    if ((is_float || dtype == QN_BOOL) && combine != QN_COMBINE_EXCHANGE)
+    if (combine == QN_UPDATE || ((is_float || dtype == QN_BOOL) && combine != QN_COMBINE_EXCHANGE))
         return update_by_exchange(g, u, pointer, v);
     static const LLVMAtomicRMWBinOp ops[QN_N_COMBINES] = {
         [QN_COMBINE_SUM] = LLVMAtomicRMWBinOpAdd, [QN_COMBINE_MIN] = LLVMAtomicRMWBinOpMin,
@@ -134,9 +136,9 @@ static bool is_used(const qn_kernel *k, uint32_t i)
     return false;
 }
 
-LLVMValueRef qn__update_as_needed(lower *g, uint32_t i, emit_update *emit, const void *of)
+LLVMValueRef qn__update_as_needed(lower *g, uint32_t i, const expression *e, emit_update *emit, const void *of)
 {
-    update u = {.inst = i, .dtype = g->k->inst[i].type, .combine = g->k->inst[i].sub, .is_used = is_used(g->k, i)};
+    update u = {.inst = i, .of = e, .dtype = g->k->inst[i].type, .combine = g->k->inst[i].sub, .is_used = is_used(g->k, i)};
     if (!g->alone) {
         u.is_plain = g->p->atomics == QN_ATOMICS_OF_ONE;
         LLVMValueRef v = emit(g, &u, of);
@@ -162,15 +164,17 @@ typedef struct single {
 static LLVMValueRef emit_single(lower *g, const update *u, const void *of)
 {
     const single *s = of;
+    qn__expression_take(g, u->of, NULL);
     return qn__update_element(g, u, s->pointer, s->value, s->expected);
 }
 
-static LLVMValueRef update_single(lower *g, uint32_t i, int p, const check *c)
+static LLVMValueRef update_single(lower *g, uint32_t i, int p, const check *c, const expression *e)
 {
     const qn_inst *inst = &g->k->inst[i];
     const uint32_t *arg = qn__args(g->k, i);
     int n = qn__n_indices(g->k, i);
-    single s = {.value = qn__scalar(g, arg[n], p), .expected = inst->n_args > n + 1 ? qn__scalar(g, arg[n + 1], p) : NULL};
+    single s = {.value = qn__is_update(inst) ? LLVMConstNull(qn__scalar_type(g, inst->type)) : qn__scalar(g, arg[n], p),
+                .expected = inst->n_args > n + 1 ? qn__scalar(g, arg[n + 1], p) : NULL};
     bool is_one_branch = c->is_needed && !c->is_clamped && !g->mask[p] && !g->p->is_gpu;
     if (!is_one_branch)
         qn__report(g, i, p, c);
@@ -185,7 +189,7 @@ static LLVMValueRef update_single(lower *g, uint32_t i, int p, const check *c)
     qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
     qn__displace(g, &x);
     s.pointer = x.pointer;
-    LLVMValueRef old = qn__update_as_needed(g, i, emit_single, &s);
+    LLVMValueRef old = qn__update_as_needed(g, i, e, emit_single, &s);
     old = old ? old : LLVMConstNull(LLVMTypeOf(s.value));
     if (is_one_branch)
         old = qn__end_checked(g, &then, i, p, old);
@@ -199,7 +203,11 @@ void qn__lower_atomic(lower *g, uint32_t i)
 {
     FOR_PARTS(g, p)
     {
+        expression e;
+        if (!qn__expression_open(g, &e, i, p))
+            return;
         check c = qn__make_check(g, i, p);
-        qn__set(g, i, p, g->width == 1 ? update_single(g, i, p, &c) : qn__update_lanes(g, i, p, &c), g->depth);
+        qn__set(g, i, p, g->width == 1 ? update_single(g, i, p, &c, &e) : qn__update_lanes(g, i, p, &c, &e), g->depth);
+        qn__expression_close(&e);
     }
 }

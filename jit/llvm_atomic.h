@@ -5,7 +5,7 @@
 #ifndef QN_JIT_LLVM_ATOMIC_H
 #define QN_JIT_LLVM_ATOMIC_H
 
-#include "jit/llvm_lower.h"
+#include "jit/llvm_expression.h"
 
 /** One atomic instruction, and how it is done. */
 typedef struct update {
@@ -13,20 +13,22 @@ typedef struct update {
     int dtype, combine;
     bool is_plain; /* no other thread meets the elements while the launch runs */
     bool is_used;  /* the old value */
+    const expression *of; /* that combination QN_UPDATE computes */
 } update;
 
 /** A value as the integer that stands in memory, and back; scalars or vectors. Of a bool any byte but 0 is true. */
 LLVMTypeRef qn__bits_like(lower *g, int dtype, LLVMValueRef v);
 LLVMValueRef qn__as_bits(lower *g, int dtype, LLVMValueRef v);
 LLVMValueRef qn__from_bits(lower *g, int dtype, LLVMValueRef v);
-/** What the element is afterwards, of its old value; scalars or vectors. `expected` is that of COMPARE_EXCHANGE, else NULL. */
+/** What the element is afterwards, of its old value; scalars or vectors. `expected` is that of COMPARE_EXCHANGE, else NULL. Of
+ *  QN_UPDATE v is any value of the element's type, and the lane or lanes of the expression were taken. */
 LLVMValueRef qn__updated(lower *g, const update *u, LLVMValueRef old, LLVMValueRef v, LLVMValueRef expected);
 /** One operation on one element; the old value. */
 LLVMValueRef qn__update_element(lower *g, const update *u, LLVMValueRef pointer, LLVMValueRef v, LLVMValueRef expected);
 /** All lanes of part p; the old values, zero if nobody uses them. */
-LLVMValueRef qn__update_lanes(lower *g, uint32_t i, int p, const check *c);
+LLVMValueRef qn__update_lanes(lower *g, uint32_t i, int p, const check *c, const expression *e);
 /** Emits an update as the launch needs it: plain, locked, or both and the choice. The old value; NULL if nobody uses it. */
 typedef LLVMValueRef emit_update(lower *g, const update *u, const void *of);
-LLVMValueRef qn__update_as_needed(lower *g, uint32_t i, emit_update *emit, const void *of);
+LLVMValueRef qn__update_as_needed(lower *g, uint32_t i, const expression *e, emit_update *emit, const void *of);
 
 #endif

@@ -80,7 +80,9 @@ static turns keep_operands(lower *g, const lanes *l)
     const uint32_t *arg = qn__args(g->k, l->inst) + qn__n_indices(g->k, l->inst);
     int dtype = g->k->inst[l->inst].type;
     bool is_scaled = l->x.scaled != NULL;
-    turns t = {.value = keep_value(g, BUFFER_VALUES, arg[0], l->p, dtype)};
+    turns t = {.value = {.scalar = LLVMConstNull(qn__bits_like(g, dtype, LLVMConstNull(qn__scalar_type(g, dtype))))}};
+    if (!qn__is_update(&g->k->inst[l->inst]))
+        t.value = keep_value(g, BUFFER_VALUES, arg[0], l->p, dtype);
     if (l->expected)
         t.expected = keep_value(g, BUFFER_EXPECTED, arg[1], l->p, dtype);
     if (l->x.kind == ADDRESS_LANES) {
@@ -109,6 +111,7 @@ static LLVMValueRef lane_pointer(lower *g, const address *x, const turns *t, LLV
 static LLVMValueRef update_lane(lower *g, const update *u, const lanes *l, const turns *t, LLVMValueRef lane)
 {
     LLVMValueRef v = qn__from_bits(g, u->dtype, lane_of(g, &t->value, lane));
+    qn__expression_take(g, u->of, lane);
     LLVMValueRef expected = l->expected ? qn__from_bits(g, u->dtype, lane_of(g, &t->expected, lane)) : NULL;
     LLVMValueRef old = qn__update_element(g, u, lane_pointer(g, &l->x, t, lane), v, expected);
     return u->is_used ? qn__as_bits(g, u->dtype, old) : NULL;
@@ -146,7 +149,7 @@ static bool is_straight(const lower *g, const update *u)
 {
     int n = 0;
     for (uint32_t i = g->k->body; i < g->k->n_insts; i++)
-        n += g->k->inst[i].op == QN_I_ATOMIC;
+        n += g->k->inst[i].op == QN_I_ATOMIC ? (int)(g->k->inst[i].region[2] - i) : 0;
     return u->is_plain && g->width <= MOST_STRAIGHT && n * g->width * g->unroll * g->jam <= MOST_STRAIGHT_LANES;
 }
 
@@ -203,6 +206,7 @@ static bool is_one_vector(const lower *g, const update *u, const lanes *l)
 
 static LLVMValueRef update_vector(lower *g, const update *u, const lanes *l)
 {
+    qn__expression_take_all(g, u->of);
     if (!l->mask)
         return qn__update_element(g, u, l->x.pointer, l->value, l->expected);
     LLVMTypeRef types[2] = {bits_of_lanes(g, u), g->ptr};
@@ -218,7 +222,7 @@ static LLVMValueRef update_vector(lower *g, const update *u, const lanes *l)
 /** Whether all lanes meet in one element in an operation whose order does not matter, and nobody asks what was there. */
 static bool is_one_sum(const lower *g, const update *u, const lanes *l)
 {
-    bool is_exchange = u->combine == QN_COMBINE_EXCHANGE || u->combine == QN_COMBINE_COMPARE_EXCHANGE;
+    bool is_exchange = u->combine >= QN_COMBINE_EXCHANGE; /* or an expression */
     return l->x.kind == ADDRESS_UNIFORM && !l->mask && !u->is_used && !is_exchange && qn__is_integer(u->dtype) && g->width > 1;
 }
 
@@ -274,12 +278,13 @@ static LLVMValueRef emit_lanes(lower *g, const update *u, const void *of)
     return is_reported && l->c->is_vector && !g->mask[l->p] ? update_checked(g, u, l) : update_masked(g, u, l);
 }
 
-LLVMValueRef qn__update_lanes(lower *g, uint32_t i, int p, const check *c)
+LLVMValueRef qn__update_lanes(lower *g, uint32_t i, int p, const check *c, const expression *e)
 {
     const qn_inst *inst = &g->k->inst[i];
     const uint32_t *arg = qn__args(g->k, i);
     int n = qn__n_indices(g->k, i);
-    lanes l = {.inst = i, .p = p, .c = c, .value = qn__vector(g, arg[n], p)};
+    lanes l = {.inst = i, .p = p, .c = c};
+    l.value = qn__is_update(inst) ? LLVMConstNull(qn__lane_type(g, inst->type)) : qn__vector(g, arg[n], p);
     bool is_whole = c->is_needed && !c->is_clamped && c->is_vector && !g->mask[p];
     if (!is_whole) {
         qn__report(g, i, p, c);
@@ -288,6 +293,6 @@ LLVMValueRef qn__update_lanes(lower *g, uint32_t i, int p, const check *c)
     l.expected = inst->n_args > n + 1 ? qn__vector(g, arg[n + 1], p) : NULL;
     qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &l.x);
     qn__displace(g, &l.x);
-    LLVMValueRef old = qn__update_as_needed(g, i, emit_lanes, &l);
+    LLVMValueRef old = qn__update_as_needed(g, i, e, emit_lanes, &l);
     return old ? old : LLVMConstNull(LLVMTypeOf(l.value));
 }

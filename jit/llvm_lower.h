@@ -215,6 +215,8 @@ LLVMValueRef qn__fact(lower *g, const qn_fact *fact);     /* level 0, i64 */
 /* ---- llvm_value.c: values of instructions */
 /** Canonical part of value i for part p. */
 int qn__canonical_part(const lower *g, uint32_t i, int p);
+/** Builds a pure instruction of these operands, of lanes or of one value, where the builder stands. */
+LLVMValueRef qn__build_pure(lower *g, uint32_t i, int p, const LLVMValueRef *v);
 /** The scalar of a uniform value, lane 0 of a linear one; any value when width is 1. */
 LLVMValueRef qn__scalar(lower *g, uint32_t i, int p);
 /** The value as a vector (a scalar when width is 1). */

@@ -67,7 +67,7 @@ static LLVMValueRef dim_value(lower *g, const qn_inst *x, int p)
     return ahead ? LLVMBuildAdd(g->b, g->iv[d], qn__const_i64(g, ahead), "") : g->iv[d];
 }
 
-static LLVMValueRef build_pure(lower *g, uint32_t i, int p, const LLVMValueRef *v)
+LLVMValueRef qn__build_pure(lower *g, uint32_t i, int p, const LLVMValueRef *v)
 {
     const qn_inst *x = &g->k->inst[i];
     const uint32_t *arg = qn__args(g->k, i);
@@ -183,7 +183,7 @@ static void emit_pure(lower *g, uint32_t i, int p)
     }
     place here;
     int at = qn__seek(g, wanted, &here);
-    LLVMValueRef result = is_narrow(g, i) ? build_narrow(g, i, v) : build_pure(g, i, p, v);
+    LLVMValueRef result = is_narrow(g, i) ? build_narrow(g, i, v) : qn__build_pure(g, i, p, v);
     qn__unseek(g, &here);
     qn__set(g, i, p, result, LLVMIsConstant(result) ? wanted : at);
 }

@@ -197,6 +197,8 @@ static void summarise(const runner *r, int64_t n_refused)
              "; launches with lists compared with dense copies %" PRId64,
              n[FEATURE_IF], n[FEATURE_FOR], n[FEATURE_WHILE], n[FEATURE_REDUCE], n[FEATURE_ATOMIC],
              n[FEATURE_SEQUENTIAL], n[FEATURE_LOAD], r->n_lists);
+    tap_note("kernels with updates of atomic views %" PRId64 "; made again because one would be none %" PRId64, r->n_updates,
+             r->n_redone);
     summarise_plans(r);
     tap_is_int(n_refused, 0, "every random kernel can be built");
     tap_is_int(r->n_text_errors, 0, "kernel text survives print, parse, print");

@@ -10,6 +10,7 @@
  * differential_parts.c   elements of several parts, and other units
  * differential_value.c   random values: constants, indices, loads, ops
  * differential_block.c   random statements: stores, atomics, regions
+ * differential_update.c  random updates through atomic views
  * differential_plain.c   plain kernels, of a few loads, products and sums
  * differential_plan.c    random plans, and the count of what plans do
  * differential_run.c     the ways to run, and the comparison
@@ -61,8 +62,8 @@ typedef struct test_dim {
  * ROLE_INPUT: read anywhere. ROLE_OUTPUT: an iteration touches only what is its own: dimension d
  * with a source is indexed by that domain dimension, mirrored or shifted, the others freely.
  * ROLE_STEPPING: dimension 0 counts the sequential steps: stores go to the next step, loads come
- * from the step before, from anywhere. ROLE_ATOMIC: integers that all iterations combine into with
- * one operation. ROLE_TWIN: the elements of an earlier ROLE_OUTPUT, read where that is touched: in iteration order, or, where
+ * from the step before, from anywhere. ROLE_ATOMIC: elements that all iterations combine into with
+ * one operation, or update by functions that commute. ROLE_TWIN: the elements of an earlier ROLE_OUTPUT, read where that is touched: in iteration order, or, where
  * all indices are the same values, in any.
  */
 enum { ROLE_INPUT, ROLE_OUTPUT, ROLE_STEPPING, ROLE_ATOMIC, ROLE_TWIN };
@@ -71,6 +72,8 @@ typedef struct test_view test_view;
 struct test_view {
     char name[16];
     int role, dtype, rank, combine;
+    int update;           /* of ROLE_ATOMIC: how its elements are updated, see differential_update.c; 0: by atomics */
+    uint64_t constant[2]; /* of the functions that all updates are */
     uint32_t traits;
     int64_t lower[VIEW_RANK], extent[VIEW_RANK];
     int source[VIEW_RANK]; /* domain dimension, or NO_SOURCE */
@@ -122,6 +125,8 @@ typedef struct test_case {
     test_view view[MAX_VIEWS];
     qn_arg scalar[MAX_SCALARS];
     qn_arg args[MAX_ARGS];            /* views, then scalars */
+    bool has_updates; /* stores that are updates by expressions */
+    bool is_redone;   /* made again without atomic views, as an update of one is none */
     bool loads_escape, stores_escape; /* some indices are out of bounds on purpose */
     qn_kernel *kernel;
     char *text;
@@ -207,9 +212,19 @@ void gen_indices(generator *g, int view, bool is_store, qn_val *index);
  * none. */
 qn_val gen_load(generator *g, int dtype, int depth);
 void gen_pool(generator *g, qn_val v, int dtype);
+/** How all iterations update the elements of a ROLE_ATOMIC view; an update; one of an iteration's own element. */
+void choose_update(test_case *t, test_view *v);
+void gen_shared_update(generator *g, int view);
+void gen_own_update(generator *g, int view);
+/** Takes the trait from the views of an iteration's own elements; false: none has it. The kernel is to be made again. */
+bool drop_atomics(test_case *t);
+/** Rarely, an argument has the trait and the parameter has not. */
+void choose_late_atomic(test_case *t);
 /** Some statements. */
 void gen_block(generator *g, int n);
 void gen_store(generator *g, int view);
+/** An atomic or update of a ROLE_ATOMIC view. */
+void gen_shared(generator *g, int view);
 /** A number from an element of several parts, and its dtype; a store to one, whole or of a field. */
 qn_val gen_load_part(generator *g, int view, const qn_val *index, int *dtype);
 void gen_store_part(generator *g, int view, const qn_val *index);
@@ -333,6 +348,7 @@ typedef struct runner {
     int only_way; /* -1: all */
     int64_t n_limits; /* launches that a GPU does not do */
     int64_t n_runs[N_WAYS], n_differences[N_WAYS], n_with[N_FEATURES], n_plans[N_PLAN_MARKS];
+    int64_t n_updates, n_redone; /* kernels */
     int64_t n_kernels, n_references, n_text_errors, n_escapes, n_lists, n_points, n_by_status[64];
 } runner;
 

@@ -436,7 +436,7 @@ static bool make_view(test_case *t, int i, qn_error *err)
     }
     bool has_list = v->rank > 0 && random_percent(&choices, t->is_plain ? 3 : 15) && !v->is_owner;
     bool escapes = (is_written ? t->stores_escape : t->loads_escape) && random_percent(&choices, 50);
-    bool is_plain = t->is_plain && !has_list && random_percent(&choices, 85);
+    bool is_plain = t->is_plain && v->role != ROLE_ATOMIC && !has_list && random_percent(&choices, 85);
     bool has_digits = t->has_digits && !has_list && v->rank > 0 && random_percent(&choices, is_written ? 30 : 70);
     if ((has_list     ? random_list(&choices, v, is_written, escapes, err)
          : has_digits ? random_digits(&choices, v->rank, v->extent, &v->layout, err)
@@ -522,7 +522,7 @@ bool vary_arguments(test_case *t, qn_error *err)
         growth[d] = random_percent(&t->random, 50) ? random_between(&t->random, 1, t->points < 2000 ? 5 : 1) : 0;
     for (int i = 0; i < t->n_views; i++) {
         test_view *v = &t->view[i];
-        for (int d = 0; d < v->rank && t->is_plain; d++)
+        for (int d = 0; d < v->rank && t->is_plain && v->role != ROLE_ATOMIC; d++)
             v->extent[d] += v->role != ROLE_INPUT         ? growth[v->source[d]]
                             : v->along[d] != NO_SOURCE ? growth[v->along[d]] * v->factor[d] : 0;
         for (int d = 0; d < v->rank && n_grown < 3 && v->role != ROLE_TWIN && !t->is_plain; d++)

@@ -232,6 +232,10 @@ void gen_store(generator *g, int view)
 {
     const test_view *v = &g->t->view[view];
     qn_val index[VIEW_RANK] = {{0}};
+    if (v->traits & QN_ATOMIC && random_percent(g->r, 50)) {
+        gen_own_update(g, view);
+        return;
+    }
     gen_indices(g, view, true, index);
     if (v->n_parts > 1 || v->dtype == QN_RECORD)
         gen_store_part(g, view, index);
@@ -247,6 +251,14 @@ static void gen_shared_atomic(generator *g, int view)
     gen_indices(g, view, true, index);
     (void)qn_atomic(g->b, v->combine, g->param[view], v->rank, index, gen_value(g, v->dtype, 2),
                     (qn_val){0});
+}
+
+void gen_shared(generator *g, int view)
+{
+    if (g->t->view[view].update)
+        gen_shared_update(g, view);
+    else
+        gen_shared_atomic(g, view);
 }
 
 /* Any operation on an element of the iteration's own, whose old value is used. */
@@ -279,7 +291,7 @@ static void gen_effect(generator *g)
         return;
     g->budget--;
     if (v->role == ROLE_ATOMIC)
-        gen_shared_atomic(g, view);
+        gen_shared(g, view);
     else if (is_own(v) && has_plain_elements(v) && random_percent(g->r, 20))
         gen_own_atomic(g, view);
     else

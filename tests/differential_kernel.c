@@ -152,6 +152,7 @@ static void choose_atomic(test_case *t, test_view *v)
         v->extent[d] = random_between(&t->random, 1, 9);
         v->source[d] = NO_SOURCE;
     }
+    choose_update(t, v);
 }
 
 static void choose_traits(test_case *t, test_view *v, bool is_alone)
@@ -161,7 +162,7 @@ static void choose_traits(test_case *t, test_view *v, bool is_alone)
         v->traits |= QN_READ_ONLY;
     if (v->role == ROLE_INPUT && is_alone && random_percent(r, 10))
         v->traits |= QN_RANDOM_ACCESS | QN_READ_ONLY;
-    if (v->role == ROLE_OUTPUT && has_plain_elements(v) && random_percent(r, 5))
+    if (v->role == ROLE_OUTPUT && has_plain_elements(v) && random_percent(r, 8))
         v->traits |= QN_ATOMIC;
     if (is_alone && random_percent(r, 8))
         v->traits |= QN_RESTRICT;
@@ -261,6 +262,8 @@ static void choose_views(test_case *t)
         choose_plain_views(t);
     else
         choose_random_views(t);
+    if (t->is_plain && t->n_views < MAX_VIEWS && random_percent(&t->random, 8))
+        choose_view(t, t->n_views++, ROLE_ATOMIC);
     if (t->n_views < MAX_VIEWS && random_percent(&t->random, t->is_plain ? 5 : 20))
         choose_twin(t, 0);
     bool is_shared[MAX_VIEWS] = {false};
@@ -367,6 +370,8 @@ static void gen_body(generator *g)
     for (int i = 0; i < t->n_views; i++)
         if (t->view[i].role == ROLE_OUTPUT || t->view[i].role == ROLE_STEPPING)
             gen_store(g, i);
+        else if (t->view[i].role == ROLE_ATOMIC && random_percent(g->r, 60))
+            gen_shared(g, i);
     if (random_percent(g->r, 30))
         gen_block(g, 1 + random_below(g->r, 2));
 }
@@ -424,7 +429,15 @@ bool make_case(test_case *t, uint64_t seed, uint64_t number, qn_error *err)
         choose_domain(t);
     choose_views(t);
     choose_scalars(t);
-    if (!make_views(t, err) || !build_kernel(t, err))
+    if (!make_views(t, err))
+        return false;
+    choose_late_atomic(t);
+    bool is_made = build_kernel(t, err);
+    if (!is_made && err->status == QN_ERR_UNSUPPORTED && strstr(err->message, "no atomic update") && drop_atomics(t)) {
+        t->is_redone = true;
+        is_made = build_kernel(t, err);
+    }
+    if (!is_made)
         return false;
     t->text = kernel_text(t->kernel);
     return t->text != NULL;

@@ -359,9 +359,11 @@ void gen_plain_body(generator *g)
     for (int i = 0; i < t->n_views; i++) {
         const test_view *v = &t->view[i];
         qn_val index[VIEW_RANK] = {{0}};
+        if (v->role == ROLE_ATOMIC)
+            gen_shared(g, i);
         if (v->role != ROLE_OUTPUT)
             continue;
-        if (v->n_parts > 1 || v->dtype == QN_RECORD || random_percent(g->r, 10)) {
+        if (v->n_parts > 1 || v->traits & QN_ATOMIC || v->dtype == QN_RECORD || random_percent(g->r, 10)) {
             gen_store(g, i);
             continue;
         }

@@ -240,14 +240,16 @@ static void describe_byte(const test_view *v, size_t at, const unsigned char *ex
 static void take_elements(const test_view *v, const unsigned char *from, unsigned char *to, bool only_same)
 {
     int64_t index[QN_MAX_RANK];
+    qn_view plain = v->view; /* elements of atomic views have no addresses */
+    plain.traits = 0;
     for (int d = 0; d < v->rank; d++)
         index[d] = v->layout.dim[d].lower;
     if (qn_layout_size(&v->layout) == 0)
         return;
     do {
         void *at;
-        if (qn_view_at(&v->view, v->rank, index, &at, NULL))
-            continue; /* atomic, or a bad list entry */
+        if (qn_view_at(&plain, v->rank, index, &at, NULL))
+            continue; /* a bad list entry */
         int64_t offset = (unsigned char *)at - v->memory;
         if (!only_same || is_same_value(v, from + offset, to + offset))
             for (int p = 0; p < v->n_parts; p++)
@@ -383,8 +385,10 @@ static bool run_ways(runner *r, test_case *t, const qn_kernel *parsed, int check
             continue;
         tap_note("case %" PRIu64 ", %s: %s", t->number, way_names[id], what);
         r->n_differences[id]++;
-        if (is_equal && first->id < 0)
+        if (is_equal && first->id < 0) {
             *first = w;
+            first->options.plan = &first->plan;
+        }
         is_equal = false;
     }
     return is_equal;
@@ -434,6 +438,8 @@ bool run_case(runner *r, test_case *t, way *first)
     first->id = -1;
     r->n_kernels++;
     r->n_points += t->points;
+    r->n_updates += t->has_updates;
+    r->n_redone += t->is_redone;
     count_features(r, t->text);
     qn_kernel *parsed = round_trip(r, t);
     bool is_good = r->n_text_errors == text_errors;

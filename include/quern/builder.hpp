@@ -187,11 +187,23 @@ class element
     {
         return *this = value::constant(builder_, dtype_, number);
     }
-    /** Adds to the element: a load and a store, not atomic. */
-    const element &operator+=(const value &v) const
-    {
-        return *this = static_cast<value>(*this) + v;
+    /** Loads, computes with a value or a number, and stores; through an atomic view one atomic update. */
+#define QN_HPP_UPDATE(token)                                                                       \
+    template <class V> const element &operator token##=(const V &v) const                          \
+    {                                                                                              \
+        return *this = static_cast<value>(*this) token v;                                          \
     }
+    QN_HPP_UPDATE(+)
+    QN_HPP_UPDATE(-)
+    QN_HPP_UPDATE(*)
+    QN_HPP_UPDATE(/)
+    QN_HPP_UPDATE(%)
+    QN_HPP_UPDATE(&)
+    QN_HPP_UPDATE(|)
+    QN_HPP_UPDATE(^)
+    QN_HPP_UPDATE(<<)
+    QN_HPP_UPDATE(>>)
+#undef QN_HPP_UPDATE
     /** Combines atomically and returns the old value. */
     value atomic(int combine, const value &v) const
     {

@@ -36,7 +36,7 @@ QN_API bool qn_space_is_available(int space);
  *  count as if the parameter had been declared so; with QN_ATOMIC the kernel runs as built with the parameter atomic. */
 enum {
     QN_READ_ONLY = 1 << 0,     /**< stores through it are refused */
-    QN_ATOMIC = 1 << 1,        /**< every access through it is atomic (relaxed), see QN_ATOMICS_LAUNCH */
+    QN_ATOMIC = 1 << 1,        /**< every access and update through it is atomic (relaxed), see QN_ATOMICS_LAUNCH */
     QN_RESTRICT = 1 << 2,      /**< overlaps no other argument; else QN_ERR_OVERLAP */
     QN_RANDOM_ACCESS = 1 << 3, /**< read-only data not written during the launch; else QN_ERR_OVERLAP */
     QN_ALIGNED = 1 << 4,       /**< data is aligned to 64 bytes; else QN_ERR_ALIGNMENT */

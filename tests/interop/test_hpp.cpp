@@ -176,6 +176,49 @@ void test_operators(const quern::context &c)
     refused(QN_ERR_PARSE, "", [] { quern::kernel::parse("kernel {"); });
 }
 
+/** Every operator of an element, through an atomic view: all iterations update one element. */
+void test_updates(const quern::context &c)
+{
+    constexpr int n = 20000;
+    quern::builder b("updates");
+    auto x = b.view<const std::uint32_t>("x", 1);
+    auto y = b.view<std::uint32_t>("y", 1, QN_ATOMIC);
+    auto i = b.parallel(x, 0);
+    quern::value v = x(i);
+    y(0) += 2;
+    y(1) -= v;
+    y(2) *= 3;
+    y(3) /= 2;
+    y(4) %= 1000;
+    y(5) &= ~v;
+    y(6) |= v;
+    y(7) ^= v;
+    y(8) <<= 1;
+    y(9) >>= 1;
+    y(10) *= v + 1;
+    quern::kernel k = b.finish();
+    quern::view xs = quern::view::make<std::uint32_t>("xs", {n}), ys = quern::view::make<std::uint32_t>("ys", {11});
+    std::array<std::uint32_t, 11> y0{};
+    y0.fill(0xfffffffeu);
+    for (int j = 0; j < 11; j++)
+        ys.at<std::uint32_t>(j) = y0[static_cast<std::size_t>(j)];
+    for (int j = 0; j < n; j++) {
+        const std::uint32_t a = xs.at<std::uint32_t>(j) = static_cast<std::uint32_t>(j) * 2;
+        y0[0] += 2, y0[1] -= a, y0[2] *= 3, y0[3] /= 2, y0[4] %= 1000, y0[5] &= ~a;
+        y0[6] |= a, y0[7] ^= a, y0[8] <<= 1, y0[9] >>= 1, y0[10] *= a + 1;
+    }
+    qn_options o{};
+    o.bytes = sizeof o;
+    o.executor = QN_THREADS;
+    const qn_arg args[] = {qn_arg_view(xs.get()), qn_arg_view(ys.get())};
+    qn_error e{};
+    quern::check(qn_launch(c.get(), k.get(), 2, args, &o, &e), e);
+    bool same = true;
+    for (int j = 0; j < 11; j++)
+        same = same && ys.at<std::uint32_t>(j) == y0[static_cast<std::size_t>(j)];
+    ok(same, "updates with every operator on several threads");
+}
+
 template <class M> void fill(const M &m)
 {
     for (int r = 0; r < 2; r++)
@@ -286,6 +329,7 @@ int main()
         test_kinds();
         test_control(moved);
         test_operators(moved);
+        test_updates(moved);
         test_mdspan();
         test_standard();
         test_c_headers();

@@ -153,10 +153,12 @@ static void test_contract(void)
 
 /* ------------------------------------------------------------------------------------------------ atomic views */
 
-/** The last instruction: ATOMIC with this combination, or -1 if it is something else. */
+/** The last instruction: ATOMIC with this combination, the yield of an update, or -1 if it is something else. */
 static int last_combine(const fixture *f)
 {
     const qn_inst *x = &f->b->inst[f->b->n_insts - 1];
+    if (x->op == QN_I_YIELD)
+        x = &f->b->inst[x->parent];
     return x->op == QN_I_ATOMIC ? x->sub : -1;
 }
 
@@ -168,7 +170,7 @@ static void test_atomic_views(void)
         int op, combine;
     } rows[] = {{QN_OP_add, QN_COMBINE_SUM}, {QN_OP_sub, QN_COMBINE_SUM}, {QN_OP_min, QN_COMBINE_MIN},
                 {QN_OP_max, QN_COMBINE_MAX}, {QN_OP_and, QN_COMBINE_AND}, {QN_OP_or, QN_COMBINE_OR},
-                {QN_OP_xor, QN_COMBINE_XOR}, {QN_OP_mul, -1}};
+                {QN_OP_xor, QN_COMBINE_XOR}, {QN_OP_mul, QN_UPDATE}, {QN_OP_shl, QN_UPDATE}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         qn_val old = qn_load(b, f.at, 1, &f.i);
         qn_store(b, f.at, 1, &f.i, qn_op(b, rows[i].op, 2, (qn_val[]){old, f.u}));
@@ -180,7 +182,14 @@ static void test_atomic_views(void)
     tap_is_int(last_combine(&f), QN_COMBINE_SUM, "the load may be the second operand");
     old = qn_load(b, f.at, 1, &f.i);
     qn_store(b, f.at, 1, &f.i, qn_sub(b, f.u, old));
-    tap_is_int(last_combine(&f), -1, "... not of a difference");
+    tap_is_int(last_combine(&f), QN_UPDATE, "... of a difference that is an update");
+    qn_val twice = qn_load(b, f.at, 1, &f.i);
+    qn_store(b, f.at, 1, &f.i, qn_add(b, qn_load(b, f.at, 1, &f.i), twice));
+    tap_is_int(last_combine(&f), QN_UPDATE, "... and so is the element twice");
+    qn_val product = qn_mul(b, qn_mul(b, f.u, f.u), qn_load(b, f.at, 1, &f.i));
+    qn_store(b, f.at, 1, &f.i, product);
+    const qn_inst *yield = &b->inst[b->n_insts - 1];
+    tap_is_int(yield->parent + 3, b->n_insts - 1, "one op of a product of three is in the region, the other before");
     old = qn_load(b, f.at, 1, &f.i);
     qn_store(b, f.at, 1, &f.n, qn_add(b, old, f.u));
     tap_is_int(last_combine(&f), -1, "another element is stored as it is");
@@ -233,6 +242,9 @@ static void test_limits(void)
     for (int i = 0; i < QN_MAX_NESTING; i++)
         qn_if(f.b, f.t);
     tap_is_int(qn_builder_status(f.b, NULL), QN_OK, "nesting 64");
+    qn_store(f.b, f.at, 1, &f.i, qn_mul(f.b, qn_load(f.b, f.at, 1, &f.i), f.u));
+    tap_is_int(last_combine(&f), QN_UPDATE, "... and an update inside");
+    tap_is_int(qn_builder_status(f.b, NULL), QN_OK, "... counts as none");
     qn_if(f.b, f.t);
     qn_builder_status(f.b, &err);
     tap_contains(err.message, "qn_if: nesting deeper than 64", "nesting 65");

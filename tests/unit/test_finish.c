@@ -404,10 +404,33 @@ static void divide_by_zero(qn_kernel *k)
     k->operand[x->args + 1] = (uint32_t)(find(k, QN_I_CONST) - k->inst);
 }
 
-static const struct {
+static const char updating[] =
+    "kernel \"updating\" { view x: i32[1] atomic; scalar n: i64; %n: i64 = param n; %z: i64 = const 0;"
+    " %i: i64 = parallel %z, %n; %k: i32 = const 3; %o: i32 = load x[%i]; %m: i32 = mul %o, %k; %s: i32 = sub %k, %m;"
+    " store x[%i], %s; }";
+static void no_update(qn_kernel *k) { find(k, QN_I_ATOMIC)->region[1] = find(k, QN_I_ATOMIC)->region[0]; }
+static void two_updates(qn_kernel *k) { find(k, QN_I_ATOMIC)->region[1]--; }
+static void impure_update(qn_kernel *k) { find(k, QN_I_PURE + QN_OP_sub)->op = QN_I_LOAD; }
+static void plain_update(qn_kernel *k) { k->param[0].traits = 0; }
+static void no_old_value(qn_kernel *k) { find(k, QN_I_CARRIED)->op = QN_I_CONST; }
+static void second_old_value(qn_kernel *k) { find(k, QN_I_CARRIED)->imm = 1; }
+static void stored_type(qn_kernel *k) { find(k, QN_I_PURE + QN_OP_sub)->type = QN_U32; }
+static void stored_twice(qn_kernel *k) { find(k, QN_I_YIELD)->n_args = 0; }
+static void update_operand(qn_kernel *k) { find(k, QN_I_ATOMIC)->n_args = 0; }
+
+typedef struct damage {
     void (*damage)(qn_kernel *k);
     const char *part;
-} damages[] = {
+} damage;
+
+static const damage update_damages[] = {
+    {no_update, "do not nest"}, {two_updates, "(atomic): wrong number of regions"}, {impure_update, "(load): stands in an update"},
+    {plain_update, "a view that is not atomic"}, {no_old_value, "carried values are missing"},
+    {second_old_value, "no carried value"}, {stored_type, "(sub): wrong result type"}, {stored_twice, "wrong number or types"},
+    {update_operand, "(atomic): wrong indices"}, {bad_combine, "has no regions"},
+};
+
+static const damage damages[] = {
     {bad_op, "no such op"}, {bad_core_op, "no such op"}, {bad_arity, "(sqrt)"}, {bad_args, "outside the table"},
     {bad_type, "(sqrt): wrong result type"}, {bad_compare, "(lt): wrong result type"},
     {bad_operand, "not defined before"}, {later_operand, "not defined before"}, {zero_operand, "not defined before"},
@@ -428,19 +451,19 @@ static const struct {
     {bad_flags, "flags"}, {no_insts, "0 instructions"}, {fewer_insts, ""}, {divide_by_zero, "constant 0"},
 };
 
-static void test_damage(void)
+static void test_damage(const char *text, const damage *list, size_t n)
 {
-    qn_kernel *k = must_parse(rich);
+    qn_kernel *k = must_parse(text);
     if (!k)
         return;
     tap_is_int(qn__verify(k, NULL), QN_OK, "a kernel that is well formed");
-    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+    for (size_t i = 0; i < n; i++) {
         qn_kernel *c = copy_kernel(k);
         int32_t n_params = c->n_params;
         qn_error err = {0};
-        damages[i].damage(c);
-        bool is_right = qn__verify(c, &err) == QN_ERR_VERIFY && strstr(err.message, damages[i].part);
-        if (!tap_ok(is_right, "damage %d: %s", (int)i, damages[i].part))
+        list[i].damage(c);
+        bool is_right = qn__verify(c, &err) == QN_ERR_VERIFY && strstr(err.message, list[i].part);
+        if (!tap_ok(is_right, "damage %d: %s", (int)i, list[i].part))
             tap_note("%s", err.status ? err.message : "accepted");
         c->n_params = n_params;
         qn__kernel_free(c);
@@ -449,10 +472,10 @@ static void test_damage(void)
 }
 
 /** Writes awkward values into every byte of the instructions and operands; what is accepted must print. */
-static void test_random_damage(void)
+static void test_random_damage(const char *source)
 {
     static const uint8_t values[] = {0, 1, 2, 3, 0x7f, 0x80, 0xff};
-    qn_kernel *k = must_parse(rich), *c = k ? copy_kernel(k) : NULL;
+    qn_kernel *k = must_parse(source), *c = k ? copy_kernel(k) : NULL;
     int n_refused = 0, n_accepted = 0;
     if (!c)
         return;
@@ -488,7 +511,9 @@ int main(void)
     test_order_rules();
     test_collisions();
     test_memory();
-    test_damage();
-    test_random_damage();
+    test_damage(rich, damages, sizeof damages / sizeof *damages);
+    test_damage(updating, update_damages, sizeof update_damages / sizeof *update_damages);
+    test_random_damage(rich);
+    test_random_damage(updating);
     return tap_done();
 }
