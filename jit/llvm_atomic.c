@@ -127,7 +127,7 @@ LLVMValueRef qn__update_element(lower *g, const update *u, LLVMValueRef pointer,
 
 /* ---------------------------------------------------------------- plain or locked */
 
-static bool is_used(const qn_kernel *k, uint32_t i)
+bool qn__is_used(const qn_kernel *k, uint32_t i)
 {
     for (uint32_t user = i + 1; user < k->n_insts; user++)
         for (int n = 0; n < k->inst[user].n_args; n++)
@@ -138,7 +138,7 @@ static bool is_used(const qn_kernel *k, uint32_t i)
 
 LLVMValueRef qn__update_as_needed(lower *g, uint32_t i, const expression *e, emit_update *emit, const void *of)
 {
-    update u = {.inst = i, .of = e, .dtype = g->k->inst[i].type, .combine = g->k->inst[i].sub, .is_used = is_used(g->k, i)};
+    update u = {.inst = i, .of = e, .dtype = g->k->inst[i].type, .combine = g->k->inst[i].sub, .is_used = qn__is_used(g->k, i)};
     if (!g->alone) {
         u.is_plain = g->p->atomics == QN_ATOMICS_OF_ONE;
         LLVMValueRef v = emit(g, &u, of);
@@ -199,15 +199,19 @@ static LLVMValueRef update_single(lower *g, uint32_t i, int p, const check *c, c
     return g->is_team ? qn__team_same(g, old) : old;
 }
 
-void qn__lower_atomic(lower *g, uint32_t i)
+uint32_t qn__lower_atomic(lower *g, uint32_t i, uint32_t end)
 {
+    uint32_t last = qn__update_group(g, i, end);
+    if (last)
+        return last;
     FOR_PARTS(g, p)
     {
         expression e;
         if (!qn__expression_open(g, &e, i, p))
-            return;
+            return i;
         check c = qn__make_check(g, i, p);
         qn__set(g, i, p, g->width == 1 ? update_single(g, i, p, &c, &e) : qn__update_lanes(g, i, p, &c, &e), g->depth);
         qn__expression_close(&e);
     }
+    return i;
 }

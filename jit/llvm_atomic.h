@@ -16,6 +16,19 @@ typedef struct update {
     const expression *of; /* that combination QN_UPDATE computes */
 } update;
 
+/** What differs between lanes, in a buffer of the frame as integers, or what does not. */
+typedef struct operand {
+    LLVMValueRef scalar, buffer;
+    LLVMTypeRef type;
+    unsigned align;
+} operand;
+/** One of a few buffers for vectors, made when first needed: BUFFER_... */
+enum { BUFFER_OFFSETS, BUFFER_VALUES, BUFFER_EXPECTED, BUFFER_RESULTS };
+LLVMValueRef qn__lane_buffer(lower *g, int which);
+/** Puts a vector of integers there. */
+operand qn__keep_lanes(lower *g, LLVMValueRef buffer, LLVMValueRef bits);
+LLVMValueRef qn__lane_of(lower *g, const operand *o, LLVMValueRef lane);
+
 /** A value as the integer that stands in memory, and back; scalars or vectors. Of a bool any byte but 0 is true. */
 LLVMTypeRef qn__bits_like(lower *g, int dtype, LLVMValueRef v);
 LLVMValueRef qn__as_bits(lower *g, int dtype, LLVMValueRef v);
@@ -30,5 +43,11 @@ LLVMValueRef qn__update_lanes(lower *g, uint32_t i, int p, const check *c, const
 /** Emits an update as the launch needs it: plain, locked, or both and the choice. The old value; NULL if nobody uses it. */
 typedef LLVMValueRef emit_update(lower *g, const update *u, const void *of);
 LLVMValueRef qn__update_as_needed(lower *g, uint32_t i, const expression *e, emit_update *emit, const void *of);
+
+/** Atomics from i on that stand together, each iteration's after that of the one before; the last of them, 0 if i is not one
+ *  of several that go together. */
+uint32_t qn__update_group(lower *g, uint32_t i, uint32_t end);
+/** Whether a later instruction uses the value of i. */
+bool qn__is_used(const qn_kernel *k, uint32_t i);
 
 #endif

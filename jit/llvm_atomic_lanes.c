@@ -7,16 +7,8 @@
  */
 #include "jit/llvm_atomic.h"
 
-enum { BUFFER_OFFSETS, BUFFER_VALUES, BUFFER_EXPECTED, BUFFER_RESULTS };
 /** Lanes of a vector, and of all atomics of a body, that are emitted without a loop. */
 enum { MOST_STRAIGHT = 16, MOST_STRAIGHT_LANES = 64 };
-
-/** What differs between lanes, in a buffer of integers, or what does not. */
-typedef struct operand {
-    LLVMValueRef scalar, buffer;
-    LLVMTypeRef type;
-    unsigned align;
-} operand;
 
 /** What the lanes of an atomic take their turns with. */
 typedef struct turns {
@@ -36,7 +28,7 @@ typedef struct lanes {
 
 /* ---------------------------------------------------------------- operands */
 
-static LLVMValueRef buffer_of(lower *g, int which)
+LLVMValueRef qn__lane_buffer(lower *g, int which)
 {
     enum { MOST_BYTES = 8, ALIGN = 64 }; /* of a lane */
     if (!g->lane_buffer[which])
@@ -44,9 +36,9 @@ static LLVMValueRef buffer_of(lower *g, int which)
     return g->lane_buffer[which];
 }
 
-static operand keep(lower *g, int which, LLVMValueRef bits)
+operand qn__keep_lanes(lower *g, LLVMValueRef buffer, LLVMValueRef bits)
 {
-    operand o = {.buffer = buffer_of(g, which), .type = LLVMGetElementType(LLVMTypeOf(bits))};
+    operand o = {.buffer = buffer, .type = LLVMGetElementType(LLVMTypeOf(bits))};
     o.align = LLVMGetIntTypeWidth(o.type) / 8;
     LLVMSetAlignment(LLVMBuildStore(g->b, bits, o.buffer), 64);
     return o;
@@ -57,7 +49,7 @@ static LLVMValueRef place_of(lower *g, const operand *o, LLVMValueRef lane)
     return LLVMBuildGEP2(g->b, o->type, o->buffer, &lane, 1, "");
 }
 
-static LLVMValueRef lane_of(lower *g, const operand *o, LLVMValueRef lane)
+LLVMValueRef qn__lane_of(lower *g, const operand *o, LLVMValueRef lane)
 {
     if (!o->buffer)
         return o->scalar;
@@ -71,7 +63,7 @@ static operand keep_value(lower *g, int which, uint32_t value, int p, int dtype)
 {
     if (g->a.value[value].shape == QN_UNIFORM)
         return (operand){.scalar = qn__as_bits(g, dtype, qn__scalar(g, value, p))};
-    return keep(g, which, qn__as_bits(g, dtype, qn__vector(g, value, p)));
+    return qn__keep_lanes(g, qn__lane_buffer(g, which), qn__as_bits(g, dtype, qn__vector(g, value, p)));
 }
 
 /** What the lanes take their turns with. */
@@ -87,7 +79,7 @@ static turns keep_operands(lower *g, const lanes *l)
         t.expected = keep_value(g, BUFFER_EXPECTED, arg[1], l->p, dtype);
     if (l->x.kind == ADDRESS_LANES) {
         t.unit = is_scaled ? LLVMIntTypeInContext(g->context, (unsigned)l->x.scale * 8) : g->i8;
-        t.offset = keep(g, BUFFER_OFFSETS, is_scaled ? l->x.scaled : l->x.lanes);
+        t.offset = qn__keep_lanes(g, qn__lane_buffer(g, BUFFER_OFFSETS), is_scaled ? l->x.scaled : l->x.lanes);
     }
     return t;
 }
@@ -95,7 +87,7 @@ static turns keep_operands(lower *g, const lanes *l)
 static LLVMValueRef lane_pointer(lower *g, const address *x, const turns *t, LLVMValueRef lane)
 {
     if (t->offset.buffer) {
-        LLVMValueRef offset = lane_of(g, &t->offset, lane);
+        LLVMValueRef offset = qn__lane_of(g, &t->offset, lane);
         return LLVMBuildGEP2(g->b, t->unit, x->pointer, &offset, 1, "");
     }
     if (x->kind == ADDRESS_UNIFORM)
@@ -110,9 +102,9 @@ static LLVMValueRef lane_pointer(lower *g, const address *x, const turns *t, LLV
 /** The update of one lane; the bits that were there. */
 static LLVMValueRef update_lane(lower *g, const update *u, const lanes *l, const turns *t, LLVMValueRef lane)
 {
-    LLVMValueRef v = qn__from_bits(g, u->dtype, lane_of(g, &t->value, lane));
+    LLVMValueRef v = qn__from_bits(g, u->dtype, qn__lane_of(g, &t->value, lane));
     qn__expression_take(g, u->of, lane);
-    LLVMValueRef expected = l->expected ? qn__from_bits(g, u->dtype, lane_of(g, &t->expected, lane)) : NULL;
+    LLVMValueRef expected = l->expected ? qn__from_bits(g, u->dtype, qn__lane_of(g, &t->expected, lane)) : NULL;
     LLVMValueRef old = qn__update_element(g, u, lane_pointer(g, &l->x, t, lane), v, expected);
     return u->is_used ? qn__as_bits(g, u->dtype, old) : NULL;
 }
@@ -125,7 +117,7 @@ static LLVMTypeRef bits_of_lanes(lower *g, const update *u)
 /** What was there before, for all lanes; nothing stands for results that nobody uses. */
 static operand open_results(lower *g, const update *u)
 {
-    return u->is_used ? keep(g, BUFFER_RESULTS, LLVMConstNull(bits_of_lanes(g, u))) : (operand){0};
+    return u->is_used ? qn__keep_lanes(g, qn__lane_buffer(g, BUFFER_RESULTS), LLVMConstNull(bits_of_lanes(g, u))) : (operand){0};
 }
 
 static void put_result(lower *g, const operand *results, LLVMValueRef lane, LLVMValueRef bits)
@@ -150,7 +142,7 @@ static bool is_straight(const lower *g, const update *u)
     int n = 0;
     for (uint32_t i = g->k->body; i < g->k->n_insts; i++)
         n += g->k->inst[i].op == QN_I_ATOMIC ? (int)(g->k->inst[i].region[2] - i) : 0;
-    return u->is_plain && g->width <= MOST_STRAIGHT && n * g->width * g->unroll * g->jam <= MOST_STRAIGHT_LANES;
+    return u->is_plain && !g->is_cold && g->width <= MOST_STRAIGHT && n * g->width * g->unroll * g->jam <= MOST_STRAIGHT_LANES;
 }
 
 static LLVMValueRef update_all(lower *g, const update *u, const lanes *l)

@@ -278,7 +278,7 @@ void qn__lower_region(lower *g, uint32_t begin, uint32_t end)
             qn__lower_store(g, i);
             break;
         case QN_I_ATOMIC:
-            qn__lower_atomic(g, i);
+            i = qn__lower_atomic(g, i, end);
             break;
         case QN_I_IF:
             lower_if(g, i);

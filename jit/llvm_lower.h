@@ -129,6 +129,8 @@ typedef struct lower {
     bool loads_on_demand; /* in a region without branches whose loads need no checks */
     LLVMValueRef alone;   /* i1, of atomics of threads: this launch has one; else NULL */
     LLVMValueRef lane_buffer[4]; /* what lanes of atomics bring, made when first needed */
+    LLVMValueRef group_buffer;   /* the same of several atomics that stand together */
+    bool is_cold;                /* what is emitted now should be small */
     int step; /* of PTX: 0, 1 */
     int32_t shared_bytes; /* of reduces by blocks, as far as they are emitted */
     /* PTX, see llvm_team.h */
@@ -429,7 +431,8 @@ void qn__prefetch_lead(lower *g, uint32_t i);
 void qn__prefetch_row(lower *g, uint32_t i);
 
 /* ---- llvm_atomic.c */
-void qn__lower_atomic(lower *g, uint32_t i);
+/** Lowers the atomic at i, and maybe those after it in the region that ends before `end`; returns the last one. */
+uint32_t qn__lower_atomic(lower *g, uint32_t i, uint32_t end);
 
 /* ---- llvm_fault.c */
 /** Emits a cold block that records a failure of instruction i for the lanes `bad` (vector, or i1 for a scalar access). */

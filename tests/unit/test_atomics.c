@@ -93,7 +93,7 @@ static void test_shared(const char *name, const char *text, int dtype, int execu
         pthread_create(&thread[i], NULL, work, &w[i]);
     for (int i = 0; i < 2; i++)
         pthread_join(thread[i], NULL);
-    const double expected = (double)N_LAUNCHES * N_SAMPLES;
+    const double expected = (double)((int64_t)N_LAUNCHES * N_SAMPLES);
     tap_ok(!w[0].failed && !w[1].failed && count_in(&y, 0) == expected && count_in(&y, 1) == expected,
            "%s: %.0f and %.0f of %.0f", name, count_in(&y, 0), count_in(&y, 1), expected);
     pthread_barrier_destroy(&start);
@@ -323,6 +323,85 @@ static void test_lanes(void)
     qn_context_release(c);
 }
 
+/** Atomics that stand together: neighbours in rows of 8, a run of four and one of three, and those of another combination, which
+ *  have rows of their own. */
+static const char *const group_kernels[] = {
+    " atomic sum y[%j, %i], %4; atomic sum y[%j, %k], %5; atomic sum y[%l, %i], %6; atomic sum y[%l, %k], %4; }",
+    " atomic sum y[%j, %i], %4; atomic sum y[%j, %k], %5; atomic sum y[%j, %m], %6; atomic sum y[%j, %n], %6;"
+    " atomic max y[%l, %k], %5; }",
+    " atomic sum y[%j, %k], %4; atomic sum y[%j, %m], %5; atomic sum y[%j, %n], %6; atomic max y[%l, %i], %6; atomic max y[%l, %k], %4;"
+    " atomic sum y[%j, %k], %4; }",
+};
+#define GROUP_HEAD                                                                                 \
+    "kernel \"group\" { view x: u8[1]; view y: T[2];" OVER_X " %3: u8 = load x[%2]; %a: u8 = const 7; %b: u8 = and %3, %a;" \
+    " %c: u8 = const 3; %d: u8 = shr %3, %c; %i: i64 = cast %b; %j: i64 = cast %d; %o: i64 = const 1; %k: i64 = add %i, %o;" \
+    " %m: i64 = add %k, %o; %n: i64 = add %m, %o; %eight: i64 = const 8; %l: i64 = add %j, %eight; %4: T = cast %3; %5: T = add %4, %4; %6: T = add %5, %4;"
+
+enum { GROUP_ROWS = 16, GROUP_COLUMNS = 8, GROUP_POINTS = 77 };
+
+/** Rows and columns are in range but for one, at `bad`, which begins in the last column; -1: all are. */
+static qn_status run_group(qn_context *c, const qn_kernel *k, int dtype, int64_t bad, const qn_options *o, qn_view *y, qn_error *err)
+{
+    qn_view x = vector_of(c, "x", QN_U8, GROUP_POINTS);
+    for (int64_t i = 0; i < GROUP_POINTS; i++)
+        ((uint8_t *)x.data)[i] = (uint8_t)(i * 5 % 7 << 3 | i * 3 % 5);
+    if (bad >= 0)
+        ((uint8_t *)x.data)[bad] = 5 << 3 | 7;
+    if (qn_view_new(c, "y", dtype, 2, (int64_t[]){GROUP_ROWS, GROUP_COLUMNS}, y, err) != QN_OK)
+        tap_ok(false, "test view: %s", err->message);
+    const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(y)};
+    qn_status status = qn_launch(c, k, 2, args, o, err);
+    qn_view_release(&x);
+    return status;
+}
+
+static int compare_group(qn_context *c, const qn_kernel *k, int dtype, int64_t bad)
+{
+    const qn_options reference = {.bytes = sizeof reference, .engine = QN_ENGINE_INTERP};
+    qn_view y;
+    qn_error expected = {0};
+    int n_wrong = 0;
+    const qn_status status = run_group(c, k, dtype, bad, &reference, &y, &expected);
+    for (int way = 0; way < 12; way++) {
+        const qn_plan_options plan = {.bytes = sizeof plan, .lane_dim = 1, .width = way & 1 ? 0 : 4, .chunk = 20};
+        const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .plan = &plan, .isa = way & 2 ? QN_ISA_V3 : QN_ISA_AUTO,
+                              .executor = way / 4 ? QN_THREADS : QN_SERIAL, .specialize = way / 4 == 2 ? QN_SPECIALIZE_DYNAMIC : QN_SPECIALIZE_EXACT};
+        qn_view other;
+        qn_error err = {0};
+        bool is_same = run_group(c, k, dtype, bad, &o, &other, &err) == status && strcmp(err.message, expected.message) == 0;
+        if (status == QN_OK)
+            is_same = is_same && memcmp(y.data, other.data, (size_t)(qn_dtype_bytes(dtype) * GROUP_ROWS * GROUP_COLUMNS)) == 0;
+        if (!is_same)
+            tap_note("%s, bad %d, way %d: %s", qn_dtype_name(dtype), (int)bad, way, err.message);
+        n_wrong += !is_same;
+        qn_view_release(&other);
+    }
+    n_wrong += status != (bad < 0 ? QN_OK : QN_ERR_BOUNDS);
+    qn_view_release(&y);
+    return n_wrong;
+}
+
+static void test_groups(void)
+{
+    qn_context *c = context_with(NULL);
+    static const int dtypes[] = {QN_F64, QN_F32, QN_I32, QN_U8};
+    for (size_t i = 0; i < sizeof group_kernels / sizeof group_kernels[0]; i++) {
+        int n_wrong = 0;
+        for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0]; d++) {
+            char text[2048];
+            size_t n = fill_in(GROUP_HEAD, qn_dtype_name(dtypes[d]), "", text, sizeof text);
+            fill_in(group_kernels[i], qn_dtype_name(dtypes[d]), "", text + n, sizeof text - n);
+            qn_kernel *k = kernel_of(text);
+            for (int64_t bad = -1; k && bad < GROUP_POINTS; bad += 13)
+                n_wrong += compare_group(c, k, dtypes[d], bad);
+            n_wrong += !k;
+            qn_kernel_release(k);
+        }
+        tap_ok(n_wrong == 0, "atomics that stand together, %zu: as the interpreter does", i);
+    }
+    qn_context_release(c);
+}
+
 /** The first index out of range is reported, wherever in a vector it is, and the others count. */
 static void test_faults(void)
 {
@@ -371,6 +450,7 @@ int main(void)
     test_code();
     test_versions();
     test_lanes();
+    test_groups();
     test_faults();
     return tap_done();
 }
