@@ -176,7 +176,7 @@ uint32_t qn__append_cast(qn_builder *b, const char *who, int dtype, uint32_t fro
     int type = b->inst[from].type;
     if (type == dtype)
         return from;
-    if (qn__is_const(b, from))
+    if (qn__is_constant(b, from))
         return qn__append_const(b, who, dtype, qn__eval_cast(dtype, type, b->inst[from].imm));
     if (qn__is_half(dtype) ? type != QN_F32 : qn__is_half(type) && dtype != QN_F32)
         return qn__append_half_cast(b, who, dtype, from);
@@ -192,7 +192,7 @@ uint32_t qn__append_bitcast(qn_builder *b, const char *who, int dtype, uint32_t 
     int type = b->inst[from].type;
     if (type == dtype)
         return from;
-    if (qn__is_const(b, from))
+    if (qn__is_constant(b, from))
         return qn__append_const(b, who, dtype, qn__eval_bitcast(dtype, type, b->inst[from].imm));
     qn_inst x = {.op = QN_I_BITCAST, .type = (uint8_t)dtype};
     return qn__append_numbered(b, who, x, 1, &from);

@@ -84,7 +84,7 @@ static uint32_t simplify_integer(const qn_builder *b, int op, uint32_t x, uint32
 static uint32_t simplify(const qn_builder *b, int op, const uint32_t *a)
 {
     if (op == QN_OP_select) {
-        if (qn__is_const(b, a[0]))
+        if (qn__is_constant(b, a[0]))
             return b->inst[a[0]].imm ? a[1] : a[2];
         return a[1] == a[2] ? a[1] : 0;
     }
@@ -164,7 +164,7 @@ uint32_t qn__append_op(qn_builder *b, const char *who, int op, const uint32_t *a
     if (qn__is_half(type) && op != QN_OP_select)
         return qn__append_half_op(b, who, op, type, args);
     for (int i = 0; i < info->arity; i++)
-        if (qn__is_const(b, args[i])) {
+        if (qn__is_constant(b, args[i])) {
             bits[i] = b->inst[args[i]].imm;
             n_consts++;
         }

@@ -110,7 +110,7 @@ static uint32_t append_again(qn_builder *b, const char *who, const qn_inst *x, c
         return qn__append_bitcast(b, who, x->type, args[0]);
     int op = qn__pure(x);
     bool divides = (op == QN_OP_div || op == QN_OP_rem) && qn__is_integer(x->type);
-    if (divides && qn__is_const(b, args[1]) && b->inst[args[1]].imm == 0)
+    if (divides && qn__is_constant(b, args[1]) && b->inst[args[1]].imm == 0)
         return op == QN_OP_rem ? args[0] : args[1];
     return qn__append_op(b, who, op, args);
 }

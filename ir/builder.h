@@ -211,7 +211,7 @@ static inline bool qn__is_tuple(const qn_builder *b, uint32_t i)
 {
     return b->inst[i].op == QN_I_TUPLE;
 }
-static inline bool qn__is_const(const qn_builder *b, uint32_t i)
+static inline bool qn__is_constant(const qn_builder *b, uint32_t i)
 {
     return b->inst[i].op == QN_I_CONST;
 }

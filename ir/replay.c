@@ -116,7 +116,7 @@ static void give(qn_replay *r, uint32_t i, uint8_t op, const qn_val *values)
 static int chosen_of(const qn_replay *r, uint32_t i)
 {
     uint32_t condition = qn__number(r->value[qn__args(r->k, i)[0]]);
-    if (!condition || !qn__is_const(r->b, condition))
+    if (!condition || !qn__is_constant(r->b, condition))
         return -1;
     return r->b->inst[condition].imm ? 0 : 1;
 }
@@ -324,7 +324,7 @@ static qn_val replay_op(qn_replay *r, const qn_inst *x, const qn_val *operand)
     int op = qn__pure(x);
     bool divides = (op == QN_OP_div || op == QN_OP_rem) && qn__dtype_class(x->type) != QN_CLASS_F;
     uint32_t divisor = divides ? qn__number(operand[1]) : 0;
-    if (divisor && qn__is_const(r->b, divisor) && r->b->inst[divisor].imm == 0)
+    if (divisor && qn__is_constant(r->b, divisor) && r->b->inst[divisor].imm == 0)
         return op == QN_OP_div ? operand[1] : operand[0];
     return qn_op(r->b, op, x->n_args, operand);
 }

@@ -218,7 +218,7 @@ static bool loop_streams(lower *g, const span *spans, int at)
     g->width = g->p->width;
     for (int n = at; n < g->p->n_loops; n++)
         qn__set_index(g, g->p->order[n], spans[n].low);
-    LLVMValueRef begin = g->p->streams ? qn__stream_begin(g, s.low, s.high) : NULL;
+    LLVMValueRef begin = g->p->streams ? qn__emit_stream_begin(g, s.low, s.high) : NULL;
     if (!begin)
         return false;
     LLVMValueRef agree = qn__streams_agree(g), middle = qn__whole_steps(g, (span){begin, s.high}, step);

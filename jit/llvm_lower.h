@@ -377,7 +377,7 @@ void qn__stage_end(lower *g);
 /* ---- llvm_stream.c: with the index of the lanes set to where they begin */
 enum { STREAM_NONE, STREAM_ANCHOR, STREAM_ALL };
 /** The first index in [low, high] whose element of the first stream is at a cache line; NULL without streams. */
-LLVMValueRef qn__stream_begin(lower *g, LLVMValueRef low, LLVMValueRef high);
+LLVMValueRef qn__emit_stream_begin(lower *g, LLVMValueRef low, LLVMValueRef high);
 /** Asks for the lines where the row ends and the next one probably begins: others write them too, so they are stored as usual. */
 void qn__stream_edges(lower *g, LLVMValueRef high);
 /** Whether all streams are at cache lines together, as i1; NULL if there is only one. */

@@ -44,7 +44,7 @@ static LLVMValueRef address_number(lower *g, uint32_t site)
     return LLVMBuildPtrToInt(g->b, x.pointer, g->i64, "");
 }
 
-LLVMValueRef qn__stream_begin(lower *g, LLVMValueRef low, LLVMValueRef high)
+LLVMValueRef qn__emit_stream_begin(lower *g, LLVMValueRef low, LLVMValueRef high)
 {
     int anchor = anchor_of(g);
     if (anchor < 0)

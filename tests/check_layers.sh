@@ -95,6 +95,14 @@ for file in $(find include ir jit runtime tests examples -name '*.[ch]' -o -name
     head -2 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' || echo "$file"
 done | is_empty "every source file has its licence tag"
 
+# declared: "name file" of what the headers declare for other files.
+declared() {
+    code {ir,jit,runtime}/*.h | grep -E '^[^:]+:[0-9]+:[a-zA-Z]' | grep -vE ':(typedef|#)' |
+        sed -nE 's/^([^:]+):[0-9]+:[a-zA-Z][^(]*\b(qn__[a-z0-9_]+)\(.*/\2 \1/p' | sort -u
+}
+declared | is_not_empty "internal names are found"
+declared | cut -d' ' -f1 | uniq -d | is_empty "no internal name is declared in two headers"
+
 # exported LIBRARY: names it defines for others.
 exported() {
     nm -D --defined-only "$1" 2> /dev/null | awk '$2 != "A" { print $3 }' | sed 's/@.*//'
