@@ -11,6 +11,7 @@
 #include "runtime/context.h"
 
 
+#include <malloc.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 
 enum { DEFAULT_COMPILE_MS = 20000 };
 #define DEFAULT_CACHE_BYTES ((int64_t)64 << 20)
+#define LARGE_BYTES ((int64_t)4 << 20) /* of what is known beside the code: worth giving back to the system */
 
 static struct {
     pthread_mutex_t lock;
@@ -226,7 +228,10 @@ void qn__context_drop(qn_context *c)
     release_options(&c->options);
     pthread_mutex_destroy(&c->cuda_lock);
     pthread_mutex_destroy(&c->lock);
+    bool was_large = c->was_large;
     qn__free(c);
+    if (was_large) /* one small block that lives keeps all of the heap below it */
+        malloc_trim(0);
 }
 
 void qn_context_release(qn_context *c)
@@ -235,6 +240,7 @@ void qn_context_release(qn_context *c)
         return;
     qn__lock(c);
     atomic_store_explicit(&c->is_released, true, memory_order_relaxed);
+    c->was_large = c->cache.bytes - c->cache.code_bytes >= LARGE_BYTES;
     qn__cache_clear(&c->cache);
     qn__unlock(c);
     while (!qn__cache_sweep(c))

@@ -42,6 +42,7 @@ struct qn_context {
     _Atomic(qn_cuda *) cuda;    /* NULL until it is needed */
     pthread_mutex_t cuda_lock;  /* held while the driver is opened */
     struct qn_context *next, **link; /* list of the process, for fork */
+    bool was_large;                  /* released: it knew of many versions */
 };
 
 /** Frees the list of expanded kernels (expand.c). */

@@ -197,6 +197,45 @@ static void test_strays(const qn_kernel *k)
     qn_context_release(c);
 }
 
+/** Memory of this process that is in use, in MiB. */
+static double resident_mib(void)
+{
+    long n_pages = 0, all;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file || fscanf(file, "%ld %ld", &all, &n_pages) != 2)
+        n_pages = 0;
+    if (file)
+        fclose(file);
+    return (double)n_pages / 256;
+}
+
+/** What a context with many versions took goes back to the system with it. */
+static void test_memory_returns(const qn_kernel *k)
+{
+    enum { VERSIONS = 5000, MOST_MIB = 8 };
+    if (IS_SANITIZED) {
+        tap_skip("a sanitizer keeps what is freed");
+        return;
+    }
+    qn_context *c = fake_context(GIVE_RETURN);
+    int n_good = copy(c, k, 1, QN_ENGINE_X86, NULL) == QN_OK;
+    double before = resident_mib();
+    for (int64_t n = 2; n <= VERSIONS; n++) {
+        qn_view x = vector_of(c, "x", QN_F32, n), y = vector_of(c, "y", QN_F32, n);
+        const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
+        const qn_options o = {
+            .bytes = sizeof o, .engine = QN_ENGINE_X86, .specialize = QN_SPECIALIZE_EXACT};
+        n_good += qn_launch(c, k, 2, args, &o, NULL) == QN_OK;
+        qn_view_release(&x);
+        qn_view_release(&y);
+    }
+    tap_is_int(n_good, VERSIONS, "many versions");
+    double during = resident_mib() - before;
+    qn_context_release(c);
+    double after = resident_mib() - before;
+    tap_ok(during > 2 * MOST_MIB && after < MOST_MIB, "of %.0f MiB %.1f are left", during, after);
+}
+
 /** Time that a compile thread does not get is not held against the kernel. */
 static void test_starved(const qn_kernel *k)
 {
@@ -409,6 +448,7 @@ int main(void)
     test_timeout(k, SPIN, 100, 100);
     test_timeout(k, BLOCK, 20, 200);
     test_strays(k);
+    test_memory_returns(k);
     test_fatal(k);
     tap_is_int(atomic_load(&n_inside), 1, "only the thread that met a fatal error is inside");
     tap_ok(atomic_load(&n_thread_ends) >= 5, "threads end what they began");
