@@ -489,6 +489,7 @@ QN_API void qn_context_release(qn_context *c);
     X(misses, "launches that had to look at the arguments")                                        \
     X(compiles, "compilations")                                                                    \
     X(dynamic_compiles, "... of versions with dynamic extents")                                    \
+    X(stepped_down, "... of simpler code than was planned, as that would have taken too long")     \
     X(interpreted, "launches run by the interpreter")                                              \
     X(ordered, "launches run in iteration order because views overlap")                            \
     X(faults, "launches that reported bounds or limits")                                           \

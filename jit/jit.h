@@ -7,6 +7,7 @@
  * collapse.c       in the provider: dimensions that every access walks as one become one
  * plan*.c          in the provider: how the domain is walked; data in, data out, no LLVM
  * analyse.c        in the provider: shapes of values (uniform, linear, varying) and affine addresses, no LLVM
+ * cost.c, budget.c  in the provider: what compiling takes, and plans that take less; no LLVM
  * narrow.c         in the provider: in how many bits lanes hold integers
  * llvm_*.c         in the provider: lowering and emission; the only files that include LLVM headers
  * elf.c            in the provider: object file -> relocation-free blob

@@ -49,7 +49,7 @@ static void drop_machine(qn_machine *m)
     LLVMDisposeTargetMachine(m->target);
 }
 
-static qn_status make_machine(int isa, int ptx, LLVMTargetMachineRef *out, qn_error *err)
+static qn_status make_machine(int isa, int ptx, bool is_fast, LLVMTargetMachineRef *out, qn_error *err)
 {
     bool is_gpu = qn__target_of(isa) == QN_TARGET_NVPTX;
     const char *triple = is_gpu ? "nvptx64-nvidia-cuda" : "x86_64-unknown-linux-gnu";
@@ -63,12 +63,12 @@ static qn_status make_machine(int isa, int ptx, LLVMTargetMachineRef *out, qn_er
         LLVMDisposeMessage(message);
         return QN_ERR_CODEGEN;
     }
-    *out = LLVMCreateTargetMachine(target, triple, cpu, features, LLVMCodeGenLevelDefault, LLVMRelocPIC,
+    *out = LLVMCreateTargetMachine(target, triple, cpu, features, is_fast ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault, LLVMRelocPIC,
                                    is_gpu ? LLVMCodeModelDefault : LLVMCodeModelSmall);
     return *out ? QN_OK : qn__fail(err, QN_ERR_CODEGEN, "qn_llvm_provider: no target machine for %s", cpu);
 }
 
-qn_status qn__llvm_machine(void **thread_state, const qn_facts *f, qn_machine **out, qn_error *err)
+qn_status qn__llvm_machine(void **thread_state, const qn_facts *f, bool is_fast, qn_machine **out, qn_error *err)
 {
     bool is_ptx = (f->ptx >= 63 && f->ptx <= 65) || (f->ptx >= 70 && f->ptx <= 78) || (f->ptx >= 80 && f->ptx <= 85);
     bool is_known = f->ptx ? is_ptx && qn__ptx_of_isa(f->isa) && f->ptx >= qn__ptx_of_isa(f->isa)
@@ -81,14 +81,14 @@ qn_status qn__llvm_machine(void **thread_state, const qn_facts *f, qn_machine **
     if (!m)
         return qn__fail(err, QN_ERR_MEMORY, "qn_llvm_provider: no memory for a target machine");
     for (int i = 0; i < m->n; i++)
-        if (m->kept[i].isa == f->isa && m->kept[i].ptx == f->ptx) {
+        if (m->kept[i].isa == f->isa && m->kept[i].ptx == f->ptx && m->kept[i].is_fast == is_fast) {
             *out = &m->kept[i];
             return QN_OK;
         }
     if (!m->host)
         m->host = LLVMGetHostCPUName();
-    qn_machine made = {.isa = f->isa, .ptx = f->ptx, .tune = m->host};
-    qn_status status = make_machine(f->isa, f->ptx, &made.target, err);
+    qn_machine made = {.isa = f->isa, .ptx = f->ptx, .is_fast = is_fast, .tune = m->host};
+    qn_status status = make_machine(f->isa, f->ptx, is_fast, &made.target, err);
     if (status != QN_OK)
         return status;
     if (m->n == MOST_MACHINES)
@@ -183,14 +183,14 @@ qn_status qn__llvm_verify(LLVMModuleRef module, qn_error *err)
     return status;
 }
 
-qn_status qn__llvm_code(qn_machine *m, LLVMModuleRef module, const qn_diagnostics *d, const char **bytes, size_t *n,
-                        qn_error *err)
+qn_status qn__llvm_code(qn_machine *m, LLVMModuleRef module, bool is_large, const qn_diagnostics *d, const char **bytes,
+                        size_t *n, qn_error *err)
 {
     if (!m->passes)
         m->passes = qn__passes_new(m->target, m->ptx != 0);
     if (!m->passes)
         return qn__fail(err, QN_ERR_MEMORY, "qn_llvm_provider: no memory for the passes");
-    qn__passes_run(m->passes, module, bytes, n);
+    qn__passes_run(m->passes, module, is_large, bytes, n);
     if (!d->has_error)
         return QN_OK;
     qn__passes_free(m->passes); /* the next module is not to depend on a bad one */
@@ -198,7 +198,7 @@ qn_status qn__llvm_code(qn_machine *m, LLVMModuleRef module, const qn_diagnostic
     return qn__fail(err, QN_ERR_CODEGEN, "qn_llvm_provider: %s", d->text);
 }
 
-qn_status qn__llvm_assembly(const qn_machine *m, LLVMModuleRef module, const qn_diagnostics *d,
+qn_status qn__llvm_assembly(const qn_machine *m, LLVMModuleRef module, bool is_large, const qn_diagnostics *d,
                             LLVMMemoryBufferRef *out, qn_error *err)
 {
     qn_passes *passes = qn__passes_new(m->target, true);
@@ -206,7 +206,7 @@ qn_status qn__llvm_assembly(const qn_machine *m, LLVMModuleRef module, const qn_
     size_t n;
     if (!passes)
         return qn__fail(err, QN_ERR_MEMORY, "qn_llvm_provider: no memory for the passes");
-    qn__passes_run(passes, module, &text, &n);
+    qn__passes_run(passes, module, is_large, &text, &n);
     LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(text, n, "assembly");
     qn__passes_free(passes);
     if (d->has_error) {

@@ -6,6 +6,25 @@
 
 #include <string.h>
 
+/* ---------------------------------------------------------------- the budget */
+
+/** Walking over the function takes time: that is done once for each quarter of the budget, as far as the estimate is right. */
+bool qn__spend(lower *g, uint32_t i)
+{
+    enum { WALKS = 4 };
+    bool is_access = qn__is_access(&g->k->inst[i]);
+    if (g->is_over || g->budget == INT64_MAX)
+        return !g->is_over;
+    bool is_checked = is_access && qn__is_checked(g->f, g->k, g->site[i]) && !g->covered[g->site[i]];
+    g->spent += qn__cost_of_instruction(g->k, g->f, &g->a, i, is_checked, g->width) * (is_access ? g->unroll * g->jam : 1);
+    if (g->spent <= g->budget / WALKS)
+        return true;
+    g->spent = 0;
+    g->is_over = qn__llvm_count(g->function, g->f->isa, g->is_fast).units > g->budget;
+    g->failed |= g->is_over;
+    return !g->is_over;
+}
+
 /* ---------------------------------------------------------------- types and constants */
 
 LLVMTypeRef qn__scalar_type(const lower *g, int dtype)

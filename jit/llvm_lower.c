@@ -12,10 +12,8 @@
 #include "jit/llvm_team.h"
 #include "jit/plan.h"
 
+#include <inttypes.h>
 #include <string.h>
-
-/* Compile time grows faster than the body: above this the body is emitted again with less unrolling. */
-enum { MOST_INSTRUCTIONS = 4000 };
 
 /* ---------------------------------------------------------------- bounds of the domain */
 
@@ -146,47 +144,17 @@ static void free_arrays(lower *g)
     qn__analysis_release(&g->a);
 }
 
-/** How much a plan emits. */
-typedef struct size {
-    int instructions; /* with those for the lanes; -1: it could not be lowered */
-    int lanes;        /* of gathers and scatters that take several instructions each */
-} size;
-
-/** Lanes of a gather or scatter. Narrow elements, and most machines, have no instruction for it. */
-static int n_lane_accesses(LLVMValueRef i)
-{
-    if (!LLVMIsACallInst(i))
-        return 0;
-    for (unsigned at = 0; at < LLVMGetNumArgOperands(i); at++) {
-        LLVMTypeRef type = LLVMTypeOf(LLVMGetOperand(i, at));
-        if (LLVMGetTypeKind(type) == LLVMVectorTypeKind &&
-            LLVMGetTypeKind(LLVMGetElementType(type)) == LLVMPointerTypeKind)
-            return (int)LLVMGetVectorSize(type);
-    }
-    return 0;
-}
-
-static size size_of(LLVMValueRef function)
-{
-    size n = {0};
-    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(function); b; b = LLVMGetNextBasicBlock(b))
-        for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
-            int lanes = n_lane_accesses(i);
-            n.instructions += 1 + lanes;
-            n.lanes += lanes;
-        }
-    return n;
-}
-
-/** Emits the function under one plan, of a GPU the kernel of one step; and how much that is. */
-static size lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts *f, const qn_plan *p,
-                      const char *symbol, int step, int32_t *block_bytes)
+/** Emits the function under one plan, of a GPU the kernel of one step; and counts it. A function that is beyond the budget is not
+ *  complete. */
+static qn_emitted lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts *f, const qn_plan *p, int64_t budget,
+                             bool is_fast, const char *symbol, int step, int32_t *block_bytes)
 {
     lower g = {.module = module, .context = LLVMGetModuleContext(module), .k = k, .f = f, .p = p,
-               .width = 1, .unroll = 1, .jam = 1, .jam_max = p->jam * p->cross, .jam_step = 1, .step = step};
+               .width = 1, .unroll = 1, .jam = 1, .jam_max = p->jam * p->cross, .jam_step = 1, .step = step,
+               .budget = budget, .is_fast = is_fast};
     span spans[QN_MAX_RANK];
     int n_sequential = 0;
-    size n = {.instructions = -1};
+    qn_emitted n = {.instructions = -1};
     if (make_arrays(&g)) {
         g.b = LLVMCreateBuilderInContext(g.context);
         set_types(&g);
@@ -213,7 +181,9 @@ static size lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts 
             qn__nest_emit(&g, spans, 0);
         qn__stream_fence(&g);
         LLVMBuildRetVoid(g.b);
-        n = g.failed ? n : size_of(g.function);
+        if (is_fast && !g.failed)
+            qn__llvm_widen_selects(g.function, g.b);
+        n = g.failed && !g.is_over ? n : qn__llvm_count(g.function, f->isa, is_fast);
         LLVMDisposeBuilder(g.b);
     }
     free_arrays(&g);
@@ -221,61 +191,50 @@ static size lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts 
     return n;
 }
 
-/** A plan that emits less than n, or false if there is none. */
-static bool reduce_plan(const qn_kernel *k, qn_plan *p, size n)
+/** Emits under the plan, and then under others that give less code, until the budget holds. */
+static qn_emitted lower_within(LLVMModuleRef module, const qn_kernel *k, const qn_facts *f, qn_plan *p, int64_t most,
+                               const char *symbol, qn_descent *d, int32_t *block_bytes)
 {
-    enum { FEW_LANES = 8 };
-    if (p->is_gpu)
-        return false; /* its plan is bounded */
-    bool over_reduction = qn__is_reduction(k, p->lane_dim);
-    if (p->strip) /* sums in registers */
-        p->strip = 0, p->jam = p->unroll = 1;
-    else if (p->cross > 1)
-        p->cross = 1;
-    else if (p->straight > 0)
-        p->straight = 0;
-    else if (p->jam > 1)
-        p->jam = 1;
-    else if (p->unroll > 1 && !over_reduction)
-        p->unroll = 1;
-    else if (p->width > FEW_LANES && !over_reduction && n.lanes > n.instructions / 2)
-        p->width /= 2;
-    else
-        return false;
-    if (p->jam == 1) {
-        p->jam_dim = -1;
-        p->transpose = 0;
+    enum { HOPELESS = 4 }; /* so many budgets by the estimate: nothing is emitted */
+    for (;;) {
+        int64_t budget = qn__budget_units(most, d->rung, f->isa);
+        qn_emitted n = {.units = p->is_gpu ? 0 : qn__estimate(k, f, p)};
+        bool is_emitted = n.units / HOPELESS <= budget;
+        if (is_emitted)
+            n = lower_once(module, k, f, p, budget, d->rung == QN_RUNG_FAST, symbol, 0, block_bytes);
+        bool is_over = n.units > budget, is_long = n.instructions + n.lanes > QN_MOST_INSTRUCTIONS && d->rung < QN_RUNG_SCALAR;
+        if (n.instructions < 0 || !(is_over || is_long) ||
+            !qn__step_down(k, f, p, d, n.units, is_over, n.lanes > (n.instructions + n.lanes) / 2))
+            return n;
+        if (is_emitted)
+            LLVMDeleteFunction(LLVMGetNamedFunction(module, symbol));
     }
-    if (p->cross == 1)
-        p->cross_dim = -1;
-    return true;
 }
 
-qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_facts *f, const qn_plan *p,
-                         const char *symbol, qn_blob_info *info, qn_error *err)
+qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_facts *f, qn_plan *p, int64_t most,
+                         const char *symbol, qn_blob_info *info, qn_descent *d, qn_emitted *n, qn_error *err)
 {
-    qn_plan plan = *p;
     int32_t block_bytes = 0; /* of shared memory */
-    size n = lower_once(module, k, f, &plan, symbol, 0, &block_bytes);
-    while (n.instructions > MOST_INSTRUCTIONS && reduce_plan(k, &plan, n)) {
-        LLVMDeleteFunction(LLVMGetNamedFunction(module, symbol));
-        n = lower_once(module, k, f, &plan, symbol, 0, &block_bytes);
-    }
-    if (n.instructions >= 0 && (plan.team == QN_TEAM_GRID || plan.is_split))
-        n = lower_once(module, k, f, &plan, QN_GPU_ENTRY "_2", 1, &block_bytes);
-    if (n.instructions < 0)
+    *n = lower_within(module, k, f, p, most, symbol, d, &block_bytes);
+    d->units = n->units;
+    if (n->instructions >= 0 && (p->team == QN_TEAM_GRID || p->is_split))
+        *n = lower_once(module, k, f, p, INT64_MAX, false, QN_GPU_ENTRY "_2", 1, &block_bytes);
+    if (n->instructions < 0)
         return qn__fail(err, QN_ERR_CODEGEN, "qn__llvm_lower: kernel could not be lowered (out of memory or too deep)");
+    if (n->units > qn__budget_units(most, d->rung, f->isa))
+        return qn__fail(err, QN_ERR_LIMIT, "compiling would take too long: %" PRId64 " units of work or more, of %" PRId64 ", as %s",
+                        n->units, qn__budget_units(most, d->rung, f->isa), qn__rung_name(d->rung));
     if (p->is_gpu)
         qn__nvptx_info(k, f, p, block_bytes, &info->gpu);
-    info->split_dim = plan.split_dim;
-    info->granule = plan.granule;
-    info->second_dim = plan.second_dim;
-    info->second_granule = plan.second_granule;
-    info->n_shared_reduces = plan.n_shared_reduces;
-    info->split_merged = plan.split_dim >= 0 ? plan.merged[plan.split_dim] : 0;
+    info->split_dim = p->split_dim;
+    info->granule = p->granule;
+    info->second_dim = p->second_dim;
+    info->second_granule = p->second_granule;
+    info->n_shared_reduces = p->n_shared_reduces;
+    info->split_merged = p->split_dim >= 0 ? p->merged[p->split_dim] : 0;
     info->n_sequential = qn__n_sequential(k);
-    info->scratch_bytes = plan.scratch_bytes;
-    info->chunk = qn__plan_chunk(k, f, &plan);
-    info->chunks_per_thread = qn__plan_chunks_per_thread(&plan);
+    info->scratch_bytes = p->scratch_bytes;
+    info->chunk = qn__plan_chunk(k, f, p);
+    info->chunks_per_thread = qn__plan_chunks_per_thread(p);
     return QN_OK;
 }

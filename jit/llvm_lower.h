@@ -139,8 +139,13 @@ typedef struct lower {
     LLVMValueRef lane;    /* i64, of this thread in its warp */
     const LLVMValueRef *held; /* [site] values of staged loads of a product; NULL: none */
     const struct stage_place *stage_at; /* of the iteration in the tile of staged loads, see llvm_stage.h; NULL: none is */
-    bool failed; /* out of memory or too deep: emission goes on, the result is dropped */
+    bool failed; /* out of memory, too deep or beyond the budget: emission goes on, the result is dropped */
+    bool is_over; /* beyond the budget: no more values and statements are emitted */
+    bool is_fast; /* instructions are selected fast: scalar code */
+    int64_t budget, spent; /* units; since the function was last counted, by estimate */
 } lower;
+/** Notes that one part of an instruction is emitted next; false if nothing is any more (llvm_level.c). */
+bool qn__spend(lower *g, uint32_t i);
 
 /** Level of what depends on the index of dimension d. */
 static inline int qn__index_level(const lower *g, int d)

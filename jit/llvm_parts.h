@@ -7,17 +7,34 @@
 #ifndef QN_JIT_LLVM_PARTS_H
 #define QN_JIT_LLVM_PARTS_H
 
+#include "jit/budget.h"
 #include "jit/provider.h"
 
 #include <llvm-c/Core.h>
 #include <llvm-c/TargetMachine.h>
 
+/* ---------------------------------------------------------------- what was emitted (llvm_count.c) */
+
+typedef struct qn_emitted {
+    int64_t units, largest_block; /* of cost.h, in all blocks and in one */
+    int64_t instructions, most_in_block;
+    int64_t lanes; /* of gathers and scatters: counted as instructions, too */
+} qn_emitted;
+qn_emitted qn__llvm_count(LLVMValueRef function, int isa, bool is_fast);
+/** Scalar selects of bytes, bools and floats become those of wider integers, for which there is an instruction: for others LLVM
+ *  splits the block. */
+void qn__llvm_widen_selects(LLVMValueRef function, LLVMBuilderRef b);
+/** Whether code is so large that passes are left out whose work grows faster than it. */
+bool qn__is_large(const qn_emitted *n);
+
 /* ---------------------------------------------------------------- lowering (llvm_lower.c) */
 
 /** Adds to the module the function `symbol` of type qn_entry that runs kernel k under the facts and the plan, and fills
- *  split_dim, n_sequential and granule of *info. The module has its target and data layout already. */
-qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_facts *f, const qn_plan *p,
-                         const char *symbol, qn_blob_info *info, qn_error *err);
+ *  split_dim, n_sequential and granule of *info. The module has its target and data layout already. What is beyond the budget
+ *  is emitted under a plan of less code, which stands in *p then, with *d; beyond all budgets it is QN_ERR_LIMIT. `most`: see
+ *  qn__budget_units. */
+qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_facts *f, qn_plan *p, int64_t most,
+                         const char *symbol, qn_blob_info *info, qn_descent *d, qn_emitted *n, qn_error *err);
 
 /* ---------------------------------------------------------------- emission (llvm_emit.c) */
 
@@ -27,13 +44,15 @@ void qn__llvm_start(void);
 /** What a thread keeps for one instruction set. */
 typedef struct qn_machine {
     int isa, ptx;
+    bool is_fast; /* fast instruction selection */
     LLVMTargetMachineRef target;
     struct qn_passes *passes; /* to object bytes or PTX; NULL until they are needed */
     const char *tune;         /* the processor that code is tuned for */
 } qn_machine;
 
-/** The machine for the facts' instruction set, kept in *thread_state, which qn__llvm_thread_end frees. */
-qn_status qn__llvm_machine(void **thread_state, const qn_facts *f, qn_machine **out, qn_error *err);
+/** The machine for the facts' instruction set, kept in *thread_state, which qn__llvm_thread_end frees. `is_fast`: one that
+ *  selects instructions fast. */
+qn_status qn__llvm_machine(void **thread_state, const qn_facts *f, bool is_fast, qn_machine **out, qn_error *err);
 void qn__llvm_thread_end(void **thread_state);
 
 /** First error that LLVM reported through the context; emission succeeds all the same, so ask. */
@@ -50,10 +69,10 @@ void qn__llvm_finish_functions(LLVMModuleRef module, const qn_machine *m);
 /** Verifies the module; a failure is QN_ERR_CODEGEN with LLVM's first words. */
 qn_status qn__llvm_verify(LLVMModuleRef module, qn_error *err);
 /** Object bytes, or PTX, of a module, which is used up; they are good until the machine makes the next ones. */
-qn_status qn__llvm_code(qn_machine *m, LLVMModuleRef module, const qn_diagnostics *d, const char **bytes, size_t *n,
-                        qn_error *err);
+qn_status qn__llvm_code(qn_machine *m, LLVMModuleRef module, bool is_large, const qn_diagnostics *d, const char **bytes,
+                        size_t *n, qn_error *err);
 /** Assembly text of a module, which is used up. The caller disposes *out. */
-qn_status qn__llvm_assembly(const qn_machine *m, LLVMModuleRef module, const qn_diagnostics *d,
+qn_status qn__llvm_assembly(const qn_machine *m, LLVMModuleRef module, bool is_large, const qn_diagnostics *d,
                             LLVMMemoryBufferRef *out, qn_error *err);
 
 /** Between these calls a fatal error of LLVM on this thread calls r->fatal, which does not return. */

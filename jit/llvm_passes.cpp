@@ -16,7 +16,6 @@ extern "C" {
 #include <llvm/IR/OptBisect.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
-#include <llvm/TargetParser/Triple.h>
 
 #include <new>
 
@@ -53,22 +52,6 @@ public:
     }
 };
 
-/** One block of so many instructions, or so many in all blocks; for x86. */
-bool is_large(const llvm::Module &module)
-{
-    constexpr size_t most_in_block = 512, most = 2000;
-    size_t n = 0;
-    if (!llvm::Triple(module.getTargetTriple()).isX86())
-        return false;
-    for (const llvm::Function &function : module)
-        for (const llvm::BasicBlock &block : function) {
-            n += block.size();
-            if (block.size() > most_in_block || n > most)
-                return true;
-        }
-    return false;
-}
-
 } // namespace
 
 struct qn_passes {
@@ -90,12 +73,12 @@ qn_passes *qn__passes_new(LLVMTargetMachineRef machine, int is_text)
     return p;
 }
 
-void qn__passes_run(qn_passes *p, LLVMModuleRef module, const char **bytes, size_t *n)
+void qn__passes_run(qn_passes *p, LLVMModuleRef module, int is_large, const char **bytes, size_t *n)
 {
     llvm::Module &m = *llvm::unwrap(module);
     p->bytes.clear();
     llvm::OptPassGate &before = m.getContext().getOptPassGate();
-    p->passes.is_large = is_large(m);
+    p->passes.is_large = is_large != 0;
     m.getContext().setOptPassGate(p->passes);
     p->manager.run(m);
     m.getContext().setOptPassGate(before);

@@ -4,11 +4,13 @@
  * facts -> plan -> module -> object -> blob, or PTX. One compile uses one fresh LLVMContext and leaves nothing behind but the
  * target machines and their passes in *thread_state.
  */
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE
 #include "jit/llvm_parts.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 /* One compile in progress. All of it is released by compile(). */
@@ -20,6 +22,7 @@ typedef struct compilation {
     char symbol[32];
     qn_machine *machine; /* of the thread */
     qn_diagnostics diagnostics;
+    qn_emitted emitted;
     LLVMContextRef context;
     LLVMModuleRef module;
     const char *object; /* of the machine */
@@ -66,8 +69,15 @@ static void send_plan(const compilation *c)
     if (c->r->texts & QN_DUMP_PLAN) {
         qn_text text = {0};
         qn__plan_print(&c->plan, c->kernel, &text);
+        if (!c->plan.is_gpu)
+            qn__text_add(&text, "code %" PRId64 " units, %s\n", c->r->descent.units, qn__rung_name(c->r->descent.rung));
         send_text(c->r, QN_SINK_PLAN, &text);
     }
+}
+
+static bool is_large(const compilation *c)
+{
+    return !c->plan.is_gpu && qn__is_large(&c->emitted);
 }
 
 static qn_status send_llvm_and_asm(const compilation *c)
@@ -82,7 +92,7 @@ static qn_status send_llvm_and_asm(const compilation *c)
     LLVMModuleRef copy = LLVMCloneModule(c->module); /* emission uses a module up */
     LLVMMemoryBufferRef text = NULL;
     qn_status status =
-        qn__llvm_assembly(c->machine, copy, &c->diagnostics, &text, &c->r->error);
+        qn__llvm_assembly(c->machine, copy, is_large(c), &c->diagnostics, &text, &c->r->error);
     if (status == QN_OK) {
         send(c->r, QN_SINK_ASM, LLVMGetBufferStart(text), LLVMGetBufferSize(text));
         LLVMDisposeMemoryBuffer(text);
@@ -113,7 +123,6 @@ static qn_status read_request(compilation *c)
     qn__share_loads(c->kernel, &c->facts);
     qn__collapse(c->kernel, &c->facts);
     qn__plan_make(c->kernel, &c->facts, &c->plan);
-    send_plan(c);
     return QN_OK;
 }
 
@@ -121,7 +130,7 @@ static qn_status read_request(compilation *c)
 static qn_status build_module(compilation *c)
 {
     qn_request *r = c->r;
-    qn_status status = qn__llvm_machine(r->thread_state, &c->facts, &c->machine, &r->error);
+    qn_status status = qn__llvm_machine(r->thread_state, &c->facts, false, &c->machine, &r->error);
     if (status != QN_OK)
         return status;
     if (c->plan.is_gpu)
@@ -132,7 +141,11 @@ static qn_status build_module(compilation *c)
         snprintf(c->symbol, sizeof c->symbol, "quern_kernel");
     c->context = qn__llvm_context(&c->diagnostics, r->texts & (QN_DUMP_LLVM | QN_DUMP_ASM));
     c->module = qn__llvm_module(c->context, c->machine);
-    status = qn__llvm_lower(c->module, c->kernel, &c->facts, &c->plan, c->symbol, &r->info, &r->error);
+    status = qn__llvm_lower(c->module, c->kernel, &c->facts, &c->plan, r->most_units, c->symbol, &r->info, &r->descent, &c->emitted,
+                            &r->error);
+    send_plan(c);
+    if (status == QN_OK && r->descent.rung == QN_RUNG_FAST)
+        status = qn__llvm_machine(r->thread_state, &c->facts, true, &c->machine, &r->error);
     if (status != QN_OK)
         return status;
     qn__llvm_finish_functions(c->module, c->machine);
@@ -146,7 +159,7 @@ static qn_status emit_ptx(compilation *c)
     qn_request *r = c->r;
     const char *text;
     size_t n;
-    qn_status status = qn__llvm_code(c->machine, c->module, &c->diagnostics, &text, &n, &r->error);
+    qn_status status = qn__llvm_code(c->machine, c->module, is_large(c), &c->diagnostics, &text, &n, &r->error);
     if (status != QN_OK)
         return status;
     qn__text_bytes(&c->code, text, n);
@@ -165,7 +178,7 @@ static qn_status emit_code(compilation *c)
     if (c->plan.is_gpu)
         return status == QN_OK ? emit_ptx(c) : status;
     if (status == QN_OK)
-        status = qn__llvm_code(c->machine, c->module, &c->diagnostics, &c->object, &c->object_bytes, &r->error);
+        status = qn__llvm_code(c->machine, c->module, is_large(c), &c->diagnostics, &c->object, &c->object_bytes, &r->error);
     if (status == QN_OK)
         status = qn__elf_to_blob(c->object, c->object_bytes, c->symbol, &c->code, &r->info.entry, &r->info.align,
                                  &r->error);
@@ -193,6 +206,17 @@ static void release(compilation *c)
     qn_kernel_release(c->kernel);
 }
 
+/* Whether the memory that a compile may need can be had: LLVM ends the process where it cannot. */
+static qn_status check_memory(qn_error *err)
+{
+    void *all = mmap(NULL, (size_t)QN_BUDGET_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (all == MAP_FAILED)
+        return qn__fail(err, QN_ERR_MEMORY, "qn_llvm_provider: no room for the %" PRId64 " MB that a compile may need",
+                        QN_BUDGET_BYTES >> 20);
+    munmap(all, (size_t)QN_BUDGET_BYTES);
+    return QN_OK;
+}
+
 /* The pipeline. */
 static qn_status compile(qn_request *r)
 {
@@ -203,7 +227,9 @@ static qn_status compile(qn_request *r)
         [TIME_LOAD] = deliver_code,
     };
     compilation c = {.r = r};
-    qn_status status = QN_OK;
+    qn_status status = check_memory(&r->error);
+    if (status != QN_OK)
+        return status;
     qn__llvm_start();
     qn__llvm_guard_begin(r);
     for (int i = 0; i <= TIME_LOAD && status == QN_OK; i++) {

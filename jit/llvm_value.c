@@ -188,19 +188,34 @@ static void emit_pure(lower *g, uint32_t i, int p)
     qn__set(g, i, p, result, LLVMIsConstant(result) ? wanted : at);
 }
 
+/** Bits of the lanes of value i. */
+static int held_bits(const lower *g, uint32_t i)
+{
+    bool is_held = qn__is_integer(g->k->inst[i].type) && is_narrow(g, i);
+    return is_held ? g->a.value[i].held : qn__dtype_width(g->k->inst[i].type);
+}
+
+/** What stands for a value where nothing is emitted. */
+static LLVMValueRef nothing(const lower *g, uint32_t i)
+{
+    int type = g->k->inst[i].type;
+    LLVMTypeRef t = qn__is_integer(type) ? LLVMIntTypeInContext(g->context, (unsigned)held_bits(g, i)) : qn__scalar_type(g, type);
+    return LLVMConstNull(g->width > 1 && g->a.value[i].shape == QN_VARYING ? qn__vector_of(g, t) : t);
+}
+
 static LLVMValueRef value_of(lower *g, uint32_t i, int p)
 {
     const qn_inst *x = &g->k->inst[i];
     int canonical = qn__canonical_part(g, i, p);
     LLVMValueRef *part = g->value[i].part;
-    if (!part[canonical] && (qn__is_pure(x) || x->op == QN_I_DIM))
+    bool is_pure = qn__is_pure(x) || x->op == QN_I_DIM;
+    if (!part[canonical] && is_pure && qn__spend(g, i))
         emit_pure(g, i, p);
-    if (!part[canonical] && x->op == QN_I_LOAD && qn__is_late(g, i))
+    if (!part[canonical] && !g->is_over && x->op == QN_I_LOAD && qn__is_late(g, i))
         qn__lower_load_part(g, i, canonical);
-    if (!part[canonical]) { /* an effect that was not emitted: a defect of the lowering */
+    if (!part[canonical]) { /* beyond the budget; or an effect that was not emitted: a defect of the lowering */
         g->failed = true;
-        return LLVMConstNull(g->width > 1 && g->a.value[i].shape == QN_VARYING ? qn__lane_type(g, x->type)
-                                                                               : qn__scalar_type(g, x->type));
+        return nothing(g, i);
     }
     return part[canonical];
 }
@@ -233,13 +248,6 @@ static LLVMValueRef resize(lower *g, LLVMValueRef v, int level_of_v, int from, b
     qn__unseek(g, &here);
     qn__memo_add(g, MEMO_RESIZE, v, key, to, at, found);
     return found;
-}
-
-/** Bits of the lanes of value i. */
-static int held_bits(const lower *g, uint32_t i)
-{
-    bool is_held = qn__is_integer(g->k->inst[i].type) && is_narrow(g, i);
-    return is_held ? g->a.value[i].held : qn__dtype_width(g->k->inst[i].type);
 }
 
 /** The first vector of a linear value. */

@@ -6,7 +6,7 @@
 #ifndef QN_JIT_PROVIDER_H
 #define QN_JIT_PROVIDER_H
 
-#include "jit/jit.h"
+#include "jit/budget.h"
 
 /** Both sides must be built from the same sources; set by the build (a hash of the version and sources). */
 #ifndef QN_BUILD_ID
@@ -28,6 +28,7 @@ typedef struct qn_request {
     int32_t kind;
     int32_t loader; /* QN_LOADER_ARENA: code goes to sink; QN_LOADER_ORC: orc_entry is set */
     uint32_t texts; /* or of QN_DUMP_...: wanted besides code */
+    int64_t most_units; /* see qn__budget_units */
     const char *kernel; /* canonical text */
     size_t kernel_bytes;
     const void *key;
@@ -42,6 +43,7 @@ typedef struct qn_request {
     qn_blob_info info;
     qn_entry orc_entry;
     void *orc_handle;
+    qn_descent descent;
     double milliseconds[4]; /* parse and plan, build IR, emit, load */
     qn_error error;
 } qn_request;

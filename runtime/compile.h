@@ -27,6 +27,7 @@ typedef struct qn_compiler {
     int n_workers, n_idle;
     int n_strays; /* threads that were given up and have not come back from the code generator */
     int n_guests; /* threads of the host inside the code generator */
+    int64_t most_units; /* of a compile, see qn__budget_units; 0 but in tests */
     bool stop;
     bool is_late; /* the code generator is still being loaded, and nobody waits for that any more */
     int provider; /* QN_PROVIDER_... */
@@ -40,6 +41,7 @@ typedef struct qn_compiled {
     qn_blob_info info;
     qn_entry orc_entry;
     void *orc_handle;
+    qn_descent descent; /* what the budget of compiles took away */
     double milliseconds;
 } qn_compiled;
 void qn__compiled_release(qn_compiled *c);

@@ -108,6 +108,7 @@ static void generate(qn_worker *w, qn_job *job, qn_provider_function provider, q
         .kind = QN_REQUEST_COMPILE,
         .loader = job->loader,
         .texts = job->texts,
+        .most_units = w->context->compiler.most_units,
         .kernel = job->kernel->canonical,
         .kernel_bytes = job->kernel->canonical_bytes,
         .key = job->key.data,
@@ -120,6 +121,7 @@ static void generate(qn_worker *w, qn_job *job, qn_provider_function provider, q
     };
     int status = provider(&r);
     job->result.info = r.info;
+    job->result.descent = r.descent;
     job->result.orc_entry = r.orc_entry;
     job->result.orc_handle = r.orc_handle;
     for (int i = 0; i < 4; i++)

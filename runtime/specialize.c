@@ -64,8 +64,8 @@ static void keep_texts(qn_code *f, qn_compiled *code)
 }
 
 /** Why a version is made, and what it is; notes that it was made. The lock is held. */
-static void note_compile(const qn_launch_state *l, bool is_dynamic, double milliseconds,
-                         qn_text *reason)
+static void note_compile(const qn_launch_state *l, bool is_dynamic, const qn_descent *descent,
+                         double milliseconds, qn_text *reason)
 {
     qn_context *c = l->context;
     qn_known_kernel *known = qn__cache_learn(&c->cache, l->kernel, &l->domain);
@@ -76,10 +76,13 @@ static void note_compile(const qn_launch_state *l, bool is_dynamic, double milli
     if (l->is_ordered)
         qn__text_add(reason, "; %s", l->overlap.message);
     qn__text_add(reason, is_dynamic ? "; dynamic extents" : "; exact");
+    if (descent->rung != QN_RUNG_PLANNED)
+        qn__text_add(reason, "; stepped down to compile less: %s", descent->steps);
     qn__history_add(&c->history, l->kernel->name,
                     reason->data && !reason->failed ? reason->data : "compiled", milliseconds);
     c->counters.compiles++;
     c->counters.dynamic_compiles += is_dynamic;
+    c->counters.stepped_down += descent->rung != QN_RUNG_PLANNED;
     c->counters.compile_us += (int64_t)(milliseconds * 1e3);
 }
 
@@ -91,7 +94,7 @@ static void settle(qn_code *f, qn_status status, const qn_error *error)
     f->state = status == QN_OK ? QN_READY : QN_FAILED;
     if (status != QN_OK)
         f->error = *error;
-    if (f->is_cached && (status == QN_OK || status == QN_ERR_COMPILE_TIMEOUT))
+    if (f->is_cached && (status == QN_OK || status == QN_ERR_COMPILE_TIMEOUT || status == QN_ERR_LIMIT))
         qn__cache_weigh(&c->cache, f);
     else if (f->is_cached)
         qn__cache_remove(&c->cache, f);
@@ -109,12 +112,13 @@ static qn_status build(qn_launch_state *l, qn_code *f, bool is_dynamic, qn_error
     uint32_t host = qn__fpu_enter(); /* a new compile thread starts with the environment that it finds here */
     qn_status status = qn__compile(c, l->kernel, &f->key, f->loader, texts, &code, &error);
     double milliseconds = code.milliseconds; /* of the code generator, without loading it */
+    qn_descent descent = code.descent;
     qn__lock(c);
     if (status == QN_OK)
         status = install(c, f, &code, &error);
     if (status == QN_OK) {
         keep_texts(f, &code);
-        note_compile(l, is_dynamic, milliseconds, &reason);
+        note_compile(l, is_dynamic, &descent, milliseconds, &reason);
     }
     settle(f, status, &error);
     if (status == QN_OK && f->is_cached)

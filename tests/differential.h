@@ -118,6 +118,7 @@ typedef struct test_case {
     bool has_channels;  /* plain: inputs of small elements have some at each place, side by side */
     int dtype;          /* plain: of most views */
     int longest;        /* plain: the one dimension that is not short, or -1 */
+    int scale;          /* so large is the body of a large kernel, which is not run; else 0 */
     bool is_batch;      /* plain: products whose number, the longest dimension, is fastest in memory */
     int64_t iterations; /* without and with reduction dimensions */
     int64_t points;
@@ -161,6 +162,8 @@ qn_status random_list(randoms *r, test_view *v, bool is_unique, bool escapes, qn
 
 /** Makes case `number` of a seed. False with *err where the library refuses what it should take. */
 bool make_case(test_case *t, uint64_t seed, uint64_t number, qn_error *err);
+/** The same with a body of about `scale` values, which is too large to be run; 0: of the usual size. */
+bool make_large_case(test_case *t, uint64_t seed, uint64_t number, int scale, qn_error *err);
 void release_case(test_case *t);
 /** The text of a kernel, malloc'd; NULL without memory. */
 char *kernel_text(const qn_kernel *k);
@@ -251,6 +254,7 @@ qn_val gen_choice(generator *g, int dtype);
     X(THREADS_PLAN, "threads, random plan")                                               \
     X(PREPARED, "prepared call, constant scalars")                                                 \
     X(UNCHECKED, "no checks, random plan")                                                         \
+    X(BUDGET, "small budget of compiles")                                                          \
     X(ORC, "orc loader")                                                                           \
     X(CLAMP, "clamped indices")                                                                    \
     X(CLAMP_PLAN, "clamped indices, random plan")                                         \
@@ -310,6 +314,10 @@ enum {
     X(ATOMICS_OF_ONE, "\natomics of one", "")                                                                            \
     X(ATOMICS_OF_LAUNCH, "\natomics of the launch", "")                                                                  \
     X(STREAMS, "\nstreams 1", "")                                                                                       \
+    X(STEPPED_TO_SINGLE, " units, one vector in a step", "")                                                             \
+    X(STEPPED_TO_NARROW, " units, narrower vectors", "")                                                                 \
+    X(STEPPED_TO_SCALAR, " units, scalar code\n", "")                                                                    \
+    X(STEPPED_TO_FAST, " units, scalar code, fast", "")                                                                  \
     X(CARRY, "\ncarry ", "")                                                                                            \
     X(GPU_WARPS, "\nteam warps", "")                                                                                     \
     X(GPU_GRID, "\nteam all blocks", "")                                                                                 \
@@ -337,10 +345,12 @@ typedef struct way {
     bool is_prepared;
     qn_options options; /* of this plan */
     qn_plan_options plan;
+    int most_units; /* of WAY_BUDGET: of a compile */
 } way;
 
 typedef struct runner {
     qn_context *context;
+    qn_context *small; /* of WAY_BUDGET */
     const char *no_x86; /* the reason why only the interpreter is tested, or NULL */
     char reason[QN_MESSAGE_BYTES];
     device gpu; /* has a context if kernels run on a GPU, too */
@@ -353,6 +363,8 @@ typedef struct runner {
 } runner;
 
 const char *way_name(int id);
+/** Where a kernel is run in this way. */
+qn_context *context_of(const runner *r, const way *w);
 /** Prints how a kernel is run. */
 void note_way(const way *w);
 /** A random choice of plan fields that the kernel of a case may follow. */

@@ -362,7 +362,7 @@ static void build_params(generator *g, qn_val *end_scalar)
 static void gen_body(generator *g)
 {
     test_case *t = g->t;
-    gen_block(g, random_below(g->r, 4));
+    gen_block(g, t->scale ? t->scale : random_below(g->r, 4));
     if (random_percent(g->r, 70)) { /* pooled, so that a store is likely to use it */
         int dtype = random_dtype(g->r);
         gen_pool(g, gen_reduce(g, dtype), dtype);
@@ -394,7 +394,9 @@ static bool build_kernel(test_case *t, qn_error *err)
     build_params(&g, end_scalar);
     build_domain(&g, end_scalar);
     g.budget = budgets[random_below(g.r, t->is_plain ? 4 : 9)];
-    g.repeats = t->iterations > 0 ? t->iterations : 1;
+    if (t->scale) /* nothing is left for what follows otherwise */
+        g.budget = t->scale;
+    g.repeats = t->scale || t->iterations <= 0 ? 1 : t->iterations;
     if (t->is_plain)
         gen_plain_body(&g);
     else
@@ -415,12 +417,18 @@ char *kernel_text(const qn_kernel *k)
 
 bool make_case(test_case *t, uint64_t seed, uint64_t number, qn_error *err)
 {
+    return make_large_case(t, seed, number, 0, err);
+}
+
+bool make_large_case(test_case *t, uint64_t seed, uint64_t number, int scale, qn_error *err)
+{
     randoms mixed = {seed};
     *t = (test_case){.number = number,
+                     .scale = scale,
                      .random = {random_bits(&mixed) ^ (number * 0xd1342543de82ef95u)}};
     randoms *r = &t->random;
     (void)random_bits(r);
-    t->is_plain = random_percent(r, 60);
+    t->is_plain = random_percent(r, 60) && !t->scale;
     t->loads_escape = random_percent(r, t->is_plain ? 8 : 18);
     t->stores_escape = t->loads_escape && random_percent(r, 50);
     if (t->is_plain)

@@ -109,7 +109,7 @@ void count_plan(runner *r, const test_case *t, const qn_kernel *k, const way *w)
 {
     char text[4096] = "\n";
     qn_code *f = NULL;
-    if (qn_specialize(r->context, k, t->n_args, t->args, &w->options, &f, NULL))
+    if (qn_specialize(context_of(r, w), k, t->n_args, t->args, &w->options, &f, NULL))
         return;
     (void)qn_code_text(f, QN_DUMP_PLAN, text + 1, sizeof text - 1);
     qn_code_release(f);

@@ -5,6 +5,7 @@
  * but nothing outside the written views' elements may have changed.
  */
 #include "differential.h"
+#include "runtime/context.h"
 #include "tests/ptx_host.h"
 #include "tests/tap.h"
 
@@ -39,7 +40,7 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
     o->plan = &w->plan;
     o->engine = id == WAY_INTERPRETER ? QN_ENGINE_INTERP : QN_ENGINE_X86;
     o->executor = id == WAY_THREADS_EXACT || id == WAY_THREADS_PLAN ? QN_THREADS : QN_SERIAL;
-    bool may_be_either = id == WAY_THREADS_PLAN || id == WAY_CLAMP_PLAN || id == WAY_PTX_PLAN || id == WAY_CUDA_PLAN;
+    bool may_be_either = id == WAY_BUDGET || id == WAY_THREADS_PLAN || id == WAY_CLAMP_PLAN || id == WAY_PTX_PLAN || id == WAY_CUDA_PLAN;
     bool is_dynamic = id == WAY_DYNAMIC_V4 || id == WAY_DYNAMIC_V3 || id == WAY_PLAN_DYNAMIC ||
                       (may_be_either && random_percent(r, 40)); /* many plans need known extents */
     o->specialize = is_dynamic ? QN_SPECIALIZE_DYNAMIC : QN_SPECIALIZE_EXACT;
@@ -61,6 +62,11 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
         o->checks = QN_CHECKS_NONE;
     if (id == WAY_ORC)
         o->loader = QN_LOADER_ORC;
+    if (id == WAY_BUDGET) { /* some are interpreted then */
+        static const int16_t most[] = {60, 120, 250, 500, 1000};
+        w->most_units = most[random_below(r, 5)];
+        o->engine = QN_ENGINE_AUTO;
+    }
     if (id == WAY_PREPARED) {
         w->is_prepared = true;
         o->constant_scalars = 1;
@@ -74,7 +80,7 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
         o->constant_scalars = 1;
         w->plan.team = w->plan.team == 2 ? 0 : w->plan.team;
     }
-    if (is_x86_plan && random_percent(r, 35))
+    if ((is_x86_plan || id == WAY_BUDGET) && random_percent(r, 35))
         o->isa = QN_ISA_V3;
     o->atomics = !is_cuda(id) && random_percent(r, 30) ? QN_ATOMICS_SHARED : QN_ATOMICS_LAUNCH;
     if (o->executor == QN_THREADS) { /* otherwise so few iterations would run on one */
@@ -166,6 +172,11 @@ static qn_status run_cuda(const runner *r, const test_case *t, const qn_kernel *
     return device_launch(&r->gpu, k, t->n_args, t->args, n, memory, &w->options, err);
 }
 
+qn_context *context_of(const runner *r, const way *w)
+{
+    return w->id == WAY_BUDGET ? r->small : r->context;
+}
+
 static outcome run_once(const runner *r, const test_case *t, const qn_kernel *k, const way *w)
 {
     outcome out = {0};
@@ -179,8 +190,10 @@ static outcome run_once(const runner *r, const test_case *t, const qn_kernel *k,
         out.status = run_cuda(r, t, k, w, &out.error);
         return out;
     }
+    if (w->id == WAY_BUDGET)
+        r->small->compiler.most_units = w->most_units;
     if (!w->is_prepared) {
-        out.status = qn_launch(r->context, k, t->n_args, t->args, &w->options, &out.error);
+        out.status = qn_launch(context_of(r, w), k, t->n_args, t->args, &w->options, &out.error);
         return out;
     }
     out.status = qn_prepare(r->context, k, t->n_args, t->args, &w->options, &call, &out.error);
@@ -480,7 +493,7 @@ bool open_runner(runner *r, qn_error *err)
 {
     *r = (runner){0};
     qn_context_options o = {.bytes = sizeof o, .n_threads = 4, .cache_bytes = 4 << 20};
-    if (qn_context_new(&o, &r->context, err))
+    if (qn_context_new(&o, &r->context, err) || qn_context_new(&o, &r->small, err))
         return false;
     probe_x86(r);
     return true;
@@ -490,4 +503,5 @@ void close_runner(runner *r)
 {
     device_close(&r->gpu);
     qn_context_release(r->context);
+    qn_context_release(r->small);
 }
