@@ -108,6 +108,8 @@ static uint32_t append_again(qn_builder *b, const char *who, const qn_inst *x, c
         return qn__append_cast(b, who, x->type, args[0]);
     if (x->op == QN_I_BITCAST)
         return qn__append_bitcast(b, who, x->type, args[0]);
+    if (x->op == QN_I_LOOKUP)
+        return qn__append_lookup(b, who, (uint32_t)x->imm + 1, args[0]);
     int op = qn__pure(x);
     bool divides = (op == QN_OP_div || op == QN_OP_rem) && qn__is_integer(x->type);
     if (divides && qn__is_constant(b, args[1]) && b->inst[args[1]].imm == 0)

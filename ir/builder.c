@@ -64,6 +64,9 @@ void qn_builder_release(qn_builder *b)
     for (int i = 0; i < b->n_functions; i++)
         qn_function_release(b->function[i]);
     qn__free(b->function);
+    for (int i = 0; i < b->n_arrays; i++)
+        qn__elements_release(b->array[i]);
+    qn__free(b->array);
     qn__free(b->name);
     qn__free(b->inst);
     qn__free(b->note);
@@ -114,7 +117,7 @@ static const char *const inst_names[QN_I_PURE] = {
     [QN_I_FOR] = "for",       [QN_I_WHILE] = "while",     [QN_I_REDUCE] = "reduce",
     [QN_I_INDEX] = "index",   [QN_I_CARRIED] = "carried", [QN_I_YIELD] = "yield",
     [QN_I_RESULT] = "result", [QN_I_TUPLE] = "tuple",     [QN_I_VIEW] = "view",
-    [QN_I_CALL] = "call",     [QN_I_RETURN] = "return",
+    [QN_I_CALL] = "call",     [QN_I_RETURN] = "return",   [QN_I_LOOKUP] = "lookup",
 };
 
 const char *qn__inst_name(int op)

@@ -67,6 +67,8 @@ struct qn_builder {
     uint32_t version, last_version; /* of the memory; all versions so far are <= last_version */
     qn_function **function; /* [QN_MAX_FUNCTIONS] once there is one; with references */
     int n_functions;
+    qn_elements **array; /* [QN_MAX_ARRAYS] once there is one; with references */
+    int32_t n_arrays;
     uint32_t reduced;               /* bit d: an open reduce names dimension d */
     uint32_t bucket[QN_N_BUCKETS];  /* numbered instructions, by hash */
 };
@@ -215,6 +217,17 @@ static inline bool qn__is_constant(const qn_builder *b, uint32_t i)
 {
     return b->inst[i].op == QN_I_CONST;
 }
+
+/* ---------------------------------------------------------------- constant arrays (ir/array.c) */
+
+qn_elements *qn__elements_retain(qn_elements *e);
+void qn__elements_release(qn_elements *e);
+/** Enters an array in a list of at most QN_MAX_ARRAYS, unless an equal one is there. Its number, or -1: the list is full. */
+int qn__list_array(qn_elements **list, int32_t *n, qn_elements *e);
+/** The handle of an array in this builder, 0 after an error. */
+uint32_t qn__builder_array(qn_builder *b, const char *who, qn_elements *e);
+/** A lookup, folded where it can be. */
+uint32_t qn__append_lookup(qn_builder *b, const char *who, uint32_t array, uint32_t index);
 
 /* ---------------------------------------------------------------- finishing */
 

@@ -105,6 +105,18 @@ static void collect_accesses(qn_kernel *k)
     }
 }
 
+/** The arrays of live lookups, numbered in the order of the first lookups. */
+static bool collect_arrays(const qn_builder *b, qn_kernel *k)
+{
+    if (b->n_arrays == 0)
+        return true;
+    k->array = qn__zalloc(QN_MAX_ARRAYS, sizeof(qn_elements *));
+    for (uint32_t i = 1; k->array && i < k->n_insts; i++)
+        if (k->inst[i].op == QN_I_LOOKUP)
+            k->inst[i].imm = (uint64_t)qn__list_array(k->array, &k->n_arrays, b->array[k->inst[i].imm]);
+    return k->array != NULL;
+}
+
 /** The functions of live calls, numbered in the order of the first calls, callees before callers; and what their calls
  *  read. */
 static bool collect_functions(const qn_builder *b, qn_kernel *k, qn_error *err)
@@ -166,7 +178,7 @@ qn_status qn__compact(qn_builder *b, qn_kernel *k, qn_error *err)
             if (live[i])
                 copy_inst(b, k, i, number);
         collect_accesses(k);
-        has_memory = collect_functions(b, k, err);
+        has_memory = collect_arrays(b, k) && collect_functions(b, k, err);
     }
     qn__free(live);
     qn__free(number);

@@ -171,6 +171,8 @@ static uint64_t value_of(const qn_kernel *k, uint32_t i, const qn_arg *args, int
     for (int j = 0; j < x->n_args; j++)
         v[j] = value_of(k, operand[j], args, depth - 1, known);
     int type = k->inst[operand[x->n_args - 1]].type;
+    if (x->op == QN_I_LOOKUP)
+        return qn__lookup(qn__array_of(k, i), (int64_t)v[0]);
     if (x->op == QN_I_CAST)
         return qn__eval_cast(x->type, type, v[0]);
     if (x->op == QN_I_BITCAST)

@@ -398,6 +398,9 @@ static void run_core(interp *s, uint32_t i)
     case QN_I_BITCAST:
         *value = qn__eval_bitcast(x->type, k->inst[args[0]].type, s->value[args[0]]);
         break;
+    case QN_I_LOOKUP:
+        *value = qn__lookup(qn__array_of(k, i), (int64_t)s->value[args[0]]);
+        break;
     case QN_I_LOAD:
         *value = run_load(s, i);
         break;

@@ -313,6 +313,7 @@ enum {
     QN_I_TUPLE,   /* args parts; imm: number of the record; while building only (ir/build_tuple.c) */
     QN_I_VIEW,    /* view parameter imm, as an argument of a call; no value */
     QN_I_CALL,    /* args values, then views, in the order of the parameters; imm: number of the function; see result */
+    QN_I_LOOKUP,  /* arg index, which is clamped to the array; imm: number of the constant array; its element */
     QN_I_RETURN,  /* args results; last instruction of a function; no value */
     QN_I_PURE = 32
 };
@@ -348,6 +349,13 @@ typedef struct qn_access {
     uint32_t site; /* its index in k->access */
 } qn_access;
 
+/** The elements of a constant array. Counted, immutable. */
+typedef struct qn_elements {
+    _Atomic int64_t references;
+    int32_t dtype, n;
+    uint64_t bits[]; /* [n], canonical */
+} qn_elements;
+
 /** Kernels made of a kernel (ir/variant.c). */
 typedef struct qn_variant qn_variant;
 
@@ -374,6 +382,8 @@ struct qn_kernel {
     qn_access *access;    /* [n_accesses] */
     bool is_in_place_safe; /* every view both read and written has one index tuple throughout (same value numbers), so
                               that "same" views carry no dependence across iterations */
+    qn_elements **array; /* [n_arrays], with references: the constant arrays, in the order of their first lookups */
+    int32_t n_arrays;
     qn_function **function; /* [n_functions], with references: those that it calls, callees before callers */
     int32_t n_functions;
     qn_kernel *inlined;      /* without calls, with one reference; NULL: it has none, or would be too large */
@@ -410,9 +420,10 @@ static inline int qn__n_sequential(const qn_kernel *k)
 static inline int qn__dim_of(const qn_kernel *k, uint32_t reduce, int n) { return (int)k->inst[qn__args(k, reduce)[n]].imm; }
 /** The op number of a pure instruction, 0 for core instructions. */
 static inline int qn__pure(const qn_inst *x) { return x->op >= QN_I_PURE ? x->op - QN_I_PURE : 0; }
-/** Whether an instruction has no effect and reads no memory: const, param, extent, lower, casts, table ops. */
+/** Whether an instruction has no effect and reads no memory: const, param, extent, lower, casts, lookups, table ops. */
 static inline bool qn__is_pure(const qn_inst *x) {
-    return x->op >= QN_I_PURE || (x->op >= QN_I_CONST && x->op <= QN_I_LOWER) || x->op == QN_I_CAST || x->op == QN_I_BITCAST;
+    return x->op >= QN_I_PURE || (x->op >= QN_I_CONST && x->op <= QN_I_LOWER) || x->op == QN_I_CAST || x->op == QN_I_BITCAST ||
+           x->op == QN_I_LOOKUP;
 }
 /** Points of the blocks of the order rules, and partials of a striped one. */
 enum { QN_BLOCK_POINTS = 4096, QN_PARTIALS = 64 };
@@ -431,6 +442,15 @@ static inline uint32_t qn__contracted_product(const qn_kernel *k, uint32_t reduc
     return (k->flags & QN_CONTRACT) && x->sub == QN_COMBINE_SUM && is_float && qn__pure(&k->inst[value]) == QN_OP_mul ? value
                                                                                                                  : 0;
 }
+/** The array that lookup i reads. */
+static inline const qn_elements *qn__array_of(const qn_kernel *k, uint32_t i) { return k->array[k->inst[i].imm]; }
+/** The element that an index reads: the first below the array, the last beyond it. */
+static inline uint64_t qn__lookup(const qn_elements *e, int64_t index)
+{
+    return e->bits[index < 0 ? 0 : index >= e->n ? e->n - 1 : index];
+}
+/** Whether the index of lookup i is in the array whatever its operands are (ir/array.c). */
+bool qn__is_lookup_proved(const qn_kernel *k, uint32_t i);
 /** Where load, store or atomic i stands in k->access (ir/finish.c). */
 uint32_t qn__site_of(const qn_kernel *k, uint32_t i);
 /** The dtype that a load, store or atomic moves. */
@@ -536,6 +556,9 @@ typedef struct qn_interval {
 qn_interval qn__interval_of_type(int type);
 /** Of a pure instruction, given those of its operands, value[number]. */
 qn_interval qn__interval_of_pure(const qn_kernel *k, const qn_interval *value, uint32_t i);
+
+/** Of a pure instruction, given those of its operands, in their order. */
+qn_interval qn__interval_of_operands(const qn_kernel *k, uint32_t i, const qn_interval *operand);
 
 /** What the prologue needs of an argument. */
 typedef struct qn_arg_value {

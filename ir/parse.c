@@ -221,9 +221,25 @@ bool qn__parse_reference(parser *p, bool is_view, const parameter **out)
     int shown = qn__parse_shown_bytes(name, n);
     if (!*out)
         return FAIL(p, &at, "no parameter \"%.*s\" is declared", shown, name);
+    if ((*out)->is_array)
+        return FAIL(p, &at, "\"%.*s\" is a constant array, not a %s", shown, name, is_view ? "view" : "scalar");
     if ((*out)->is_view != is_view)
         return FAIL(p, &at, "parameter \"%.*s\" is a %s, not a %s", shown, name,
                     is_view ? "scalar" : "view", is_view ? "view" : "scalar");
+    return true;
+}
+
+bool qn__parse_array_name(parser *p, qn_array *out)
+{
+    const char *name = NULL;
+    size_t n = 0;
+    qn_token at = p->token;
+    if (!qn__parse_name(p, &name, &n))
+        return false;
+    const parameter *a = find_parameter(p, name, n);
+    if (!a || !a->is_array)
+        return FAIL(p, &at, "no constant array \"%.*s\" is declared", qn__parse_shown_bytes(name, n), name);
+    *out = a->array;
     return true;
 }
 
@@ -294,13 +310,40 @@ static bool declare(parser *p, parameter *a)
     return is_declared;
 }
 
-/** "view" ... or "scalar" ... */
+/** ":" dtype "=" literal ("," literal)* ";" of a constant array. */
+static bool declare_array(parser *p, parameter *a)
+{
+    int32_t dtype = QN_VOID, n = 0;
+    qn_text elements = {0};
+    bool is_good = qn__parse_expect_symbol(p, ':') && qn__parse_dtype(p, &dtype) && qn__parse_expect_symbol(p, '=');
+    if (is_good && qn__dtype_class(dtype) == QN_CLASS_C)
+        is_good = FAIL(p, &p->statement, "a constant array of %s: give real and imaginary parts an array each",
+                       qn_dtype_name(dtype));
+    do {
+        uint64_t bits = 0, element = 0;
+        is_good = is_good && qn__parse_literal(p, dtype, &bits);
+        if (is_good && n++ == QN_MAX_ARRAY_ELEMENTS)
+            is_good = FAIL(p, &p->token, "more than %d elements", QN_MAX_ARRAY_ELEMENTS);
+        qn__store_element(dtype, &element, bits);
+        qn__text_bytes(&elements, &element, (size_t)qn_dtype_bytes(dtype));
+    } while (is_good && qn__parse_accept_symbol(p, ','));
+    if (is_good && elements.failed)
+        is_good = qn__parse_fail_memory(p);
+    if (is_good)
+        a->array = qn_const_array(p->b, dtype, n, elements.data);
+    qn__text_release(&elements);
+    return is_good && qn__parse_check_builder(p) && qn__parse_expect_symbol(p, ';');
+}
+
+/** "view" ..., "scalar" ... or "array" ... */
 static bool parse_parameter(parser *p)
 {
     p->statement = p->token;
-    if (p->n_params == QN_MAX_PARAMS)
-        return FAIL(p, &p->token, "more than %d parameters", QN_MAX_PARAMS);
-    parameter a = {.is_view = qn__parse_is_word(p, "view"), .name = p->names.n};
+    parameter a = {.is_view = qn__parse_is_word(p, "view"), .is_array = qn__parse_is_word(p, "array"), .name = p->names.n};
+    int32_t *count = a.is_array ? &p->n_arrays : &p->n_declared, limit = a.is_array ? QN_MAX_ARRAYS : QN_MAX_PARAMS;
+    if (*count == limit)
+        return FAIL(p, &p->token, "more than %d %s", (int)limit, a.is_array ? "constant arrays" : "parameters");
+    ++*count;
     qn__parse_advance(p);
     const char *name = NULL;
     qn_token at = p->token;
@@ -313,7 +356,7 @@ static bool parse_parameter(parser *p)
     qn__text_bytes(&p->names, "", 1);
     if (p->names.failed)
         return qn__parse_fail_memory(p);
-    if (!declare(p, &a))
+    if (!(a.is_array ? declare_array(p, &a) : declare(p, &a)))
         return false;
     p->param[p->n_params++] = a;
     return true;
@@ -321,7 +364,7 @@ static bool parse_parameter(parser *p)
 
 bool qn__parse_parameters(parser *p)
 {
-    while (qn__parse_is_word(p, "view") || qn__parse_is_word(p, "scalar"))
+    while (qn__parse_is_word(p, "view") || qn__parse_is_word(p, "scalar") || qn__parse_is_word(p, "array"))
         if (!parse_parameter(p))
             return false;
     return true;

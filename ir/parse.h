@@ -27,7 +27,8 @@ typedef struct symbols {
 
 typedef struct parameter {
     size_t name, name_bytes; /* in parser.names, zero-terminated */
-    bool is_view;
+    bool is_view, is_array;
+    qn_array array;
     qn_param view;
     qn_val scalar;
 } parameter;
@@ -47,7 +48,8 @@ typedef struct parser {
     block *block; /* [depth], those that are open; one more slot is for the block whose head is read */
     int block_capacity;
     int depth, n_params, n_functions;
-    parameter param[QN_MAX_PARAMS];
+    int32_t n_declared, n_arrays; /* parameters and constant arrays of this body, which are all in `param` */
+    parameter param[QN_MAX_PARAMS + QN_MAX_ARRAYS];
     qn_function *function[QN_MAX_FUNCTIONS]; /* defined in this text, with references */
     const qn_library *uses;                  /* more functions, or NULL */
     const char *who;                         /* the public function */
@@ -110,6 +112,8 @@ bool qn__parse_dtype(parser *p, int32_t *dtype);
 bool qn__parse_integer(parser *p, int dtype, int64_t *value);
 /** The name of a declared parameter of the wanted kind. */
 bool qn__parse_reference(parser *p, bool is_view, const parameter **out);
+/** The name of a declared constant array. */
+bool qn__parse_array_name(parser *p, qn_array *out);
 
 /** An identifier or string: its bytes, valid until the next name. */
 bool qn__parse_name(parser *p, const char **text, size_t *n);

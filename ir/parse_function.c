@@ -71,7 +71,7 @@ static bool parse_return(parser *p, values *results)
 static void start_body(parser *p)
 {
     qn__parse_end_scope(p, 0);
-    p->n_params = 0;
+    p->n_params = p->n_declared = p->n_arrays = 0;
     p->names.n = 0;
 }
 

@@ -126,6 +126,18 @@ static bool parse_bitcast(parser *p, const definitions *d)
            qn__parse_define(p, &d->d[0], qn_bitcast(p->b, d->d[0].dtype, x));
 }
 
+static bool parse_lookup(parser *p, const definitions *d)
+{
+    qn_array array = {0};
+    values index = {.n = 0};
+    qn_token at = p->token;
+    if (!qn__parse_array_name(p, &array) || !qn__parse_index(p, &index))
+        return false;
+    if (index.n != 1)
+        return FAIL(p, &at, "%d indices of a constant array, which has one", index.n);
+    return qn__parse_define(p, &d->d[0], qn_lookup(p->b, array, index.v[0]));
+}
+
 static bool parse_load(parser *p, const definitions *d)
 {
     const parameter *a = NULL;
@@ -412,6 +424,7 @@ static const struct {
     {"for", 0, QN_MAX_CARRIED, parse_for},
     {"while", 0, QN_MAX_CARRIED, parse_while},
     {"reduce", 1, 1, parse_reduce},
+    {"lookup", 1, 1, parse_lookup},
     {"call", 1, QN_MAX_CARRIED, qn__parse_call},
 };
 

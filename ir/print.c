@@ -341,6 +341,11 @@ static void add_expression(printer *p, uint32_t i)
         add_param_name(p, x->imm);
         qn__text_add(p->out, ", %d", x->sub);
         return;
+    case QN_I_LOOKUP:
+        qn__text_add(p->out, "lookup a%d[", (int)x->imm);
+        add_value(p, qn__args(p->k, i)[0]);
+        qn__text_add(p->out, "]");
+        return;
     case QN_I_LOAD:
         qn__text_add(p->out, "load ");
         add_access(p, i);
@@ -456,6 +461,18 @@ static void add_param(printer *p, int i)
     qn__text_add(p->out, ";\n");
 }
 
+/** A constant array; its name is its number. */
+static void add_array(printer *p, int i)
+{
+    const qn_elements *e = p->k->array[i];
+    qn__text_add(p->out, "  array a%d: %s = ", i, qn_dtype_name(e->dtype));
+    for (int j = 0; j < e->n; j++) {
+        qn__text_add(p->out, "%s", j ? ", " : "");
+        add_literal(p->out, e->dtype, e->bits[j]);
+    }
+    qn__text_add(p->out, ";\n");
+}
+
 /** A kernel or the body of a function, alone. */
 static void print_body(const qn_kernel *k, bool anonymous, qn_text *out)
 {
@@ -472,6 +489,8 @@ static void print_body(const qn_kernel *k, bool anonymous, qn_text *out)
     qn__text_add(out, " {\n");
     for (int i = 0; i < k->n_params; i++)
         add_param(&p, i);
+    for (int i = 0; i < k->n_arrays; i++)
+        add_array(&p, i);
     for (uint32_t i = 1; i < k->n_insts; i = k->inst[i].region[2])
         add_statement(&p, i);
     qn__text_add(out, "}\n");

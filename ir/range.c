@@ -41,6 +41,8 @@ static known eval_prologue(const qn_kernel *k, uint32_t i, const qn_arg_value *a
         r.value = qn__eval_cast(x->type, type, v[a[0]].value);
     else if (x->op == QN_I_BITCAST)
         r.value = qn__eval_bitcast(x->type, type, v[a[0]].value);
+    else if (x->op == QN_I_LOOKUP)
+        r.value = qn__lookup(qn__array_of(k, i), (int64_t)v[a[0]].value);
     else
         r.value = qn__eval_op(qn__pure(x), type, v[a[0]].value, x->n_args > 1 ? v[a[1]].value : 0,
                               x->n_args > 2 ? v[a[2]].value : 0);
@@ -331,23 +333,46 @@ qn_interval qn__interval_of_type(int type)
     return full(type);
 }
 
-qn_interval qn__interval_of_pure(const qn_kernel *k, const qn_interval *value, uint32_t i)
+/** Interval of the elements of a constant array. */
+static qn_interval of_array(const qn_elements *e)
+{
+    qn_interval x = {INT64_MAX, INT64_MIN};
+    for (int i = 0; i < e->n; i++) {
+        int64_t value = (int64_t)e->bits[i];
+        if (e->dtype == QN_U64 && value < 0)
+            return full(e->dtype);
+        x = (qn_interval){smaller(x.low, value), larger(x.high, value)};
+    }
+    return x;
+}
+
+qn_interval qn__interval_of_operands(const qn_kernel *k, uint32_t i, const qn_interval *operand)
 {
     const qn_inst *x = &k->inst[i];
-    const uint32_t *a = qn__args(k, i);
-    int type = k->inst[a[x->n_args - 1]].type;
+    int type = k->inst[qn__args(k, i)[x->n_args - 1]].type;
     if (qn__dtype_class(x->type) == QN_CLASS_F || qn__dtype_class(type) == QN_CLASS_F)
         return full(x->type);
+    if (x->op == QN_I_LOOKUP)
+        return of_array(qn__array_of(k, i));
     if (x->op == QN_I_CAST || x->op == QN_I_BITCAST)
-        return of_cast(x->type, type, value[a[0]]);
+        return of_cast(x->type, type, operand[0]);
     if (qn__op_info[qn__pure(x)].rule == QN_RULE_COMPARE)
         return full(QN_BOOL);
     qn_interval v[3] = {ANYTHING, ANYTHING, ANYTHING};
     for (int j = 0; j < x->n_args; j++)
-        v[j] = value[a[j]];
+        v[j] = operand[j];
     if (x->n_args == 1)
         v[1] = v[0];
     return of_op(qn__pure(x), type, v);
+}
+
+qn_interval qn__interval_of_pure(const qn_kernel *k, const qn_interval *value, uint32_t i)
+{
+    const qn_inst *x = &k->inst[i];
+    qn_interval operand[3] = {ANYTHING, ANYTHING, ANYTHING};
+    for (int j = 0; j < x->n_args && j < 3; j++)
+        operand[j] = value[qn__args(k, i)[j]];
+    return qn__interval_of_operands(k, i, operand);
 }
 
 /** A scalar that decides the domain has the value it has; any other may be exchanged later, so it may have any. */
@@ -421,6 +446,7 @@ static qn_interval interval_of(prover *s, uint32_t i)
         return (qn_interval){s->domain->begin[x->imm], s->domain->end[x->imm] - 1};
     case QN_I_CAST:
     case QN_I_BITCAST:
+    case QN_I_LOOKUP:
         return qn__interval_of_pure(s->k, s->value, i);
     case QN_I_LOAD:
         if (s->args[x->imm].has_offsets)

@@ -318,6 +318,12 @@ static qn_val replay_bound(qn_replay *r, const qn_inst *x)
     return x->op == QN_I_EXTENT ? qn_extent(r->b, p, x->sub) : qn_lower(r->b, p, x->sub);
 }
 
+static qn_val replay_lookup(qn_replay *r, uint32_t i, qn_val index)
+{
+    qn_array array = {qn__builder_array(r->b, "qn_lookup", r->k->array[r->k->inst[i].imm])};
+    return array.id ? qn_lookup(r->b, array, index) : (qn_val){0};
+}
+
 /** An op of the table. A divisor may have become the constant 0, which the builder takes from no caller. */
 static qn_val replay_op(qn_replay *r, const qn_inst *x, const qn_val *operand)
 {
@@ -340,6 +346,7 @@ static void replay_inst(qn_replay *r, uint32_t i)
     case QN_I_EXTENT:
     case QN_I_LOWER: r->value[i] = replay_bound(r, x); break;
     case QN_I_DIM: replay_dim(r, i); break;
+    case QN_I_LOOKUP: r->value[i] = replay_lookup(r, i, operand[0]); break;
     case QN_I_CAST: r->value[i] = qn_cast(r->b, x->type, operand[0]); break;
     case QN_I_BITCAST: r->value[i] = qn_bitcast(r->b, x->type, operand[0]); break;
     case QN_I_LOAD:

@@ -34,6 +34,8 @@ static bool print_atomic(const qn_kernel *k, uint64_t atomics, qn_text *out)
         .param = param,
         .inst = k->inst,
         .operand = k->operand,
+        .array = k->array,
+        .n_arrays = k->n_arrays,
         .function = k->function,
         .n_functions = k->n_functions,
     };

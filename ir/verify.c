@@ -37,7 +37,7 @@ static const char *name_of(int op)
                                         "dim",    "cast",    "bitcast", "load",   "store",
                                         "atomic", "if",      "for",     "while",  "reduce",
                                         "index",  "carried", "yield",   "result", "tuple",
-                                        "view",   "call",    "return"};
+                                        "view",   "call",    "lookup",  "return"};
     if (op >= 0 && op < (int)(sizeof names / sizeof *names))
         return names[op];
     return op > QN_I_PURE && op - QN_I_PURE < QN_N_TABLE_OPS ? qn__op_info[op - QN_I_PURE].name
@@ -191,6 +191,15 @@ static bool check_const(verifier *v, uint32_t i)
                    x->n_args == 0 && qn__dtype_class(x->type) && !is_complex(x->type) &&
                        qn__canonical(x->type, x->imm) == x->imm,
                    "bits are not canonical");
+}
+
+static bool check_lookup(verifier *v, uint32_t i)
+{
+    const qn_inst *x = &v->k->inst[i];
+    return require(v, i,
+                   x->imm < (uint64_t)v->k->n_arrays && x->n_args == 1 && arg_type(v, i, 0) == QN_I64 &&
+                       x->type == qn__array_of(v->k, i)->dtype,
+                   "names no constant array of its type, or has no i64 index");
 }
 
 /** cast and bitcast. */
@@ -522,6 +531,7 @@ static rule_function *const rules[QN_I_PURE] = {
     [QN_I_WHILE] = open_regions,    [QN_I_REDUCE] = open_regions,     [QN_I_INDEX] = check_carried,
     [QN_I_CARRIED] = check_carried, [QN_I_YIELD] = check_yield,       [QN_I_RESULT] = check_result,
     [QN_I_VIEW] = check_view,       [QN_I_CALL] = check_call,         [QN_I_RETURN] = check_return,
+    [QN_I_LOOKUP] = check_lookup,
 };
 
 /** Whether an op uses qn_inst.sub or imm; the others hold 0 there. */

@@ -370,6 +370,18 @@ LLVMValueRef qn__pack_vectors(lower *g, uint32_t i, int p, uint32_t value, int n
 /* ---- llvm_table.c */
 /** Part p of a load from a small table, by permutation; NULL if it is to be done as usual. */
 LLVMValueRef qn__load_table(lower *g, uint32_t i, int p, const check *c);
+/** Elements of constant array a, as in memory, at an index <g->width x i32> that is in it, by permutation; NULL if registers do
+ *  not hold it. */
+LLVMValueRef qn__permute_array(lower *g, const qn_elements *a, LLVMValueRef index);
+
+/* ---- llvm_lookup.c */
+/** What the elements of a constant array are in memory, and element i there: of 32 bits at least. */
+LLVMTypeRef qn__array_element_type(const lower *g, const qn_elements *a);
+LLVMValueRef qn__array_element(const lower *g, const qn_elements *a, int64_t i);
+/** Lookup i at an index, a scalar or a vector. */
+LLVMValueRef qn__lower_lookup(lower *g, uint32_t i, LLVMValueRef index);
+/** The index of part p of lookup i as qn__lower_lookup takes it: in lanes 32 bits where no clamp is needed, else 64. */
+LLVMValueRef qn__lookup_index(lower *g, uint32_t i, int p);
 
 /* ---- llvm_transpose.c */
 /** All parts of a load or store that runs along the jammed dimension; false if it is to be done as usual. */

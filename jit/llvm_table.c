@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * llvm_table.c: loads from small tables (jit/plan_table.c) without memory: registers hold the whole view, which is loaded
- * before the loops, and a permutation takes an element for each lane. Any index is harmless here; that of a failing load
- * is reported like others, and gives zero.
+ * before the loops, or a constant array, and a permutation takes an element for each lane. Any index is harmless here; that
+ * of a failing load is reported like others, and gives zero.
  */
 #include "jit/llvm_lower.h"
 #include "jit/plan.h"
@@ -13,6 +13,7 @@ typedef struct table {
     int64_t extent;
     LLVMTypeRef element, type; /* of a register */
     LLVMValueRef index;        /* <lanes x i(bits)>, from 0 */
+    const qn_elements *array;  /* a constant one; NULL: the view of load `inst` */
 } table;
 
 /** `n` lanes of v, which may have more or fewer; those added are zero. */
@@ -26,9 +27,22 @@ static LLVMValueRef with_lanes(lower *g, LLVMValueRef v, int n)
     return qn__shuffle(g, v, NULL, pick, n);
 }
 
+/** Register number n of a constant array. */
+static LLVMValueRef array_register(lower *g, const table *t, int n)
+{
+    LLVMValueRef element[64];
+    for (int l = 0; l < t->lanes; l++) {
+        int64_t at = (int64_t)n * t->lanes + l;
+        element[l] = at < t->extent ? qn__array_element(g, t->array, at) : LLVMConstNull(t->element);
+    }
+    return LLVMConstVector(element, (unsigned)t->lanes);
+}
+
 /** Register number n of the table, loaded as far out as possible: the view is not written. */
 static LLVMValueRef table_register(lower *g, const table *t, int n)
 {
+    if (t->array)
+        return array_register(g, t, n);
     LLVMValueRef base = qn__slot(g, g->f->param[g->k->inst[t->inst].imm].slot, g->ptr), number = LLVMConstInt(g->i32, (unsigned)n, false);
     LLVMValueRef found = qn__memo_find(g, MEMO_TABLE, base, number, t->bits * 2 + (LLVMGetTypeKind(t->element) == LLVMIntegerTypeKind), NULL);
     if (found)
@@ -101,4 +115,18 @@ LLVMValueRef qn__load_table(lower *g, uint32_t i, int p, const check *c)
     t.index = with_lanes(g, t.index, lanes);
     LLVMValueRef v = with_lanes(g, look_up(g, &t, 0, registers), g->width);
     return c->is_needed && c->is_vector ? LLVMBuildSelect(g->b, c->ok, v, LLVMConstNull(LLVMTypeOf(v)), "") : v;
+}
+
+LLVMValueRef qn__permute_array(lower *g, const qn_elements *a, LLVMValueRef index)
+{
+    int bytes = qn_dtype_bytes(a->dtype) == 8 ? 8 : 4, registers = qn__permuted_registers(g->f->isa, bytes, a->n);
+    table t = {.lanes = (g->f->isa >= QN_ISA_V4 ? 64 : 32) / bytes, .bits = 8 * bytes, .extent = a->n, .array = a};
+    if (registers == 0 || g->width > t.lanes)
+        return NULL;
+    t.element = qn__array_element_type(g, a);
+    t.type = LLVMVectorType(t.element, (unsigned)t.lanes);
+    if (bytes == 8)
+        index = LLVMBuildZExt(g->b, index, qn__vector_of(g, g->i64), "");
+    t.index = with_lanes(g, index, t.lanes);
+    return with_lanes(g, look_up(g, &t, 0, registers), g->width);
 }

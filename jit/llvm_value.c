@@ -84,6 +84,8 @@ LLVMValueRef qn__build_pure(lower *g, uint32_t i, int p, const LLVMValueRef *v)
         return dim_value(g, x, p);
     case QN_I_CAST:
         return qn__lower_cast(g, x->type, g->k->inst[arg[0]].type, v[0]);
+    case QN_I_LOOKUP:
+        return qn__lower_lookup(g, i, v[0]);
     case QN_I_BITCAST:
         return qn__lower_bitcast(g, x->type, g->k->inst[arg[0]].type, v[0]);
     default:
@@ -176,7 +178,7 @@ static void emit_pure(lower *g, uint32_t i, int p)
     } else {
         for (int n = 0; n < x->n_args && n < 3; n++) {
             uint32_t from = n == 0 ? cast_operand(g, i) : arg[n];
-            v[n] = is_narrow(g, i) ? narrow_operand(g, i, n, p) : is_vector(g, i) ? qn__vector(g, from, p) : qn__scalar(g, from, p);
+            v[n] = x->op == QN_I_LOOKUP ? qn__lookup_index(g, i, p) : is_narrow(g, i) ? narrow_operand(g, i, n, p) : is_vector(g, i) ? qn__vector(g, from, p) : qn__scalar(g, from, p);
             int at = qn__level_of(g, from, p);
             wanted = at > wanted ? at : wanted;
         }

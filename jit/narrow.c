@@ -41,7 +41,7 @@ static qn_interval range_of(const qn_kernel *k, const qn_facts *f, const qn_inte
     const qn_inst *x = &k->inst[i];
     if (!qn__is_integer(x->type))
         return qn__interval_of_type(x->type);
-    if (x->op >= QN_I_PURE || x->op == QN_I_CAST || x->op == QN_I_BITCAST)
+    if (x->op >= QN_I_PURE || x->op == QN_I_CAST || x->op == QN_I_BITCAST || x->op == QN_I_LOOKUP)
         return qn__interval_of_pure(k, value, i);
     if (x->op == QN_I_CONST && !(x->type == QN_U64 && (int64_t)x->imm < 0))
         return (qn_interval){(int64_t)x->imm, (int64_t)x->imm};

@@ -114,6 +114,9 @@ bool qn__plan_is_scalar(const qn_kernel *k, const qn_facts *f, const qn_analysis
 /** Whether scalar code for several iterations of d at once is better, because each reduces a row of its own. */
 bool qn__plan_is_rows(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d, int width);
 
+/** Registers that hold n elements of so many bytes where permutations of them are faster than a gather; 0: they are not
+ *  (jit/plan_table.c). */
+int qn__permuted_registers(int isa, int64_t bytes, int64_t n);
 /** Registers that hold the view of load i where a permutation of them may take the place of a gather; 0: it may not
  *  (jit/plan_table.c). */
 int qn__table_registers(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i);

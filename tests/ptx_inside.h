@@ -22,7 +22,7 @@ enum {
     X(rn) X(rz) X(rzi) X(rni) X(rmi) X(rpi) X(lo) X(hi) X(wide) X(eq) X(ne) X(lt) X(le) X(gt) X(ge) X(equ) X(neu) X(ltu)    \
     X(leu) X(gtu) X(geu) X(num) X(nan) X(global) X(local) X(shared) X(param) X(nc) X(volatile) X(v2) X(v4) X(cas) X(exch)   \
     X(add) X(min) X(max) X(and) X(or) X(xor) X(sync) X(warp) X(down) X(up) X(bfly) X(idx) X(uni) X(gl) X(cta) X(to) X(ls)   \
-    X(hs) X(sat)
+    X(hs) X(sat) X(const)
 enum {
 #define X(name) WORD_##name,
     PTX_WORDS(X)
@@ -31,7 +31,7 @@ enum {
 
 enum { MOST_OPERANDS = 8, MOST_KERNELS = 4 };
 enum { OPERAND_NONE = 0, OPERAND_REGISTER, OPERAND_NUMBER, OPERAND_SPECIAL, OPERAND_LABEL, OPERAND_SYMBOL };
-enum { SPACE_PARAM, SPACE_LOCAL, SPACE_SHARED };
+enum { SPACE_PARAM, SPACE_LOCAL, SPACE_SHARED, SPACE_CONST };
 
 typedef struct ptx_type {
     char kind; /* u, s, b, f or p */
@@ -72,7 +72,8 @@ struct ptx_module {
     ptx_kernel kernel[MOST_KERNELS];
     int n_kernels;
     ptx_symbol *symbol;
-    int n_symbols, symbol_capacity, shared_bytes;
+    int n_symbols, symbol_capacity, shared_bytes, const_bytes;
+    uint8_t *constants; /* aligned to 64 bytes */
 };
 
 /** Whether one of PTX_WORDS follows. */

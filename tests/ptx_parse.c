@@ -277,12 +277,39 @@ static void instruction(reader *r, char *first)
     expect(r, ';');
 }
 
-/** ".local .align 64 .b8 name[512];" and the same with .shared. */
+/** "= {1, 2, ...}" of bytes behind a symbol of constant memory; those left out are 0. */
+static void constants(reader *r, int offset, int bytes)
+{
+    ptx_module *m = r->m;
+    size_t now = ((size_t)m->const_bytes + 63) / 64 * 64, wanted = ((size_t)(offset + bytes) + 63) / 64 * 64;
+    uint8_t *memory = aligned_alloc(64, wanted);
+    if (!memory)
+        abort();
+    memset(memory, 0, wanted);
+    if (now)
+        memcpy(memory, m->constants, (size_t)m->const_bytes);
+    free(m->constants);
+    m->constants = memory;
+    expect(r, '=');
+    expect(r, '{');
+    for (int i = 0; !r->failed && !accept(r, '}'); i++) {
+        char text[64];
+        word(r, text, sizeof text);
+        if (i >= bytes)
+            fail(r, "too many constants", text);
+        else
+            memory[offset + i] = (uint8_t)atoi(text);
+        accept(r, ',');
+    }
+}
+
+/** ".local .align 64 .b8 name[512];" and the same with .shared and .const, which has values. */
 static void symbol(reader *r, int space)
 {
     ptx_module *m = r->m;
     char text[64];
-    int *total = space == SPACE_LOCAL ? &r->k->local_bytes : &m->shared_bytes, align = 1, bytes = 1;
+    int *total = space == SPACE_LOCAL ? &r->k->local_bytes : space == SPACE_CONST ? &m->const_bytes : &m->shared_bytes;
+    int align = 1, bytes = 1;
     m->symbol = grow(m->symbol, m->n_symbols, &m->symbol_capacity, sizeof *m->symbol);
     ptx_symbol *s = &m->symbol[m->n_symbols++];
     word(r, text, sizeof text);
@@ -299,10 +326,11 @@ static void symbol(reader *r, int space)
         bytes *= atoi(text); /* none: dynamic */
         expect(r, ']');
     }
+    s->offset = (*total + align - 1) / align * align;
+    if (space == SPACE_CONST)
+        constants(r, s->offset, bytes);
     expect(r, ';');
-    *total = (*total + align - 1) / align * align;
-    s->offset = *total;
-    *total += bytes;
+    *total = s->offset + bytes;
 }
 
 /** ".reg .b32 %r<7>;", or ".reg .b32 tmp;" in a block, whose registers may share a name with those of others. */
@@ -417,6 +445,8 @@ ptx_module *ptx_parse(const char *text, char *error, size_t error_bytes)
             entry(&r);
         else if (strcmp(token, ".shared") == 0)
             symbol(&r, SPACE_SHARED);
+        else if (strcmp(token, ".const") == 0)
+            symbol(&r, SPACE_CONST);
         else if (strcmp(token, ".version") == 0 || strcmp(token, ".target") == 0 ||
                  strcmp(token, ".address_size") == 0)
             word(&r, token, sizeof token);
@@ -438,5 +468,6 @@ void ptx_free(ptx_module *m)
     for (int i = 0; i < m->n_kernels; i++)
         free(m->kernel[i].inst);
     free(m->symbol);
+    free(m->constants);
     free(m);
 }

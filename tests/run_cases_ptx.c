@@ -53,19 +53,39 @@ static const char *unsound(const char *text)
     return strstr(text, ".visible .entry qn_kernel(") ? NULL : "no kernel";
 }
 
-/** Appends the kernels of a module under another name; its head, and shared memory, only once in a file. */
+/** Writes [at, end) with the number of the kernel behind each name that a module defines. */
+static void write_renamed(ptx_cases *p, FILE *file, const char *at, const char *end)
+{
+    static const char *const names[] = {"qn_kernel", "qn_array"};
+    while (at < end) {
+        const char *next = end;
+        size_t n = 0;
+        for (int i = 0; i < 2; i++) {
+            const char *found = strstr(at, names[i]);
+            if (found && found < next) {
+                next = found;
+                n = strlen(names[i]);
+            }
+        }
+        fprintf(file, "%.*s", (int)(next - at), at);
+        if (next < end)
+            fprintf(file, "%.*s_%d_", (int)n, next, p->n_kernels);
+        at = next + n;
+    }
+}
+
+/** Appends the kernels and constants of a module under other names; its head, and shared memory, only once in a file. */
 static void append(ptx_cases *p, int w, const char *text)
 {
-    static const char name[] = "qn_kernel";
     if (!p->file[w])
         return;
     const char *at = strstr(text, ".visible .entry"), *head = strstr(text, "\n\n\t");
     if (ftell(p->file[w]) == 0 && head)
         fprintf(p->file[w], "%.*s\n\n.extern .shared .align 16 .b8 qn_shared[];\n\n", (int)(head - text), text);
-    for (const char *next; at && (next = strstr(at, name)) != NULL; at = next + sizeof name - 1)
-        fprintf(p->file[w], "%.*s%s_%d", (int)(next - at), at, name, p->n_kernels);
+    for (const char *c = strstr(text, ".const "); c && c < at; c = strstr(c + 1, ".const "))
+        write_renamed(p, p->file[w], c, strchr(c, '\n') + 1);
     if (at)
-        fputs(at, p->file[w]);
+        write_renamed(p, p->file[w], at, at + strlen(at));
 }
 
 void ptx_cases_add(ptx_cases *p, const qn_kernel *k, int n, const qn_arg *args, int checks, int strict)

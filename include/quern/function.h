@@ -58,6 +58,18 @@ QN_API void qn_invoke(qn_builder *b, const qn_function *f, int n_values, const q
 QN_API void qn_apply(qn_builder *b, const qn_kernel *k, int n_index, const qn_val *index, int n_values, const qn_val *values,
                      int n_views, const qn_param *views);
 
+/** A constant array of a builder. {0} is inert. */
+typedef struct qn_array {
+    uint32_t id;
+} qn_array;
+#define QN_MAX_ARRAYS 64              /**< constant arrays of a kernel and of the functions that it calls */
+#define QN_MAX_ARRAY_ELEMENTS 4096 /**< of one constant array */
+/** A constant array of n >= 1 elements of a dtype without parts, as they lie in memory; they are copied. It becomes part of the
+ *  code: registers where it is small, else constant memory. */
+QN_API qn_array qn_const_array(qn_builder *b, int dtype, int64_t n, const void *elements);
+/** The element at an index: the first for an index below 0, the last for one beyond the array. */
+QN_API qn_val qn_lookup(qn_builder *b, qn_array array, qn_val index);
+
 /** A set of functions that were read from one text. Counted, immutable, usable from several threads. */
 typedef struct qn_library qn_library;
 /** Reads functions (docs/kernel-text.md). err->line is set; the message holds line and column. A function may call those
