@@ -22,7 +22,7 @@ typedef struct update {
     int n_loads;                    /* of them */
     bool is_stale;                  /* the element was stored after one of them */
     uint8_t *part;                  /* [value + 1]: 1 for loads through atomic views and what is made of them */
-    uint8_t *needs;                 /* from instruction `old` on: 1 for what is made of it */
+    uint8_t *needs;                 /* from instruction `old` on: 1 for what is made of the load */
 } update;
 
 bool qn__is_element(const qn_builder *b, uint32_t access, uint64_t view, int n, const uint32_t *index)

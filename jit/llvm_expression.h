@@ -10,14 +10,14 @@
 
 /** The region of one part of an update. Arrays: the first has an entry for each instruction, the others for its operands. */
 typedef struct expression {
-    uint32_t begin, end;    /* its instructions; the same: no update, the expression of nothing */
+    uint32_t begin, end;    /* its instructions are [begin, end); none: a combination */
     LLVMValueRef *result;   /* values while it is emitted */
     LLVMValueRef *operand;  /* from outside the region: one value or lanes; NULL: from inside */
     LLVMValueRef *taken;    /* of the lane that is emitted */
 } expression;
 
-/** Describes what atomic i does, and emits for part p what it uses from outside. For combinations, the expression of
- *  nothing. False without memory. */
+/** Describes the region of atomic i, and emits for part p what it uses from outside. Combinations have none. False
+ *  without memory. */
 bool qn__expression_open(lower *g, expression *e, uint32_t i, int p);
 void qn__expression_close(expression *e);
 /** Takes the operands for one lane, where the builder stands. lane NULL: there are no lanes. */

@@ -312,7 +312,7 @@ static void test_late(const setup *s, const struct row *r, const qn_view *x, con
     memset(y->data, 0, (size_t)y->layout.dim[0].extent * sizeof(int32_t));
     const qn_arg args[] = {qn_arg_view(x), qn_arg_view(y), qn_arg_int(QN_I64, 1)};
     const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_INTERP};
-    int found = qn_launch(s->c, k, 3, args, &o, &err);
+    int found = (int)qn_launch(s->c, k, 3, args, &o, &err);
     tap_ok(found == (r->words ? QN_ERR_UNSUPPORTED : QN_OK), "... an atomic argument: %s", err.message);
     tap_contains(err.message, r->words ? r->words : "", "... at the launch");
     qn_kernel_release(k);
