@@ -116,7 +116,7 @@ int64_t qn__cost_of_instruction(const qn_kernel *k, const qn_facts *f, const qn_
     if (a->value[i].at) /* in fewer bits than those of its type */
         bits = a->value[i].at;
     bool are_integers = qn__is_integer(x->type) && qn__is_integer(first);
-    int work = x->op >= QN_I_PURE ? work_of(k, i) : x->op == QN_I_BITCAST ? QN_WORK_SIMPLE : are_integers ? QN_WORK_RESIZE : QN_WORK_CONVERT;
+    int work = x->op >= QN_I_PURE ? work_of(k, i) : x->op == QN_I_LOOKUP ? QN_WORK_GATHER : x->op == QN_I_BITCAST ? QN_WORK_SIMPLE : are_integers ? QN_WORK_RESIZE : QN_WORK_CONVERT;
     return qn__work_units(work, bits, lanes, f->isa);
 }
 
