@@ -40,7 +40,8 @@ static double count_in(const qn_view *y, int bin)
 
 /* ---------------------------------------------------------------- two threads of the host */
 
-enum { N_LAUNCHES = 60, N_SAMPLES = 20000 };
+/** So many that the two overlap; the interpreter is slow. */
+enum { N_LAUNCHES = 800, N_INTERPRETED = 40, N_SAMPLES = 20000 };
 
 typedef struct worker {
     qn_context *c;
@@ -48,6 +49,7 @@ typedef struct worker {
     const qn_arg *args;
     const qn_options *o;
     bool is_prepared, is_host, failed;
+    int n_launches;
     pthread_barrier_t *start;
 } worker;
 
@@ -55,7 +57,7 @@ typedef struct worker {
 static void add_by_hand(const worker *w)
 {
     int32_t *y = w->args[1].view->data;
-    for (int64_t i = 0; i < (int64_t)N_LAUNCHES * N_SAMPLES; i++)
+    for (int64_t i = 0; i < (int64_t)w->n_launches * N_SAMPLES; i++)
         __atomic_fetch_add(&y[i % N_BINS], 1, __ATOMIC_RELAXED);
 }
 
@@ -69,7 +71,7 @@ static void *work(void *arg)
     pthread_barrier_wait(w->start);
     if (w->is_host)
         add_by_hand(w);
-    for (int i = 0; i < N_LAUNCHES && !w->is_host && !w->failed; i++)
+    for (int i = 0; i < w->n_launches && !w->is_host && !w->failed; i++)
         w->failed |= (call ? qn_run(call, &err) : qn_launch(w->c, w->k, 2, w->args, w->o, &err)) != QN_OK;
     qn_call_release(call);
     return NULL;
@@ -87,13 +89,14 @@ static void test_shared(const char *name, const char *text, int dtype, int execu
     const qn_options o = {.bytes = sizeof o, .engine = engine, .executor = executor, .atomics = QN_ATOMICS_SHARED, .plan = &plan};
     pthread_barrier_t start;
     pthread_barrier_init(&start, NULL, 2);
-    worker w[2] = {{c, k, args, &o, is_prepared, false, false, &start}, {c, k, args, &o, is_prepared, has_host, false, &start}};
+    const int n = engine == QN_ENGINE_INTERP ? N_INTERPRETED : N_LAUNCHES;
+    worker w[2] = {{c, k, args, &o, is_prepared, false, false, n, &start}, {c, k, args, &o, is_prepared, has_host, false, n, &start}};
     pthread_t thread[2];
     for (int i = 0; i < 2; i++)
         pthread_create(&thread[i], NULL, work, &w[i]);
     for (int i = 0; i < 2; i++)
         pthread_join(thread[i], NULL);
-    const double expected = (double)((int64_t)N_LAUNCHES * N_SAMPLES);
+    const double expected = (double)((int64_t)n * N_SAMPLES);
     tap_ok(!w[0].failed && !w[1].failed && count_in(&y, 0) == expected && count_in(&y, 1) == expected,
            "%s: %.0f and %.0f of %.0f", name, count_in(&y, 0), count_in(&y, 1), expected);
     pthread_barrier_destroy(&start);
