@@ -121,10 +121,10 @@ static qn_status enqueue(qn_context *c, qn_job *job, qn_error *err)
  * present state; 0: it takes too long. A job that waits for a thread has no limit of its own. */
 static double patience_for(const qn_context *c, const qn_job *job, double waited_ms)
 {
-    double limit = c->options.compile_ms;
+    double limit = c->options.compile_ms, load = LOAD_MS;
     if (job->state == QN_JOB_RUNNING) {
         double left = limit - (qn__worker_used_ms(job->worker) - job->begin_ms);
-        double wall = WALL_FACTOR * limit - waited_ms;
+        double wall = (double)WALL_FACTOR * limit - waited_ms;
         left = left <= 0 || left >= 1 ? left : 1;
         left = left < wall ? left : wall;
         return left > 0 ? left : 0;
@@ -133,7 +133,7 @@ static double patience_for(const qn_context *c, const qn_job *job, double waited
         return limit;
     if (c->compiler.is_late)
         return 0;
-    return waited_ms < LOAD_MS ? LOAD_MS - waited_ms : 0;
+    return waited_ms < load ? load - waited_ms : 0;
 }
 
 /** Ends a job that takes too long: the thread that generates its code is given up, and another one

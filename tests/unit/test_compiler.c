@@ -212,7 +212,8 @@ static double resident_mib(void)
 /** What a context with many versions took goes back to the system with it. */
 static void test_memory_returns(const qn_kernel *k)
 {
-    enum { VERSIONS = 5000, MOST_MIB = 8 };
+    enum { VERSIONS = 5000 };
+    const double most_mib = 8;
     if (IS_SANITIZED) {
         tap_skip("a sanitizer keeps what is freed");
         return;
@@ -233,7 +234,7 @@ static void test_memory_returns(const qn_kernel *k)
     double during = resident_mib() - before;
     qn_context_release(c);
     double after = resident_mib() - before;
-    tap_ok(during > 2 * MOST_MIB && after < MOST_MIB, "of %.0f MiB %.1f are left", during, after);
+    tap_ok(during > 2 * most_mib && after < most_mib, "of %.0f MiB %.1f are left", during, after);
 }
 
 /** Time that a compile thread does not get is not held against the kernel. */
