@@ -86,7 +86,7 @@ qn_array qn_const_array(qn_builder *b, int dtype, int64_t n, const void *element
 uint32_t qn__append_lookup(qn_builder *b, const char *who, uint32_t array, uint32_t index)
 {
     const qn_elements *e = b->array[array - 1];
-    if (qn__is_const(b, index))
+    if (qn__is_constant(b, index))
         return qn__append_const(b, who, e->dtype, qn__lookup(e, (int64_t)b->inst[index].imm));
     qn_inst x = {.op = QN_I_LOOKUP, .type = (uint8_t)e->dtype, .imm = array - 1};
     return qn__append_numbered(b, who, x, 1, &index);
