@@ -165,6 +165,18 @@ static qn_cu_ptr address(const void *p)
     return (qn_cu_ptr)(uintptr_t)p;
 }
 
+/** Lets g reach the memory of another GPU where it can: else copies of the driver's go through the host. */
+static qn_status connect(qn_gpu *g, qn_gpu *other, const char *who, qn_error *err)
+{
+    bool is_pushed, reaches;
+    qn_status status = qn__gpu_enter(g, who, &is_pushed, err);
+    if (status)
+        return status;
+    status = qn__gpu_reaches(g, other, who, &reaches, err);
+    qn__gpu_leave(g, is_pushed);
+    return status;
+}
+
 /** One run of bytes. */
 static qn_status copy_run(const qn_copier *p, const qn_view *dst, const qn_view *src, char *to,
                           const char *from, int64_t bytes, qn_error *err)
@@ -179,6 +191,11 @@ static qn_status copy_run(const qn_copier *p, const qn_view *dst, const qn_view 
     if (a && b && a->device != b->device && dst->space == QN_SPACE_CUDA && src->space == QN_SPACE_CUDA) {
         w.peer_dst = a->context;
         w.peer_src = b->context;
+        qn_status status = connect(a, b, p->who, err);
+        if (status == QN_OK)
+            status = connect(b, a, p->who, err);
+        if (status)
+            return status;
     }
     return give_work(&w, err);
 }

@@ -152,6 +152,30 @@ static void test_peers(void)
     tap_ok(is_clean(stub), "nothing is left of them");
 }
 
+/** The driver copies directly between two devices that were connected, else through the host. */
+static void test_connected(void)
+{
+    qn_error err = {0};
+    for (int can = 0; can < 2; can++) {
+        qn_context *c = stub_context();
+        qn_stream *far = NULL;
+        qn_stream_new(c, 1, &far, NULL);
+        stub->reset();
+        stub->peers(can);
+        qn_view dst = view_of(c, QN_SPACE_CUDA, far, "dst", QN_F32, RIGHT), src = view_of(c, QN_SPACE_CUDA, NULL, "src", QN_F32, RIGHT);
+        put_numbers(&src);
+        for (int n = 0; n < 2; n++)
+            tap_ok(qn_deep_copy(c, &dst, &src, &err) == QN_OK && are_equal(&dst, &src), "a copy between devices: %s", err.message);
+        tap_is_int(stub->calls("cuMemPoolSetAccess"), 2 * can, "each reaches the other from the first copy on, if it can");
+        qn_view_release(&dst);
+        qn_view_release(&src);
+        stub->peers(0);
+        qn_stream_release(far);
+        qn_context_release(c);
+        tap_ok(is_clean(stub), "nothing is left of them");
+    }
+}
+
 static void test_convert(void)
 {
     qn_context *c = stub_context();
@@ -294,6 +318,7 @@ int main(void)
     test_fill();
     test_pairs();
     test_peers();
+    test_connected();
     test_convert();
     test_mirrors();
     stub->reset();
