@@ -325,6 +325,21 @@ static void visit(pass *p, uint32_t i)
     }
 }
 
+/** Whether the result of instruction x is a new number or a comparison, not the bits of an operand. */
+static bool is_computed(const qn_inst *x)
+{
+    int op = qn__pure(x);
+    bool keeps_bits = op == QN_OP_neg || op == QN_OP_abs || op == QN_OP_copysign || op == QN_OP_select;
+    return x->op == QN_I_CAST || (x->op >= QN_I_PURE && !keeps_bits);
+}
+
+static void find_uses(const qn_kernel *k, qn_analysis *out)
+{
+    for (uint32_t i = 1; i < k->n_insts; i++)
+        for (int n = 0; n < k->inst[i].n_args; n++)
+            out->value[qn__args(k, i)[n]].is_moved |= !is_computed(&k->inst[i]);
+}
+
 bool qn__analyse(const qn_kernel *k, const qn_facts *f, int lane_dim, int jam_dim, qn_analysis *out)
 {
     out->value = qn__zalloc(k->n_insts, sizeof *out->value);
@@ -333,6 +348,7 @@ bool qn__analyse(const qn_kernel *k, const qn_facts *f, int lane_dim, int jam_di
         qn__analysis_release(out);
         return false;
     }
+    find_uses(k, out);
     bool over_reduction = qn__is_reduction(k, lane_dim);
     pass p = {k, f, out, lane_dim, jam_dim, over_reduction ? QN_UNIFORM : QN_VARYING, true};
     while (p.changed) {

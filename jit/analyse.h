@@ -22,6 +22,7 @@ typedef struct qn_affine {
 typedef struct qn_value_info {
     uint8_t shape;     /* QN_UNIFORM, ... */
     bool depends_jam;  /* differs between jammed iterations */
+    bool is_moved;     /* its bits are stored or passed on; else it is only computed with */
     bool leads;        /* a load that asks for memory ahead (qn__mark_leads) */
     uint32_t deps;     /* bit d: depends on domain dimension d */
     /* Integers, in vectors (jit/narrow.c): bits that hold the value in a lane; whether it may be negative, and is then

@@ -94,6 +94,11 @@ static LLVMValueRef change_sign(lower *g, int type, LLVMValueRef a, bool is_abs)
     return LLVMBuildBitCast(g->b, qn__opaque(g, v), old, "");
 }
 
+LLVMValueRef qn__lower_sign(lower *g, int op, LLVMValueRef v)
+{
+    return op == QN_OP_neg ? LLVMBuildFNeg(g->b, v, "") : intrinsic(g, "llvm.fabs", &v, 1);
+}
+
 static LLVMValueRef lower_neg(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
 {
     (void)b, (void)c;

@@ -67,6 +67,14 @@ static LLVMValueRef dim_value(lower *g, const qn_inst *x, int p)
     return ahead ? LLVMBuildAdd(g->b, g->iv[d], qn__const_i64(g, ahead), "") : g->iv[d];
 }
 
+/** Whether value i is neg or abs of a float on a GPU, and only computed with: then the sign is a part of the instructions that use it. */
+static bool is_sign_of_operand(const lower *g, uint32_t i)
+{
+    int op = qn__pure(&g->k->inst[i]);
+    return g->p->is_gpu && (op == QN_OP_neg || op == QN_OP_abs) && !g->a.value[i].is_moved &&
+           qn__dtype_class(g->k->inst[i].type) == QN_CLASS_F;
+}
+
 LLVMValueRef qn__build_pure(lower *g, uint32_t i, int p, const LLVMValueRef *v)
 {
     const qn_inst *x = &g->k->inst[i];
@@ -89,6 +97,8 @@ LLVMValueRef qn__build_pure(lower *g, uint32_t i, int p, const LLVMValueRef *v)
     case QN_I_BITCAST:
         return qn__lower_bitcast(g, x->type, g->k->inst[arg[0]].type, v[0]);
     default:
+        if (is_sign_of_operand(g, i))
+            return qn__lower_sign(g, qn__pure(x), v[0]);
         return qn__lower_op(g, qn__pure(x), g->k->inst[arg[x->n_args - 1]].type, v[0], v[1], v[2]);
     }
 }

@@ -46,7 +46,7 @@ ptx_cases *ptx_cases_new(void)
 /** What must not stand in PTX: calls, products and sums that ptxas may fuse, and what has not the meaning of our ops. */
 static const char *unsound(const char *text)
 {
-    static const char *const bad[] = {".extern .func", "call", "trap", "\tmul.f", "\tadd.f", "\tsub.f", "\tneg.f", "\tabs.f", ".ftz", ".approx"};
+    static const char *const bad[] = {".extern .func", "call", "trap", "\tmul.f", "\tadd.f", "\tsub.f", ".ftz", ".approx"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         if (strstr(text, bad[i]))
             return bad[i];
