@@ -43,6 +43,16 @@ static bool is_short_index(const lower *g, uint32_t value, const qn_dim_fact *di
            g->a.value[value].held <= 32 && !g->p->is_gpu;
 }
 
+/** A load ahead of its check: of the first element along a dimension whose index is out of range, which is noted. */
+static void note_range(lower *g, int p, check *c)
+{
+    LLVMValueRef ok = g->mask[p] ? LLVMBuildOr(g->b, c->ok, LLVMBuildNot(g->b, g->mask[p], ""), "") : c->ok;
+    *g->in_range = LLVMBuildAnd(g->b, *g->in_range, ok, "");
+    c->ok = NULL;
+    c->is_needed = false;
+    c->is_clamped = true;
+}
+
 check qn__make_check(lower *g, uint32_t i, int p)
 {
     check c = {0};
@@ -70,8 +80,12 @@ check qn__make_check(lower *g, uint32_t i, int p)
         }
         LLVMValueRef ok = in_range(g, c.position[r], dim, c.is_vector);
         c.ok = c.ok ? LLVMBuildAnd(g->b, c.ok, ok, "") : ok;
+        if (g->in_range)
+            c.position[r] = LLVMBuildSelect(g->b, ok, c.position[r], qn__const_i64(g, 0), "");
     }
     c.is_needed = c.is_needed && c.ok;
+    if (c.is_needed && g->in_range && !c.is_clamped)
+        note_range(g, p, &c);
     return c;
 }
 

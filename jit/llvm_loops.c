@@ -87,7 +87,8 @@ static void carried_results(lower *g, const carried *c, uint32_t i)
 typedef struct headed {
     carried c;
     LLVMBasicBlockRef head, body, after, latch;
-    LLVMValueRef trip; /* i64, 0, 1, ... */
+    LLVMValueRef trip; /* i64, 0, 1, ...; NULL: trips are counted down */
+    countdown left;
     LLVMValueRef outer[MOST_PARTS];
     bool is_divergent;
 } headed;
@@ -102,8 +103,10 @@ static void head_open(lower *g, headed *h)
     qn__level_open(g, false, true, false);
     LLVMPositionBuilderAtEnd(g->b, h->head);
     LLVMValueRef zero = qn__const_i64(g, 0);
-    h->trip = LLVMBuildPhi(g->b, g->i64, "");
-    LLVMAddIncoming(h->trip, &zero, &h->c.before, 1);
+    h->trip = h->left.is_here ? NULL : LLVMBuildPhi(g->b, g->i64, "");
+    if (h->trip)
+        LLVMAddIncoming(h->trip, &zero, &h->c.before, 1);
+    qn__limit_open(g, &h->left, h->c.before);
     carried_phis(g, &h->c);
     memcpy(h->outer, g->mask, sizeof h->outer);
 }
@@ -116,9 +119,11 @@ static void head_close(lower *g, headed *h, uint32_t i, uint32_t begin, uint32_t
     qn__lower_region(g, begin, end);
     qn__collect(g, &h->c.next, qn__args(g->k, end - 1));
     carried_close(g, &h->c, h->is_divergent ? active : NULL);
-    LLVMValueRef next = LLVMBuildAdd(g->b, h->trip, qn__const_i64(g, 1), "");
+    LLVMValueRef next = h->trip ? LLVMBuildAdd(g->b, h->trip, qn__const_i64(g, 1), "") : NULL;
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b);
-    LLVMAddIncoming(h->trip, &next, &latch, 1);
+    if (h->trip)
+        LLVMAddIncoming(h->trip, &next, &latch, 1);
+    qn__limit_close(g, &h->left);
     LLVMBuildBr(g->b, h->head);
     h->latch = latch;
     memcpy(g->mask, h->outer, sizeof h->outer);
@@ -203,6 +208,7 @@ typedef struct counted {
     carried c;
     LLVMValueRef *flat, *phi, *next; /* carried values: before, in a trip, after it */
     int n_flat, version;
+    bool is_ahead; /* of its checks: the last carried value is whether they would have held */
 } counted;
 
 /** One trip, number or index `at`: takes c->phi, gives c->next. */
@@ -215,11 +221,16 @@ static void lower_trip(lower *g, counted *t, LLVMValueRef at)
         index[p] = p ? index[0] : x->imm == 1 ? at : index_of_trip(g, t->begin, at, (int64_t)x->imm);
     set_index(g, x->region[0], index, false);
     bool outer = g->loads_are_late;
+    LLVMValueRef in_range = t->is_ahead ? t->phi[t->n_flat - 1] : NULL;
+    g->in_range = t->is_ahead ? &in_range : NULL;
     g->loads_are_late = g->width == 1 && !g->p->is_gpu;
     qn__lower_region(g, x->region[0], x->region[2]);
     qn__collect(g, &t->c.next, qn__args(g->k, x->region[2] - 1));
     g->loads_are_late = outer;
-    flatten(g, &t->c.next, &t->c.init, t->next);
+    g->in_range = NULL;
+    int n = flatten(g, &t->c.next, &t->c.init, t->next);
+    if (t->is_ahead)
+        t->next[n] = in_range;
 }
 
 /** Trips [low, high), `together` at once, which their number is a multiple of. From t->flat to t->flat. */
@@ -227,7 +238,7 @@ static void lower_trips(lower *g, counted *t, LLVMValueRef low, LLVMValueRef hig
 {
     int64_t from, to;
     size_t bytes = (size_t)t->n_flat * sizeof *t->flat;
-    LLVMValueRef *out = t->next + t->c.init.n * MOST_PARTS, *phi = out + t->c.init.n * MOST_PARTS;
+    LLVMValueRef *out = t->next + (t->c.init.n + 1) * MOST_PARTS, *phi = out + (t->c.init.n + 1) * MOST_PARTS;
     loop l, once;
     if (qn__is_const(low, &from) && qn__is_const(high, &to) && from == to)
         return;
@@ -281,6 +292,8 @@ static void lower_counted(lower *g, counted *t)
         high = qn__call(g, "llvm.smax", &g->i64, 1, pair, 2);
     }
     t->n_flat = flatten(g, &t->c.init, &t->c.init, t->flat);
+    if (t->is_ahead)
+        t->flat[t->n_flat++] = LLVMConstInt(g->i1, 1, false);
     if (together > 1) {
         LLVMValueRef n = LLVMBuildSub(g->b, high, low, "");
         LLVMValueRef middle = LLVMBuildAdd(g->b, low, LLVMBuildAnd(g->b, n, qn__const_i64(g, -together), ""), "");
@@ -318,7 +331,8 @@ static void lower_divergent(lower *g, uint32_t i, headed *h)
     head_close(g, h, i, x->region[0], x->region[2]);
 }
 
-static void lower_for(lower *g, uint32_t i, int version)
+/** in_range: NULL, or the loop runs ahead of its checks, and this becomes whether they would have held, as i1. */
+static void lower_for(lower *g, uint32_t i, int version, LLVMValueRef *in_range)
 {
     const qn_inst *x = &g->k->inst[i];
     const uint32_t *arg = qn__args(g->k, i);
@@ -330,26 +344,63 @@ static void lower_for(lower *g, uint32_t i, int version)
         carried_free(&h.c);
         return;
     }
-    counted t = {.inst = i, .version = version, .flat = qn__zalloc((size_t)(n + 1) * 5 * MOST_PARTS, sizeof *t.flat)};
+    counted t = {.inst = i, .version = version, .is_ahead = in_range != NULL, .flat = qn__zalloc((size_t)(n + 1) * 5 * MOST_PARTS, sizeof *t.flat)};
     if (!t.flat)
         g->failed = true;
     if (t.flat && carried_new(g, &t.c, i, x->region[0] + 1, n)) {
-        t.phi = t.flat + t.c.init.n * MOST_PARTS;
-        t.next = t.phi + t.c.init.n * MOST_PARTS;
+        t.phi = t.flat + (t.c.init.n + 1) * MOST_PARTS;
+        t.next = t.phi + (t.c.init.n + 1) * MOST_PARTS;
         lower_counted(g, &t);
+        if (in_range)
+            *in_range = t.flat[t.n_flat - 1];
     }
     carried_free(&t.c);
     qn__free(t.flat);
 }
 
 /** One of two versions of the loop, and its results. */
-static void lower_version(lower *g, uint32_t i, int version, yields *out)
+static void lower_version(lower *g, uint32_t i, int version, LLVMValueRef *in_range, yields *out)
 {
-    lower_for(g, i, version);
+    lower_for(g, i, version, in_range);
     for (int n = 0; n < out->n; n++)
         FOR_PARTS(g, p)
             if (out->receiver[n] && qn__canonical_part(g, out->receiver[n], p) == p)
                 *slot_of(out, n, p) = g->value[out->receiver[n]].part[p];
+}
+
+/** The first version where all accesses at the index are in range, else the second. */
+static void lower_either(lower *g, uint32_t i, LLVMValueRef condition, yields *within, yields *beyond)
+{
+    branch x = qn__begin_choice(g, condition, "within", "beyond");
+    qn__mark_likely(g, LLVMGetBasicBlockTerminator(x.from));
+    lower_version(g, i, WITHIN, NULL, within);
+    qn__uncover(g, i);
+    qn__begin_other(g, &x);
+    lower_version(g, i, BEYOND, NULL, beyond);
+    qn__end_branch(g, &x, NULL);
+    qn__join_yields(g, within, beyond, &x);
+}
+
+/** The first version where all accesses at the index are in range, ahead of the other checks; the second where that was not so, or
+ *  where a check would have failed. */
+static void lower_ahead(lower *g, uint32_t i, LLVMValueRef condition, yields *within, yields *beyond)
+{
+    LLVMValueRef in_range = LLVMConstInt(g->i1, 1, false);
+    branch x = qn__begin_branch(g, condition);
+    qn__mark_likely(g, LLVMGetBasicBlockTerminator(x.from));
+    lower_version(g, i, WITHIN, &in_range, within);
+    qn__uncover(g, i);
+    in_range = qn__end_branch(g, &x, in_range);
+    for (int n = 0; n < within->n; n++)
+        FOR_PARTS(g, p)
+        {
+            LLVMValueRef *v = slot_of(within, n, p);
+            *v = *v ? qn__join(g, &x, *v, LLVMConstNull(LLVMTypeOf(*v))) : NULL;
+        }
+    branch y = qn__begin_branch(g, LLVMBuildNot(g->b, in_range, ""));
+    lower_version(g, i, BEYOND, NULL, beyond);
+    qn__end_branch(g, &y, NULL);
+    qn__join_yields(g, beyond, within, &y);
 }
 
 void qn__lower_for(lower *g, uint32_t i)
@@ -359,31 +410,32 @@ void qn__lower_for(lower *g, uint32_t i)
     LLVMValueRef condition = qn__cover(g, i);
     if (!condition || !qn__yields_new(g, &within, n)) {
         qn__uncover(g, i);
-        lower_for(g, i, ONLY);
+        lower_for(g, i, ONLY, NULL);
         return;
     }
     if (qn__yields_new(g, &beyond, n)) {
-        branch x = qn__begin_choice(g, condition, "within", "beyond");
-        qn__mark_likely(g, LLVMGetBasicBlockTerminator(x.from));
         qn__find_results(g->k, i, &within);
         qn__find_results(g->k, i, &beyond);
-        lower_version(g, i, WITHIN, &within);
-        qn__uncover(g, i);
-        qn__begin_other(g, &x);
-        lower_version(g, i, BEYOND, &beyond);
-        qn__end_branch(g, &x, NULL);
-        qn__join_yields(g, &within, &beyond, &x);
+        if (qn__runs_ahead(g, i))
+            lower_ahead(g, i, condition, &within, &beyond);
+        else
+            lower_either(g, i, condition, &within, &beyond);
     }
     qn__free(within.value);
     qn__free(beyond.value);
 }
 
 /** Ends the loop for good when it has run its most trips, and records that. */
-static void check_limit(lower *g, uint32_t i, const headed *h)
+static void check_limit(lower *g, uint32_t i, headed *h)
 {
+    if (h->left.is_here && !h->left.first)
+        return; /* it ends in time */
     LLVMBasicBlockRef limit = qn__new_block(g, "limit"), go_on = qn__new_block(g, "below");
     LLVMValueRef most = qn__scalar(g, qn__args(g->k, i)[0], 0);
-    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, h->trip, most, ""), go_on, limit);
+    if (h->left.is_here)
+        qn__limit_test(g, &h->left, go_on, limit);
+    else
+        LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, h->trip, most, ""), go_on, limit);
     qn__level_open(g, true, false, false);
     LLVMPositionBuilderAtEnd(g->b, limit);
     FOR_PARTS(g, p)
@@ -423,6 +475,7 @@ void qn__lower_while(lower *g, uint32_t i)
         return;
     }
     qn__scalar(g, qn__args(g->k, i)[0], 0);
+    qn__limit_prepare(g, i, &h.left);
     head_open(g, &h);
     LLVMValueRef alive[MOST_PARTS] = {NULL}; /* lanes that left stay out */
     if (h.is_divergent)

@@ -102,6 +102,7 @@ typedef struct lower {
     int32_t n_memos, memo_capacity, memo_head[MEMO_HEADS];
     uint32_t *site; /* access site of each instruction */
     bool *covered;  /* [n_accesses] tested before the `for` around it (llvm_version.c) */
+    LLVMValueRef *in_range; /* i1: whether all accesses were in range so far in a loop that runs ahead of its checks; NULL: none does */
     uint64_t written_too; /* see qn__written_too */
     LLVMValueRef scratch[MOST_SCRATCH]; /* arrays of partials on the stack, reused by reduces that are not nested */
     int n_scratch, scratch_used;

@@ -120,7 +120,7 @@ static LLVMValueRef load_scalar(lower *g, uint32_t i, int p, const check *c, int
         qn__displace(g, &x);
         return qn__end_branch(g, &then, qn__to_register(g, dtype, plain_load(g, i, t, x.pointer)));
     }
-    qn__make_address(g, i, p, NULL, &x);
+    qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
     place here;
     *at = qn__seek(g, load_level(g, i, x.level), &here);
     *at = dims_level(g, i, *at);

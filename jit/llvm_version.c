@@ -2,7 +2,9 @@
 /*
  * llvm_version.c: two versions of a `for` that walks through views: the row of a sparse matrix, a segment of a ragged array.
  * Its range is loaded, so that nothing is proved at the call; but one test before the loop tells whether all accesses at its
- * index are in range, and the first version needs no other. The second is for rows that fail.
+ * index are in range, and the first version needs no other. The second is for rows that fail. On a GPU the first version also runs
+ * ahead of tests that one before the loop cannot replace, those of a gather: it notes whether one would have failed, and then the
+ * second version runs instead, from the begin.
  */
 #include "jit/llvm_yields.h"
 
@@ -29,8 +31,6 @@ static bool may_cover(const lower *g, uint32_t i, uint32_t n)
     const uint32_t *arg = qn__args(g->k, access);
     const qn_param_fact *param = &g->f->param[g->k->inst[access].imm];
     int64_t ahead;
-    if (!qn__is_checked(g->f, g->k, n))
-        return false;
     for (int r = 0; r < qn__n_indices(g->k, access); r++) {
         bool is_known_before = arg[r] < g->k->inst[i].region[0] && qn__is_uniform(g, arg[r]);
         if (param->dim[r].n_digits > 0 && !is_index_of(g, i, arg[r], &ahead) && !is_known_before)
@@ -110,7 +110,7 @@ static bool is_worth(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
     const uint32_t *arg = qn__args(g->k, i);
-    if (g->p->is_gpu || x->region[2] - x->region[0] > LARGEST_BODY || !qn__is_uniform(g, arg[0]) || !qn__is_uniform(g, arg[1]))
+    if (x->region[2] - x->region[0] > LARGEST_BODY || !qn__is_uniform(g, arg[0]) || !qn__is_uniform(g, arg[1]))
         return false;
     for (uint32_t n = x->region[0]; n < x->region[2]; n++)
         if (g->k->inst[n].op == QN_I_FOR || g->k->inst[n].op == QN_I_WHILE || g->k->inst[n].op == QN_I_REDUCE)
@@ -118,14 +118,36 @@ static bool is_worth(const lower *g, uint32_t i)
     return true;
 }
 
+bool qn__runs_ahead(const lower *g, uint32_t i)
+{
+    bool is_ahead = g->p->is_gpu && is_worth(g, i);
+    for (uint32_t n = g->k->inst[i].region[0]; n < g->k->inst[i].region[2] && is_ahead; n++)
+        is_ahead = g->k->inst[n].op != QN_I_STORE && g->k->inst[n].op != QN_I_ATOMIC && g->k->inst[n].op != QN_I_IF;
+    return is_ahead;
+}
+
+/** That a view has elements, one of which is loaded where an index is out of range. */
+static void require_elements(lower *g, cover *c, const qn_param_fact *param, int rank)
+{
+    for (int r = 0; r < rank; r++)
+        if (param->dim[r].n_digits > 0)
+            require(g, c, LLVMIntNE, qn__fact(g, &param->dim[r].extent), qn__const_i64(g, 0));
+}
+
 LLVMValueRef qn__cover(lower *g, uint32_t i)
 {
     cover c = {.loop = i};
+    bool is_ahead = qn__runs_ahead(g, i);
     for (uint32_t n = 0; n < g->k->n_accesses && is_worth(g, i); n++) {
         uint32_t access = g->k->access[n].inst;
-        if (access < g->k->inst[i].region[0] || access >= g->k->inst[i].region[2] || !may_cover(g, i, n))
+        if (access < g->k->inst[i].region[0] || access >= g->k->inst[i].region[2] || !qn__is_checked(g->f, g->k, n))
             continue;
         const qn_param_fact *param = &g->f->param[g->k->inst[access].imm];
+        if (!may_cover(g, i, n)) {
+            if (is_ahead)
+                require_elements(g, &c, param, qn__n_indices(g->k, access));
+            continue;
+        }
         for (int r = 0; r < qn__n_indices(g->k, access); r++)
             cover_index(g, &c, qn__args(g->k, access)[r], &param->dim[r]);
         g->covered[n] = c.all != NULL;

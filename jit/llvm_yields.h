@@ -37,7 +37,28 @@ LLVMValueRef qn__any_part(lower *g);
 void qn__lower_for(lower *g, uint32_t i);
 void qn__lower_while(lower *g, uint32_t i);
 
+/* ---- llvm_limit.c */
+/** Trips of a `while` that a GPU may still run: `left` in this round, `rest` in later ones. */
+typedef struct countdown {
+    bool is_here;               /* else the trips are counted up */
+    LLVMValueRef first, later;  /* before the loop; NULL: none are counted; no round comes later */
+    LLVMValueRef left, rest;    /* where the builder stands */
+    LLVMValueRef head_left, head_rest;
+} countdown;
+/** Before `while` i. */
+void qn__limit_prepare(lower *g, uint32_t i, countdown *c);
+/** At its head, among the phis; the loop is entered from `before`. */
+void qn__limit_open(lower *g, countdown *c, LLVMBasicBlockRef before);
+/** Goes to `limit` if no trip is left, else to `go_on`, where the builder stands then. */
+void qn__limit_test(lower *g, countdown *c, LLVMBasicBlockRef go_on, LLVMBasicBlockRef limit);
+/** Before the jump back. */
+void qn__limit_close(lower *g, countdown *c);
+
 /* ---- llvm_version.c */
+/** Whether `for` i runs ahead of its checks on a GPU: it does nothing but load and compute, so that nothing is lost if it is
+ *  run again with checks. Its first version notes in g->in_range whether they would have held, and loads another
+ *  element where one does not. */
+bool qn__runs_ahead(const lower *g, uint32_t i);
 /** Whether all accesses of a `for` that are made at its index are in range, and it does not end before it begins, as i1; they
  *  are entered in g->covered. NULL: there are none, or two versions of the loop are not worth it. */
 LLVMValueRef qn__cover(lower *g, uint32_t i);
