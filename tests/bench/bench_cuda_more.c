@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bench_cuda_more.c: lines of a GPU beside those of bench_cuda_lines.c: bodies with branches and loops, batches of small
- * products, and copies between host and device.
+ * products, copies between host and device, and between two devices.
  */
 #include "tests/bench/bench_cuda.h"
 
@@ -127,6 +127,42 @@ static void transfer_line(gpu_bench *b, const transfer *t)
     qn_view_release(&there);
 }
 
+/* ---------------------------------------------------------------- between two devices */
+
+/* As many bytes as `transfer` moves, before any kernel has used memory of the other device. */
+static void peer_line(gpu_bench *b)
+{
+    static const char name[] = "transfer/peer/dense";
+    const int64_t n = b->is_tiny ? 4096 : 128 << 20;
+    qn_view near = {0}, far = {0};
+    qn_view_type type;
+    qn_stream *other = NULL;
+    qn_error err = {0};
+    double seconds = 0;
+    int n_devices = 0;
+    if (!gpu_wants(b, name) || qn_cuda_device_count(b->context, &n_devices, &err) || n_devices < 2)
+        return;
+    qn_alloc_options o = {.bytes = sizeof o, .label = "near", .space = QN_SPACE_CUDA, .stream = b->stream};
+    qn_status status = qn_stream_new(b->context, 1, &other, &err);
+    if (!status)
+        status = qn_view_type_init(QN_U8, 1, NULL, QN_FAMILY_ANY, &type, &err);
+    type.space = QN_SPACE_CUDA;
+    if (!status)
+        status = qn_view_create(b->context, &type, 1, &n, &o, &near, &err);
+    o.stream = other;
+    if (!status)
+        status = qn_view_create(b->context, &type, 1, &n, &o, &far, &err);
+    if (!status)
+        seconds = time_transfer(b, &far, &near, &err);
+    if (status || err.status || seconds <= 0)
+        gpu_wrong(b, name, "%s", err.message);
+    else
+        gpu_report(b, &(gpu_line){.name = name, .ours = seconds, .unit = "GB/s", .rate = (double)n * 1e-9 / seconds});
+    qn_view_release(&far);
+    qn_view_release(&near);
+    qn_stream_release(other);
+}
+
 void gpu_more_cases(gpu_bench *b)
 {
     static const int dtypes[] = {QN_F32, QN_F64};
@@ -142,4 +178,5 @@ void gpu_more_cases(gpu_bench *b)
         batch_lines(b, dtypes[i]);
     for (size_t i = 0; i < sizeof copies / sizeof copies[0]; i++)
         transfer_line(b, &copies[i]);
+    peer_line(b);
 }

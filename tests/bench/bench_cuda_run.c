@@ -257,6 +257,7 @@ static void run_cases(gpu_bench *b)
         print_header(b);
         gpu_speed_cases(b);
         gpu_more_cases(b);
+        gpu_uneven_cases(b);
         gpu_cost_cases(b);
     }
     gpu_memory_release(b);

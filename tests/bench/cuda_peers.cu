@@ -388,6 +388,7 @@ PEER(stencil7_f32_mixed, SEVEN_MIXED(float), seven_mixed<float, GPU_3D, 32, 64, 
 PEER(stencil7_f64_mixed, SEVEN_MIXED(double))
 
 #include "cuda_peers_odd.cuh"
+#include "cuda_peers_uneven.cuh"
 
 /* ---------------------------------------------------------------- transpositions */
 

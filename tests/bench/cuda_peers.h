@@ -3,7 +3,8 @@
  * cuda_peers.h: what bench_cuda and the kernels in CUDA C that it is compared with have in common: extents and
  * constants. cuda_peers.cu exports `int peer_NAME(void *stream, void *out, const void *a, const void *b)`, where NAME is
  * that of the line with _ for /, which returns 0 or a cudaError_t, and `int peer_begin(void)`, which is called first.
- * The first call of each tries several variants and keeps the fastest.
+ * The first call of each tries several variants and keeps the fastest. Of the lines of bench_cuda_uneven.c, a is an array of the
+ * host's with the pointers of the inputs.
  */
 #ifndef QN_TESTS_BENCH_CUDA_PEERS_H
 #define QN_TESTS_BENCH_CUDA_PEERS_H
@@ -18,6 +19,10 @@
 #define GPU_SQUARE 16384LL  /* transpositions */
 #define GPU_PRODUCT 4096LL  /* matrix products */
 #define GPU_BATCH_BYTES (256LL << 20) /* of the matrices of a batch */
+#define GPU_CSR_ROWS (1LL << 20) /* sparse rows */
+#define GPU_MANDELBROT 4096LL
+#define GPU_MANDELBROT_MOST 256
+#define GPU_HISTOGRAM (64LL << 20) /* bytes counted */
 #define GPU_SCALE 0.375     /* of saxpy and triad */
 #define GPU_STEP 0.125      /* of the stencils */
 #define GPU_FILL 0.75
