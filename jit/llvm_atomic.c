@@ -164,6 +164,9 @@ typedef struct single {
 static LLVMValueRef emit_single(lower *g, const update *u, const void *of)
 {
     const single *s = of;
+    bool may_reduce = g->p->is_gpu && !u->is_used && !u->is_plain;
+    if (may_reduce && qn__nvptx_reduce(g, u->combine, u->dtype, s->pointer, s->value))
+        return NULL;
     qn__expression_take(g, u->of, NULL);
     return qn__update_element(g, u, s->pointer, s->value, s->expected);
 }

@@ -427,6 +427,27 @@ void qn__nvptx_units(lower *g, const LLVMValueRef *low, const LLVMValueRef *high
     qn__nvptx_stride(g, first, units, step, run_unit, &unit);
 }
 
+/* ---------------------------------------------------------------- atomic reductions */
+
+bool qn__nvptx_reduce(lower *g, int combine, int dtype, LLVMValueRef pointer, LLVMValueRef v)
+{
+    static const char *const names[QN_N_COMBINES] = {[QN_COMBINE_SUM] = "add", [QN_COMBINE_MIN] = "min", [QN_COMBINE_MAX] = "max",
+                                                     [QN_COMBINE_AND] = "and", [QN_COMBINE_OR] = "or",   [QN_COMBINE_XOR] = "xor"};
+    int kind = qn__dtype_class(dtype), width = qn__dtype_width(dtype);
+    bool is_bitwise = combine == QN_COMBINE_AND || combine == QN_COMBINE_OR || combine == QN_COMBINE_XOR;
+    bool is_limit = combine == QN_COMBINE_MIN || combine == QN_COMBINE_MAX, is_float = kind == QN_CLASS_F;
+    char type = is_float ? 'f' : is_bitwise ? 'b' : is_limit && kind == QN_CLASS_S ? 's' : 'u', text[64];
+    if (combine >= QN_N_COMBINES || !names[combine] || width < 32 || dtype == QN_BOOL || (is_float && (combine != QN_COMBINE_SUM || dtype != QN_F64)))
+        return false; /* the sum of f32 flushes to zero */
+    const char *operands = is_float ? "l,d,~{memory}" : width == 64 ? "l,l,~{memory}" : "l,r,~{memory}";
+    int n = snprintf(text, sizeof text, "red.global.%s.%c%d [$0], $1;", names[combine], type, width);
+    LLVMValueRef in[2] = {LLVMBuildPtrToInt(g->b, pointer, g->i64, ""), v};
+    LLVMTypeRef types[2] = {g->i64, LLVMTypeOf(v)}, t = LLVMFunctionType(LLVMVoidTypeInContext(g->context), types, 2, false);
+    LLVMValueRef red = LLVMGetInlineAsm(t, text, (size_t)n, operands, strlen(operands), true, false, LLVMInlineAsmDialectATT, false);
+    LLVMBuildCall2(g->b, t, red, in, 2, "");
+    return true;
+}
+
 /* ---------------------------------------------------------------- the fault record */
 
 static LLVMValueRef lock_address(lower *g)

@@ -34,6 +34,8 @@ bool qn__nvptx_is_tiled(const lower *g, int d);
  *  tiled dimensions set. low and high are the bounds of the loops of plan->order. */
 void qn__nvptx_units(lower *g, const LLVMValueRef *low, const LLVMValueRef *high, void (*body)(lower *g, void *arg),
                      void *arg);
+/** Combines v with the element at `pointer` in one atomic step; nobody learns what was there. False if there is no such instruction. */
+bool qn__nvptx_reduce(lower *g, int combine, int dtype, LLVMValueRef pointer, LLVMValueRef v);
 /** Takes the lock of the fault record or goes to `retry`; stands in `locked` then. */
 void qn__nvptx_lock(lower *g, LLVMBasicBlockRef retry, LLVMBasicBlockRef locked);
 void qn__nvptx_unlock(lower *g);

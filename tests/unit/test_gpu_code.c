@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_gpu_code.c: what stands in the PTX of small kernels, and what does not: instructions that are the reason for a rule of the
+ * lowering. What the kernels compute is tested elsewhere.
+ */
+#include "tests/unit/launch.h"
+
+enum { TEXT_BYTES = 1 << 20, N = 1000 };
+
+static qn_context *c;
+static char text[TEXT_BYTES];
+static int64_t memory[N];
+
+static qn_arg vector(qn_view *v, int dtype, int64_t n)
+{
+    qn_layout l;
+    qn_layout_right(1, &n, &l, NULL);
+    qn_view_wrap("v", memory, dtype, &l, 0, v, NULL);
+    return qn_arg_view(v);
+}
+
+/** The PTX of a kernel, or "". */
+static const char *ptx_of(const char *kernel, int n, const qn_arg *args)
+{
+    const qn_options o = {.bytes = sizeof o, .isa = QN_ISA_SM90, .specialize = QN_SPECIALIZE_EXACT};
+    qn_error err = {0};
+    qn_code *code = NULL;
+    qn_kernel *k = kernel_of(kernel);
+    text[0] = 0;
+    if (!tap_ok(k && qn_specialize(c, k, n, args, &o, &code, &err) == QN_OK, "a kernel for a GPU %s", err.message))
+        return text;
+    qn_code_text(code, QN_DUMP_PTX, text, sizeof text);
+    qn_code_release(code);
+    qn_kernel_release(k);
+    return text;
+}
+
+static int count(const char *in, const char *what)
+{
+    int n = 0;
+    for (const char *at = in; (at = strstr(at, what)) != NULL; at++)
+        n++;
+    return n;
+}
+
+/** With `use` the old value is stored. */
+static void test_atomics(void)
+{
+    static const char form[] = "kernel \"count\" {\n view x: i32[1]; view h: u32[1] atomic; view y: u32[1];\n"
+                               " %%z: i64 = const 0; %%n: i64 = extent x, 0; %%i: i64 = parallel %%z, %%n; %%one: u32 = const 1;\n"
+                               " %%x: i32 = load x[%%i]; %%b: i64 = cast %%x; %%o: u32 = atomic sum h[%%b], %%one;\n %s\n}\n";
+    char kernel[1024];
+    qn_view v[3];
+    const qn_arg args[] = {vector(&v[0], QN_I32, N), vector(&v[1], QN_U32, 100), vector(&v[2], QN_U32, N)};
+    snprintf(kernel, sizeof kernel, form, "store y[%i], %one;");
+    tap_ok(count(ptx_of(kernel, 3, args), "red.global.add.u32") == 1 && !strstr(text, "atom.global.add"),
+           "nobody uses the old value: a reduction, also under a check");
+    snprintf(kernel, sizeof kernel, form, "store y[%i], %o;");
+    tap_ok(count(ptx_of(kernel, 3, args), "atom.global.add.u32") == 1 && !strstr(text, "red.global"), "else an atomic");
+}
+
+static void test_signs(void)
+{
+    static const char kept[] = "kernel \"kept\" {\n view x: f64[1]; view y: f64[1];\n %z: i64 = const 0; %n: i64 = extent y, 0;\n"
+                               " %i: i64 = parallel %z, %n; %x: f64 = load x[%i]; %a: f64 = neg %x; store y[%i], %a;\n}\n";
+    static const char used[] = "kernel \"used\" {\n view x: f64[1]; view y: f64[1];\n %z: i64 = const 0; %n: i64 = extent y, 0;\n"
+                               " %i: i64 = parallel %z, %n; %x: f64 = load x[%i]; %a: f64 = neg %x; %b: f64 = fma %x, %x, %a;\n"
+                               " store y[%i], %b;\n}\n";
+    qn_view v[2];
+    for (int64_t n = N - 2; n <= N; n++) {
+        const qn_arg args[] = {vector(&v[0], QN_F64, n), vector(&v[1], QN_F64, n)};
+        tap_ok(strstr(ptx_of(kept, 2, args), "xor.b64") && !strstr(text, "neg.f64"), "the bits of a NaN are kept");
+        tap_ok(!strstr(ptx_of(used, 2, args), "xor.b64"), "but where only numbers are made of them");
+    }
+}
+
+/** y[i] = sum of value[k] x[column[k]] over the row i; the number of cold blocks is that of locks taken. */
+static void test_rows(void)
+{
+    static const char csr[] =
+        "kernel \"csr\" {\n view start: i32[1]; view column: i32[1]; view value: f32[1]; view x: f32[1]; view y: f32[1];\n"
+        " %z: i64 = const 0; %one: i64 = const 1; %n: i64 = extent y, 0; %i: i64 = parallel %z, %n; %j: i64 = add %i, %one;\n"
+        " %b: i32 = load start[%i]; %e: i32 = load start[%j]; %bb: i64 = cast %b; %ee: i64 = cast %e; %f: f32 = const 0.0;\n"
+        " %s: f32 = for %k: i64 = %bb to %ee step 1 (%a: f32 = %f) {\n"
+        " %c: i32 = load column[%k]; %cc: i64 = cast %c; %v: f32 = load value[%k]; %x: f32 = load x[%cc];\n"
+        " %p: f32 = mul %v, %x; %t: f32 = add %a, %p; yield %t;\n };\n store y[%i], %s;\n}\n";
+    qn_view v[5];
+    const qn_arg args[] = {vector(&v[0], QN_I32, 101), vector(&v[1], QN_I32, N), vector(&v[2], QN_F32, N), vector(&v[3], QN_F32, 100),
+                           vector(&v[4], QN_F32, 100)};
+    tap_is_int(count(ptx_of(csr, 5, args), "mul.rn.f32"), 2, "two versions of a row");
+    const char *first = strstr(text, "mul.rn.f32"), *begin = strstr(text, "atom.global.cas");
+    tap_ok(first && begin && first < begin, "the first has no cold block");
+}
+
+static void test_limits(void)
+{
+    static const char form[] = "kernel \"count\" {\n view y: i32[1]; scalar end: i32;\n %%z: i64 = const 0; %%n: i64 = extent y, 0;\n"
+                               " %%i: i64 = parallel %%z, %%n; %%end: i32 = param end; %%0: i32 = const 0; %%1: i32 = const 1; %%most: i64 = %s;\n"
+                               " %%c: i32 = while max %%most (%%a: i32 = %%0) {\n %%go: bool = lt %%a, %%end; yield %%go;\n } do {\n"
+                               " %%b: i32 = add %%a, %%1; yield %%b;\n };\n store y[%%i], %%c;\n}\n";
+    char kernel[1024];
+    qn_view v;
+    const qn_arg args[] = {vector(&v, QN_I32, N), qn_arg_int(QN_I32, 7)};
+    snprintf(kernel, sizeof kernel, form, "cast %end");
+    tap_ok(!strstr(ptx_of(kernel, 2, args), "atom."), "a condition that keeps the limit: no other test");
+    snprintf(kernel, sizeof kernel, form, "const 100");
+    ptx_of(kernel, 2, args);
+    tap_ok(strstr(text, "atom.") && !strstr(text, "lt.s64") && !strstr(text, "gt.s64"), "a known limit: no comparison of 64 bits");
+}
+
+int main(void)
+{
+    char reason[256];
+    qn_error err = {0};
+    if (!has_x86(reason, sizeof reason)) {
+        tap_skip(reason);
+        return tap_done();
+    }
+    if (!tap_ok(qn_context_new(NULL, &c, &err) == QN_OK, "a context %s", err.message))
+        return tap_done();
+    test_atomics();
+    test_signs();
+    test_rows();
+    test_limits();
+    qn_context_release(c);
+    return tap_done();
+}
