@@ -89,7 +89,8 @@ QN_API uint32_t qn_version(void);
     X(ERR_NOT_FOUND, 32, "not found")                                                              \
     X(ERR_INTERNAL, 33, "internal error")                                                         \
     X(ERR_CUDA, 34, "a call of the CUDA driver failed")                                            \
-    X(ERR_CONTEXT_LOST, 35, "the CUDA context is lost")
+    X(ERR_CONTEXT_LOST, 35, "the CUDA context is lost")                                            \
+    X(ERR_CANCELLED, 36, "cancelled, or out of time")
 
 /** What a function returns. 0 is success. */
 typedef enum qn_status {
@@ -566,12 +567,12 @@ enum { QN_LOADER_AUTO = 0, QN_LOADER_ARENA = 1, QN_LOADER_ORC = 2 };
     X(strip, "sums of reduces in memory for so many iterations of the lanes; -1: in registers", -1, 65536, 0) \
     X(tile_dim, "a parallel dimension that is walked in cache tiles, outside all other loops", 0, QN_MAX_RANK, 1) \
     X(tile, "about how many of its iterations are one; -1: there are no such tiles", -1, INT32_MAX, 0) \
-    X(apart, "lanes 2 to 4 elements apart are loaded and stored 1: one by one, -1: in vectors under masks", -1, 1, 0)
+    X(apart, "lanes 2 to 4 elements apart are loaded and stored 1: one by one, -1: in vectors under masks", -1, 1, 0) \
+    X(poll, "instructions of an inner loop after which it looks whether it is cancelled; -1: no loop ever does", -1, INT32_MAX, 0)
 /** The plan fields, by the names of the list. All-zero with `bytes` set is the default: 0 leaves a field to the planner. */
 typedef struct qn_plan_options {
     size_t bytes;               /**< sizeof(qn_plan_options) */
     int32_t order[QN_MAX_RANK]; /**< 1 + dimension numbers, outermost first; all zero: planner's choice */
-    int32_t reserved;           /**< 0 */
 #define QN_X(name, text, least, most, names_dim) int32_t name;
     QN_PLAN_LIST(QN_X)
 #undef QN_X
@@ -595,6 +596,13 @@ typedef struct qn_options {
     int32_t reserved;         /**< 0 */
     qn_stream *stream; /**< executor QN_CUDA: where it runs; NULL: the context's stream; else NULL */
     const qn_plan_options *plan; /**< NULL: the planner decides everything */
+    /** NULL, or a word of the caller's: another thread or a signal handler cancels the launch by storing a number that is not
+     *  0. A launch on the host then returns QN_ERR_CANCELLED within 50 ms, also while code is generated for it; elements that
+     *  it would have written are written or not. The word is read as a relaxed atomic and never written; it orders nothing
+     *  else. A launch that finds it set does not start. qn_prepare: it must live as long as the call, and cancels its runs.
+     *  Work in a stream of a GPU is not cancelled once it is given. */
+    const volatile int32_t *cancel;
+    int64_t timeout_ns; /**< 0, or cancels the launch after so many nanoseconds, each run of a prepared call too */
 } qn_options;
 
 /** An argument: a view or a scalar, in the order of the kernel's parameters. Of fixed size. */

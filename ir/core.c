@@ -12,6 +12,8 @@
 
 _Static_assert(sizeof(float) == 4 && sizeof(double) == 8, "IEEE sizes");
 
+const int32_t qn__never = 0;
+
 uint32_t qn_version(void)
 {
     return QN_VERSION_HEX;

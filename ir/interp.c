@@ -31,7 +31,10 @@ typedef struct interp {
     uint64_t *value; /* [n_insts], canonical; those of the functions called from here follow */
     const uint64_t *given; /* in a function: the values of its scalar parameters, part by part */
     uint64_t iteration, point;
+    int64_t left; /* instructions until it is time to look whether the launch was cancelled; below 0: it was */
 } interp;
+
+enum { INSTRUCTIONS_PER_LOOK = 1 << 16 };
 
 static void run_region(interp *s, uint32_t begin, uint32_t end);
 
@@ -42,7 +45,7 @@ static void run_region(interp *s, uint32_t begin, uint32_t end);
 static void record(interp *s, qn_status status, int64_t site, int rank, const int64_t *index)
 {
     qn_fault *f = s->fault;
-    if (s->iteration >= f->iteration)
+    if (s->iteration >= f->iteration || s->left < 0)
         return;
     f->iteration = s->iteration;
     f->point = s->point;
@@ -208,6 +211,24 @@ static uint64_t run_atomic(interp *s, uint32_t i)
     }
 }
 
+/* ---------------------------------------------------------------- cancelled launches */
+
+/** Counts one trip of a loop over so many instructions; true if the launch was cancelled, for all loops from then on. */
+static bool is_cancelled(interp *s, uint32_t n_instructions)
+{
+    if (s->left < 0)
+        return true;
+    s->left -= n_instructions;
+    if (s->left >= 0)
+        return false;
+    if (!*s->fault->cancel) {
+        s->left = INSTRUCTIONS_PER_LOOK;
+        return false;
+    }
+    s->fault->status = QN_ERR_CANCELLED;
+    return true;
+}
+
 /* ---------------------------------------------------------------- reductions */
 
 /** Steps indices lexicographically, last dimension fastest; false after the last. */
@@ -248,7 +269,7 @@ static uint64_t run_reduce(interp *s, uint32_t i)
         else
             qn__order_add(&r, s->value[value]);
         s->point++;
-    } while (next_point(s, dims, x->n_args));
+    } while (!is_cancelled(s, x->region[1] - x->region[0]) && next_point(s, dims, x->n_args));
     s->point = saved;
     return qn__order_end(&r);
 }
@@ -298,7 +319,7 @@ static void run_for(interp *s, uint32_t i)
         give(s, x->region[0] + 1, QN_I_CARRIED, carried);
         run_region(s, x->region[0], x->region[1]);
         take_yield(s, x->region[1], carried);
-        if ((uint64_t)end - (uint64_t)index <= x->imm)
+        if ((uint64_t)end - (uint64_t)index <= x->imm || is_cancelled(s, x->region[1] - x->region[0]))
             break; /* the next index is not below the end, or would wrap */
         index += (int64_t)x->imm;
     }
@@ -326,6 +347,8 @@ static void run_while(interp *s, uint32_t i)
         }
         run_region(s, x->region[1], x->region[2]);
         take_yield(s, x->region[2], carried);
+        if (is_cancelled(s, x->region[2] - x->region[0]))
+            break;
     }
     give(s, x->region[2], QN_I_RESULT, carried);
 }
@@ -352,6 +375,7 @@ static void run_call(interp *s, uint32_t i)
         value += param->rank < 0 ? qn__n_parts(param->dtype, NULL) : 0;
     }
     run_region(&callee, 1, f->body.n_insts - 1);
+    s->left = callee.left;
     const uint32_t *returned = qn__args(&f->body, qn__return_of(f));
     for (int r = 0; r < f->n_flat; r++)
         values[r] = callee.value[returned[r]];
@@ -454,7 +478,7 @@ static void run_domain(interp *s)
     do {
         run_region(s, k->body, k->n_insts);
         s->iteration++;
-    } while (next_point(s, dims, n));
+    } while (!is_cancelled(s, k->n_insts - k->body) && next_point(s, dims, n));
 }
 
 size_t qn__interpret_stack(const qn_kernel *k)
@@ -478,7 +502,7 @@ qn_status qn__interpret(const qn_kernel *k, int n, const qn_arg *args, const qn_
 {
     if (domain->is_empty)
         return QN_OK;
-    interp s = {.k = k, .args = args, .domain = domain, .fault = fault};
+    interp s = {.k = k, .args = args, .domain = domain, .fault = fault, .left = INSTRUCTIONS_PER_LOOK};
     uint32_t values, places;
     qn__measure_frames(k, &values, &places);
     s.value = qn__zalloc((size_t)k->n_insts + values, sizeof *s.value);

@@ -591,11 +591,20 @@ typedef struct qn_fault {
                            qn__site_in_function and QN_SITE_UNKNOWN */
     int64_t status;     /* QN_ERR_BOUNDS or QN_ERR_LIMIT */
     int64_t index[QN_MAX_RANK];
+    const volatile int32_t *cancel; /* not 0: the launch is to end. Never NULL on the host; whoever ends for that reason sets
+                                       status to QN_ERR_CANCELLED, and only that, whatever else is in the record */
 } qn_fault;
 /** The site of an access in a function that the interpreter called: it names the view argument. */
 static inline int64_t qn__site_in_function(int argument) { return -1 - (int64_t)argument; }
 #define QN_SITE_UNKNOWN INT64_MIN
-static inline void qn__fault_clear(qn_fault *f) { f->iteration = UINT64_MAX; f->status = 0; }
+/** What a launch that cannot be cancelled looks at. */
+extern const int32_t qn__never;
+static inline void qn__fault_clear(qn_fault *f, const volatile int32_t *cancel)
+{
+    f->iteration = UINT64_MAX;
+    f->status = QN_OK;
+    f->cancel = cancel;
+}
 /** Turns a fault into err: kernel, view label, argument, dimension, indices, extents. Returns the status. */
 qn_status qn__fault_report(const qn_kernel *k, const qn_fault *f, int n, const qn_arg *args,
                            qn_error *err);

@@ -25,7 +25,11 @@ void qn__loop_open(lower *g, loop *l, LLVMValueRef start, LLVMValueRef end, int6
 {
     int64_t s = 0, e = 0;
     bool is_known = qn__is_const(start, &s) && qn__is_const(end, &e);
-    *l = (loop){.end = end, .step = qn__const_i64(g, step), .init = init, .phi = phi, .n_carried = n_carried};
+    *l = (loop){.start = start, .end = end, .step = qn__const_i64(g, step), .init = init, .phi = phi, .n_carried = n_carried,
+                .most_trips = INT64_MAX, .outer_work = g->work};
+    g->work = 0;
+    if (is_known)
+        qn__loop_most(l, e - s);
     if (is_known && e - s == step) {
         l->is_single = true;
         l->index = start;
@@ -52,11 +56,21 @@ void qn__loop_open(lower *g, loop *l, LLVMValueRef start, LLVMValueRef end, int6
     qn__level_open(g, false, is_sequential, false);
     LLVMPositionBuilderAtEnd(g->b, l->head);
     l->index = LLVMBuildPhi(g->b, g->i64, "");
-    LLVMAddIncoming(l->index, &start, &l->before, 1);
-    for (int n = 0; n < n_carried; n++) {
+    for (int n = 0; n < n_carried; n++)
         phi[n] = LLVMBuildPhi(g->b, LLVMTypeOf(init[n]), "");
-        LLVMAddIncoming(phi[n], &init[n], &l->before, 1);
-    }
+}
+
+void qn__loop_most(loop *l, int64_t n_indices)
+{
+    int64_t trips = n_indices / LLVMConstIntGetSExtValue(l->step);
+    trips += trips < INT64_MAX; /* the last one may not be whole */
+    l->most_trips = trips < l->most_trips ? trips : l->most_trips;
+}
+
+void qn__loop_bound(const lower *g, loop *l, int d)
+{
+    if (!l->is_single && qn__is_exact(g->f, d))
+        qn__loop_most(l, qn__trips(g->f, d));
 }
 
 void qn__once_open(lower *g, loop *l, LLVMValueRef condition)
@@ -65,7 +79,8 @@ void qn__once_open(lower *g, loop *l, LLVMValueRef condition)
         qn__loop_open(g, l, qn__const_i64(g, 0), qn__const_i64(g, 1), 1, false, false, 0, NULL, NULL);
         return;
     }
-    *l = (loop){.is_single = true, .is_guarded = true, .after = qn__new_block(g, "after")};
+    *l = (loop){.is_single = true, .is_guarded = true, .outer_work = g->work, .after = qn__new_block(g, "after")};
+    g->work = 0;
     LLVMBasicBlockRef inside = qn__new_block(g, "once");
     LLVMBuildCondBr(g->b, condition, inside, l->after);
     qn__level_open(g, false, false, true);
@@ -74,6 +89,7 @@ void qn__once_open(lower *g, loop *l, LLVMValueRef condition)
 
 static void close_single(lower *g, loop *l, LLVMValueRef *next, LLVMValueRef *out)
 {
+    g->work += l->outer_work;
     if (l->is_guarded)
         LLVMBuildBr(g->b, l->after);
     qn__level_close(g);
@@ -81,6 +97,21 @@ static void close_single(lower *g, loop *l, LLVMValueRef *next, LLVMValueRef *ou
         LLVMPositionBuilderAtEnd(g->b, l->after);
     for (int n = 0; n < l->n_carried; n++)
         out[n] = next[n];
+}
+
+/** Jumps back to the head, by way of a look if `polls`; the block from which l->after is entered. */
+static LLVMBasicBlockRef close_simple(lower *g, loop *l, LLVMValueRef index, LLVMValueRef *next, bool polls)
+{
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b), back = polls ? qn__poll(g, l->head) : latch;
+    LLVMPositionBuilderAtEnd(g->b, latch);
+    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntNE, index, l->end, ""), polls ? back : l->head, l->after);
+    LLVMAddIncoming(l->index, &l->start, &l->before, 1);
+    LLVMAddIncoming(l->index, &index, &back, 1);
+    for (int n = 0; n < l->n_carried; n++) {
+        LLVMAddIncoming(l->phi[n], &l->init[n], &l->before, 1);
+        LLVMAddIncoming(l->phi[n], &next[n], &back, 1);
+    }
+    return latch;
 }
 
 void qn__loop_close(lower *g, loop *l, LLVMValueRef *next, LLVMValueRef *out)
@@ -92,14 +123,10 @@ void qn__loop_close(lower *g, loop *l, LLVMValueRef *next, LLVMValueRef *out)
     /* LLVM's loop strength reduction sees no induction variable, so it leaves our addresses alone, and a third of a small
        kernel's compile time is saved. */
     LLVMValueRef index = qn__opaque(g, LLVMBuildAdd(g->b, l->index, l->step, ""));
-    LLVMValueRef more = LLVMBuildICmp(g->b, LLVMIntNE, index, l->end, "");
-    LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b);
+    int64_t trips = qn__strip_trips(g, l->head, l->most_trips, l->outer_work);
     if (!l->is_guarded)
         l->after = qn__new_block(g, "after");
-    LLVMBuildCondBr(g->b, more, l->head, l->after);
-    LLVMAddIncoming(l->index, &index, &latch, 1);
-    for (int n = 0; n < l->n_carried; n++)
-        LLVMAddIncoming(l->phi[n], &next[n], &latch, 1);
+    LLVMBasicBlockRef latch = trips > 1 ? qn__strip_close(g, l, index, next, trips) : close_simple(g, l, index, next, trips > 0);
     qn__level_close(g);
     if (l->is_guarded)
         qn__level_close(g);

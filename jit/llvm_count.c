@@ -147,7 +147,7 @@ static int n_splits(LLVMValueRef i, int isa)
 }
 
 /** Lanes of a gather or scatter, else 0. */
-static int n_lane_accesses(LLVMValueRef i)
+int qn__lane_accesses(LLVMValueRef i)
 {
     if (!LLVMIsACallInst(i))
         return 0;
@@ -167,7 +167,7 @@ qn_emitted qn__llvm_count(LLVMValueRef function, int isa, bool is_fast)
         int64_t units = qn__work_units(QN_WORK_BLOCK, 64, 1, isa), instructions = 0, splits = 0;
         for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
             units += units_of(i, isa);
-            n.lanes += n_lane_accesses(i);
+            n.lanes += qn__lane_accesses(i);
             splits += n_splits(i, isa);
             instructions++;
         }

@@ -54,6 +54,7 @@ static void masked_rest(lower *g, const span *spans, int at, span s, int64_t ste
         LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, g->width - 1), "");
         LLVMValueRef end = qn__whole_steps(g, (span){s.low, up}, g->width);
         qn__loop_open(g, &l, s.low, end, g->width, true, false, 0, NULL, NULL);
+        qn__loop_most(&l, step);
         LLVMValueRef left = LLVMBuildSub(g->b, s.high, l.index, "");
         masked_vector(g, spans, at, l.index, qn__umin(g, left, qn__const_i64(g, g->width)));
     }
@@ -69,12 +70,13 @@ static void masked_all(lower *g, const span *spans, int at, span s)
     if (qn__is_known_empty(&(span){s.low, end}))
         return;
     qn__loop_open(g, &l, s.low, end, g->width, true, false, 0, NULL, NULL);
+    qn__loop_bound(g, &l, g->p->lane_dim);
     masked_vector(g, spans, at, l.index, qn__umin(g, LLVMBuildSub(g->b, s.high, l.index, ""), width));
     qn__loop_close(g, &l, NULL, NULL);
 }
 
-/** What is left, inside other loops: whole vectors, then one under a mask that is made once for all rows. */
-static void masked_rest_of_rows(lower *g, const span *spans, int at, span s)
+/** What is left, shorter than `step`, inside other loops: whole vectors, then one under a mask that is made once for all rows. */
+static void masked_rest_of_rows(lower *g, const span *spans, int at, span s, int64_t step)
 {
     place here;
     int width = g->width >= 8 ? g->width / 2 : g->width;
@@ -87,7 +89,7 @@ static void masked_rest_of_rows(lower *g, const span *spans, int at, span s)
     LLVMValueRef left = LLVMBuildTrunc(g->b, LLVMBuildSub(g->b, s.high, end, ""), small, "");
     LLVMValueRef mask = LLVMBuildICmp(g->b, LLVMIntULT, qn__lanes(g, small, 1), qn__splat(g, left, g->lanes_level), "");
     qn__unseek(g, &here);
-    qn__nest_over(g, spans, at, (span){s.low, end}, width, true);
+    qn__nest_some(g, spans, at, (span){s.low, end}, width, true, step);
     set_mask(g, 0, mask);
     qn__nest_once(g, spans, at, end, s.high, end);
     qn__clear_masks(g);
@@ -162,7 +164,7 @@ static void lanes_apart(lower *g, const span *spans, int at, span s, int64_t ste
         masked_rest(g, spans, at, s, step);
     } else {
         g->width = 1;
-        qn__nest_over(g, spans, at, s, 1, true);
+        qn__nest_some(g, spans, at, s, 1, true, step);
     }
 }
 
@@ -298,7 +300,7 @@ void qn__nest_lanes(lower *g, const span *spans, int at)
     if (has_rest && is_known && is_small)
         known_rest(g, spans, at, low, high);
     else if (g->p->remainder == QN_REMAINDER_MASK && g->depth > 0 && is_small)
-        masked_rest_of_rows(g, spans, at, (span){middle, s.high});
+        masked_rest_of_rows(g, spans, at, (span){middle, s.high}, step);
     else if (has_rest)
         lanes_apart(g, spans, at, (span){middle, s.high}, step);
     g->width = 1;

@@ -89,11 +89,13 @@ typedef struct headed {
     LLVMBasicBlockRef head, body, after, latch;
     LLVMValueRef trip; /* i64, 0, 1, ...; NULL: trips are counted down */
     countdown left;
+    pace pace;
     LLVMValueRef outer[MOST_PARTS];
     bool is_divergent;
 } headed;
 
-static void head_open(lower *g, headed *h)
+/** `most`: trips that are allowed, before the loop. */
+static void head_open(lower *g, headed *h, LLVMValueRef most)
 {
     h->c.before = LLVMGetInsertBlock(g->b);
     h->head = qn__new_block(g, "head");
@@ -107,6 +109,8 @@ static void head_open(lower *g, headed *h)
     if (h->trip)
         LLVMAddIncoming(h->trip, &zero, &h->c.before, 1);
     qn__limit_open(g, &h->left, h->c.before);
+    int64_t known;
+    qn__pace_open(g, &h->pace, most, qn__is_const(most, &known) ? known : INT64_MAX);
     carried_phis(g, &h->c);
     memcpy(h->outer, g->mask, sizeof h->outer);
 }
@@ -126,6 +130,7 @@ static void head_close(lower *g, headed *h, uint32_t i, uint32_t begin, uint32_t
     qn__limit_close(g, &h->left);
     LLVMBuildBr(g->b, h->head);
     h->latch = latch;
+    qn__pace_close(g, &h->pace, h->c.before, h->head, latch);
     memcpy(g->mask, h->outer, sizeof h->outer);
     qn__level_close(g);
     LLVMPositionBuilderAtEnd(g->b, h->after);
@@ -233,8 +238,9 @@ static void lower_trip(lower *g, counted *t, LLVMValueRef at)
         t->next[n] = in_range;
 }
 
-/** Trips [low, high), `together` at once, which their number is a multiple of. From t->flat to t->flat. */
-static void lower_trips(lower *g, counted *t, LLVMValueRef low, LLVMValueRef high, int together)
+/** Trips [low, high), `together` at once, which their number is a multiple of; `most` indices at most. From
+ *  t->flat to t->flat. */
+static void lower_trips(lower *g, counted *t, LLVMValueRef low, LLVMValueRef high, int together, int64_t most)
 {
     int64_t from, to;
     size_t bytes = (size_t)t->n_flat * sizeof *t->flat;
@@ -243,6 +249,8 @@ static void lower_trips(lower *g, counted *t, LLVMValueRef low, LLVMValueRef hig
     if (qn__is_const(low, &from) && qn__is_const(high, &to) && from == to)
         return;
     qn__loop_open(g, &l, low, high, together, true, true, t->n_flat, t->flat, phi);
+    if (!l.is_single)
+        qn__loop_most(&l, most);
     memcpy(t->phi, phi, bytes);
     if (together == 1)
         lower_trip(g, t, l.index);
@@ -278,6 +286,7 @@ static void lower_counted(lower *g, counted *t)
     LLVMValueRef begin = qn__scalar(g, qn__args(g->k, t->inst)[0], 0), end = qn__scalar(g, qn__args(g->k, t->inst)[1], 0);
     LLVMValueRef low = begin, high, pair[2] = {begin, end};
     int together = t->version == BEYOND ? 1 : trips_together(g, t->inst);
+    int64_t most = t->version == WITHIN ? g->covered_trips : INT64_MAX;
     yields results = {.n = t->c.init.n};
     qn__find_results(g->k, t->inst, &results);
     t->begin = begin;
@@ -297,10 +306,10 @@ static void lower_counted(lower *g, counted *t)
     if (together > 1) {
         LLVMValueRef n = LLVMBuildSub(g->b, high, low, "");
         LLVMValueRef middle = LLVMBuildAdd(g->b, low, LLVMBuildAnd(g->b, n, qn__const_i64(g, -together), ""), "");
-        lower_trips(g, t, low, middle, together);
+        lower_trips(g, t, low, middle, together, most);
         low = middle;
     }
-    lower_trips(g, t, low, high, 1);
+    lower_trips(g, t, low, high, 1, together > 1 ? together : most);
     set_flat(g, &t->c, &results, t->flat);
 }
 
@@ -317,7 +326,7 @@ static void lower_divergent(lower *g, uint32_t i, headed *h)
         LLVMValueRef end = vector ? qn__vector(g, arg[1], p) : qn__scalar(g, arg[1], p);
         trips[p] = trips_of(g, begin[p], end, (int64_t)x->imm, vector);
     }
-    head_open(g, h);
+    head_open(g, h, qn__const_i64(g, INT64_MAX));
     FOR_PARTS(g, p)
     {
         LLVMValueRef trip = vector ? qn__splat(g, h->trip, g->depth) : h->trip;
@@ -325,6 +334,8 @@ static void lower_divergent(lower *g, uint32_t i, headed *h)
     }
     LLVMBuildCondBr(g->b, qn__any_part(g), h->body, h->after);
     LLVMPositionBuilderAtEnd(g->b, h->body);
+    if (h->pace.end)
+        qn__pace_test(g, &h->pace, h->trip, h->after);
     FOR_PARTS(g, p)
         index[p] = index_of_trip(g, begin[p], h->trip, (int64_t)x->imm);
     set_index(g, x->region[0], index, vector);
@@ -430,12 +441,19 @@ static void check_limit(lower *g, uint32_t i, headed *h)
 {
     if (h->left.is_here && !h->left.first)
         return; /* it ends in time */
-    LLVMBasicBlockRef limit = qn__new_block(g, "limit"), go_on = qn__new_block(g, "below");
-    LLVMValueRef most = qn__scalar(g, qn__args(g->k, i)[0], 0);
-    if (h->left.is_here)
-        qn__limit_test(g, &h->left, go_on, limit);
-    else
-        LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, h->trip, most, ""), go_on, limit);
+    LLVMBasicBlockRef limit = qn__new_block(g, "limit"), go_on;
+    if (!h->pace.end) {
+        go_on = qn__new_block(g, "below");
+        if (h->left.is_here)
+            qn__limit_test(g, &h->left, go_on, limit);
+        else
+            LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, h->trip, h->pace.most, ""), go_on, limit);
+    } else {
+        LLVMBasicBlockRef test = LLVMGetInsertBlock(g->b);
+        qn__pace_test(g, &h->pace, h->trip, limit);
+        go_on = h->pace.below;
+        LLVMPositionBuilderAtEnd(g->b, test);
+    }
     qn__level_open(g, true, false, false);
     LLVMPositionBuilderAtEnd(g->b, limit);
     FOR_PARTS(g, p)
@@ -474,9 +492,9 @@ void qn__lower_while(lower *g, uint32_t i)
         carried_free(&h.c);
         return;
     }
-    qn__scalar(g, qn__args(g->k, i)[0], 0);
+    LLVMValueRef most = qn__scalar(g, qn__args(g->k, i)[0], 0);
     qn__limit_prepare(g, i, &h.left);
-    head_open(g, &h);
+    head_open(g, &h, most);
     LLVMValueRef alive[MOST_PARTS] = {NULL}; /* lanes that left stay out */
     if (h.is_divergent)
         open_alive(g, &h, alive);

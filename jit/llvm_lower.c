@@ -181,6 +181,7 @@ static qn_emitted lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_
             qn__nest_emit(&g, spans, 0);
         qn__stream_fence(&g);
         LLVMBuildRetVoid(g.b);
+        qn__poll_end(&g);
         if (is_fast && !g.failed)
             qn__llvm_widen_selects(g.function, g.b);
         n = g.failed && !g.is_over ? n : qn__llvm_count(g.function, f->isa, is_fast);

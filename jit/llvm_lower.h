@@ -102,6 +102,7 @@ typedef struct lower {
     int32_t n_memos, memo_capacity, memo_head[MEMO_HEADS];
     uint32_t *site; /* access site of each instruction */
     bool *covered;  /* [n_accesses] tested before the `for` around it (llvm_version.c) */
+    int64_t covered_trips; /* which has no more trips then */
     LLVMValueRef *in_range; /* i1: whether all accesses were in range so far in a loop that runs ahead of its checks; NULL: none does */
     uint64_t written_too; /* see qn__written_too */
     LLVMValueRef scratch[MOST_SCRATCH]; /* arrays of partials on the stack, reused by reduces that are not nested */
@@ -140,6 +141,8 @@ typedef struct lower {
     LLVMValueRef lane;    /* i64, of this thread in its warp */
     const LLVMValueRef *held; /* [site] values of staged loads of a product; NULL: none */
     const struct stage_place *stage_at; /* of the iteration in the tile of staged loads, see llvm_stage.h; NULL: none is */
+    int64_t work; /* what one trip of the loop being emitted does in loops inside, see llvm_poll.c */
+    LLVMBasicBlockRef cancelled; /* where a cancelled launch leaves; NULL: nothing looks */
     bool failed; /* out of memory, too deep or beyond the budget: emission goes on, the result is dropped */
     bool is_over; /* beyond the budget: no more values and statements are emitted */
     bool is_fast; /* instructions are selected fast: scalar code */
@@ -219,6 +222,32 @@ void qn__memo_add(lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int64_t n,
 LLVMValueRef qn__splat(lower *g, LLVMValueRef scalar, int at);
 LLVMValueRef qn__slot(lower *g, int slot, LLVMTypeRef t); /* level 0 */
 LLVMValueRef qn__fact(lower *g, const qn_fact *fact);     /* level 0, i64 */
+
+/* ---- llvm_poll.c: leaving loops of a cancelled launch */
+/** Ends the account of a loop: trips of one strip, 1: look after every trip, 0: it need not look. `outer_work` is g->work from
+ *  before the loop, which was 0 at its begin. */
+int64_t qn__strip_trips(lower *g, LLVMBasicBlockRef head, int64_t most_trips, int64_t outer_work);
+/** A block that looks, and goes on to another one. */
+LLVMBasicBlockRef qn__poll(lower *g, LLVMBasicBlockRef go_on);
+/** The block where a cancelled launch leaves; after the last instruction of the function. */
+void qn__poll_end(lower *g);
+/** Closes a loop in strips of so many trips; the block from which l->after is entered. */
+struct loop;
+LLVMBasicBlockRef qn__strip_close(lower *g, struct loop *l, LLVMValueRef index, LLVMValueRef *next, int64_t trips);
+
+/** A loop that counts its trips only to end after the most that are allowed. The trip is compared with the end of a strip. */
+typedef struct pace {
+    LLVMValueRef most, end, next; /* end of the strip: at the head, and after the test; NULL: there are no strips */
+    LLVMBasicBlockRef from, edge, below, limit;
+    int64_t most_trips, outer_work;
+} pace;
+/** At the head, among its phis. `most` trips, of which most_trips is a bound. */
+void qn__pace_open(lower *g, pace *x, LLVMValueRef most, int64_t most_trips);
+/** Goes to `limit` if `most` trips were run, else on, where the builder stands then. */
+void qn__pace_test(lower *g, pace *x, LLVMValueRef trip, LLVMBasicBlockRef limit);
+void qn__pace_close(lower *g, pace *x, LLVMBasicBlockRef before, LLVMBasicBlockRef head, LLVMBasicBlockRef latch);
+/** Lanes of a gather or scatter. */
+int qn__lane_accesses(LLVMValueRef instruction);
 
 /* ---- llvm_value.c: values of instructions */
 /** Canonical part of value i for part p. */
@@ -469,10 +498,13 @@ void qn__lower_region(lower *g, uint32_t begin, uint32_t end);
 typedef struct loop {
     LLVMBasicBlockRef guard, before, head, after;
     LLVMValueRef index, end, step;
+    LLVMValueRef start;
     LLVMValueRef *init, *phi; /* [n_carried] */
     int n_carried;
     bool is_single; /* runs once: no jump back */
     bool is_guarded;
+    int64_t most_trips; /* INT64_MAX: not known; the caller may know better */
+    int64_t outer_work; /* see llvm_poll.c */
 } loop;
 /** Opens a loop and its level. `guarded`: it may run no trip. init and phi are arrays of the caller that live until
  *  close; phi receives the carried values. A loop known to be empty must not be opened. */
@@ -481,6 +513,9 @@ void qn__loop_open(lower *g, loop *l, LLVMValueRef start, LLVMValueRef end, int6
 /** The same for what runs once, at a level of its own, or where the condition does not hold not at all; NULL: it always runs. It
  *  carries nothing. */
 void qn__once_open(lower *g, loop *l, LLVMValueRef condition);
+/** Says that an open loop over (a part of) dimension d, or of so many indices, has no more trips than these take. */
+void qn__loop_bound(const lower *g, loop *l, int d);
+void qn__loop_most(loop *l, int64_t n_indices);
 /** Closes it with the next carried values; out receives the final ones. */
 void qn__loop_close(lower *g, loop *l, LLVMValueRef *next, LLVMValueRef *out);
 

@@ -11,7 +11,7 @@
 
 static void emit_loop(lower *g, const span *spans, int at);
 
-void qn__nest_over(lower *g, const span *spans, int at, span s, int64_t step, bool guarded)
+void qn__nest_some(lower *g, const span *spans, int at, span s, int64_t step, bool guarded, int64_t most)
 {
     int d = g->p->order[at];
     bool is_sequential = qn__dim_kind(g->k, d) == QN_DIM_SEQUENTIAL;
@@ -19,9 +19,17 @@ void qn__nest_over(lower *g, const span *spans, int at, span s, int64_t step, bo
     if (qn__is_known_empty(&s))
         return;
     qn__loop_open(g, &l, s.low, s.high, step, guarded, is_sequential, 0, NULL, NULL);
+    qn__loop_bound(g, &l, d);
+    if (!l.is_single)
+        qn__loop_most(&l, most);
     qn__set_index(g, d, l.index);
     qn__nest_emit(g, spans, at + 1);
     qn__loop_close(g, &l, NULL, NULL);
+}
+
+void qn__nest_over(lower *g, const span *spans, int at, span s, int64_t step, bool guarded)
+{
+    qn__nest_some(g, spans, at, s, step, guarded, INT64_MAX);
 }
 
 LLVMValueRef qn__whole_steps(lower *g, span s, int64_t step)
@@ -54,6 +62,7 @@ static void loop_overlapping(lower *g, const span *spans, int at, span s, int64_
     LLVMValueRef end = qn__whole_steps(g, (span){s.low, up}, step);
     loop l;
     qn__loop_open(g, &l, s.low, end, step, true, false, 0, NULL, NULL);
+    qn__loop_bound(g, &l, g->p->order[at]);
     qn__set_index(g, g->p->order[at], qn__smin(g, l.index, last));
     qn__nest_emit(g, spans, at + 1);
     qn__loop_close(g, &l, NULL, NULL);

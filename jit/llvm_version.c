@@ -10,6 +10,8 @@
 
 /* Larger loops take longer than their checks, and code is emitted twice. */
 enum { LARGEST_BODY = 64, MOST_TESTED = 16 };
+/* Rows of more trips run in the second version, in strips: then the first one never looks whether it is cancelled. */
+#define MOST_TRIPS (INT64_C(1) << 15)
 
 /** Whether value is the index of loop i plus a constant. */
 static bool is_index_of(const lower *g, uint32_t i, uint32_t value, int64_t *ahead)
@@ -44,6 +46,7 @@ typedef struct cover {
     uint32_t loop;
     LLVMValueRef all; /* NULL: nothing yet */
     bool is_forward;  /* the loop does not end before it begins */
+    bool is_short;    /* it has MOST_TRIPS at most */
     struct tested {
         uint32_t arg; /* the index; 0: the loop's, so much ahead */
         int64_t ahead;
@@ -87,6 +90,7 @@ static void require_all_trips(lower *g, cover *c, const struct tested *t)
     if (!was_tested(c, t, false))
         require(g, c, LLVMIntULE, position[0], position[1]);
     require(g, c, LLVMIntULE, position[1], qn__fact(g, &t->dim->extent));
+    c->is_short |= t->dim->extent.kind == QN_FACT_EXACT && t->dim->extent.value <= MOST_TRIPS;
     c->is_forward |= t->ahead == 0 && t->dim->lower.kind == QN_FACT_EXACT && t->dim->lower.value == 0;
 }
 
@@ -154,6 +158,11 @@ LLVMValueRef qn__cover(lower *g, uint32_t i)
     }
     if (c.all && !c.is_forward)
         require(g, &c, LLVMIntSLE, qn__scalar(g, qn__args(g->k, i)[0], 0), qn__scalar(g, qn__args(g->k, i)[1], 0));
+    if (c.all && !c.is_short && !g->p->is_gpu) {
+        LLVMValueRef begin = qn__scalar(g, qn__args(g->k, i)[0], 0), end = qn__scalar(g, qn__args(g->k, i)[1], 0);
+        require(g, &c, LLVMIntULE, LLVMBuildSub(g->b, end, begin, ""), qn__const_i64(g, MOST_TRIPS));
+    }
+    g->covered_trips = MOST_TRIPS;
     return c.all;
 }
 

@@ -21,16 +21,6 @@ static const char *name_argument(const qn_launch_state *l, int i, char *out)
 
 /* ---------------------------------------------------------------- options */
 
-qn_status qn__options_take(const char *who, const qn_options *o, qn_taken_options *out, qn_error *err)
-{
-    qn_status status = qn__struct_take(who, "options", o, &out->options, sizeof out->options, err);
-    const qn_plan_options *plan = out->options.plan;
-    if (status || !plan)
-        return status;
-    out->options.plan = &out->plan;
-    return qn__struct_take(who, "plan options", plan, &out->plan, sizeof out->plan, err);
-}
-
 static qn_status check_options(const qn_launch_state *l, qn_error *err)
 {
     const qn_options *o = &l->options;
@@ -49,7 +39,6 @@ static qn_status check_options(const qn_launch_state *l, qn_error *err)
         {"must_generate", o->must_generate, 0, 1},
         {"atomics", o->atomics, QN_ATOMICS_LAUNCH, QN_ATOMICS_SHARED},
         {"reserved", o->reserved, 0, 0},
-        {"plan.reserved", l->plan.reserved, 0, 0},
 #define X(name, text, least, most, names_dim) {"plan." #name, l->plan.name, least, names_dim ? l->kernel->n_dims : most},
         QN_PLAN_LIST(X)
 #undef X

@@ -93,7 +93,7 @@ static size_t text_on_demand(qn_code *f, int stage, char *buffer, size_t buffer_
     qn_status status = QN_ERR_NOT_FOUND;
     if (!is_known && (f->entry || f->ptx.n > 0)) {
         uint32_t host = qn__fpu_enter();
-        status = qn__compile(c, f->kernel, &f->key, QN_LOADER_ARENA, (uint32_t)stage, &code, NULL);
+        status = qn__compile(c, f->kernel, &f->key, QN_LOADER_ARENA, (uint32_t)stage, NULL, &code, NULL);
         qn__fpu_leave(host);
     }
     if (status == QN_OK) {

@@ -157,27 +157,57 @@ static void end_late(qn_context *c, qn_job *job)
         qn__queue_end(c, &error);
 }
 
+void qn__compile_wait(qn_context *c, const volatile int32_t *cancel, double most_ms)
+{
+    enum { LOOK_MS = 4 };
+    double left = cancel && (most_ms < 0 || most_ms > LOOK_MS) ? LOOK_MS : most_ms;
+    if (left < 0) {
+        pthread_cond_wait(&c->compiler.progress, &c->lock);
+        return;
+    }
+    int64_t ns = (int64_t)((qn__now_ms() + left) * 1e6) + 1;
+    struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+    pthread_cond_timedwait(&c->compiler.progress, &c->lock, &t);
+}
+
+/** Gives up threads whose job nobody waits for any more and which take too long: those who wait for a thread do it. */
+static void end_abandoned(qn_context *c)
+{
+    for (qn_worker *w = c->compiler.workers, *next; w; w = next) {
+        next = w->next;
+        if (w->job && w->job->is_abandoned && w->job->state == QN_JOB_RUNNING &&
+            patience_for(c, w->job, qn__now_ms() - w->job->abandoned_ms) <= 0)
+            end_late(c, w->job);
+    }
+}
+
 /** Waits until a job is done or takes too long. Called with the lock held. Each wait counts for no
  * more than was asked for, so that a process may be stopped meanwhile. */
-static void wait_for(qn_context *c, qn_job *job)
+static void wait_for(qn_context *c, qn_job *job, const volatile int32_t *cancel)
 {
     int state = job->state;
     double waited = 0, left;
-    while (job->state != QN_JOB_DONE && (left = patience_for(c, job, waited)) > 0) {
+    while (job->state != QN_JOB_DONE && !(cancel && *cancel) && (left = patience_for(c, job, waited)) > 0) {
         double before = qn__now_ms();
-        int64_t ns = (int64_t)((before + left) * 1e6) + 1;
-        struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
-        pthread_cond_timedwait(&c->compiler.progress, &c->lock, &t);
+        qn__compile_wait(c, cancel, left);
+        end_abandoned(c);
         double passed = qn__now_ms() - before;
         waited = job->state == state ? waited + (passed < left ? passed : left) : 0;
         state = job->state;
     }
-    if (job->state != QN_JOB_DONE)
+    if (job->state == QN_JOB_DONE)
+        return;
+    if (!cancel || !*cancel) {
         end_late(c, job);
+        return;
+    }
+    job->is_abandoned = true;
+    job->abandoned_ms = qn__now_ms();
+    qn__fail(&job->error, QN_ERR_CANCELLED, "cancelled while its code was generated");
 }
 
 qn_status qn__compile(qn_context *c, const qn_kernel *k, const qn_text *key, int loader,
-                      uint32_t texts, qn_compiled *out, qn_error *err)
+                      uint32_t texts, const volatile int32_t *cancel, qn_compiled *out, qn_error *err)
 {
     qn_job *job = new_job(k, key, loader, texts);
     if (!job)
@@ -185,7 +215,7 @@ qn_status qn__compile(qn_context *c, const qn_kernel *k, const qn_text *key, int
     qn__lock(c);
     qn_status status = enqueue(c, job, err);
     if (status == QN_OK) {
-        wait_for(c, job);
+        wait_for(c, job, cancel);
         status = (qn_status)job->error.status;
         if (status != QN_OK) {
             qn__fail(err, status, "%s", job->error.message);

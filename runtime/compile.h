@@ -60,10 +60,13 @@ void qn__compiler_lose(qn_context *c);
 /** Loads the code generator in the background. */
 void qn__compile_start(qn_context *c);
 /** Compiles and waits. `texts`: QN_DUMP_.... The lock is not held. QN_ERR_COMPILE_TIMEOUT: this
- * kernel with this key takes too long; QN_ERR_BUSY and QN_ERR_MEMORY: code cannot be had now, but
+ * kernel with this key takes too long; QN_ERR_CANCELLED: `cancel`, which may be NULL, was set; QN_ERR_BUSY and QN_ERR_MEMORY: code cannot be had now, but
  * maybe later. */
 qn_status qn__compile(qn_context *c, const qn_kernel *k, const qn_text *key, int loader,
-                      uint32_t texts, qn_compiled *out, qn_error *err);
+                      uint32_t texts, const volatile int32_t *cancel, qn_compiled *out, qn_error *err);
+/** Waits for news of the compile threads, most_ms at most, -1 for ever, or until it is time to look at `cancel`, which may be
+ * NULL. Called with the lock held. */
+void qn__compile_wait(struct qn_context *c, const volatile int32_t *cancel, double most_ms);
 /** Drops code of the orc loader. */
 void qn__compile_free(qn_context *c, void *orc_handle);
 

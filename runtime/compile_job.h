@@ -22,6 +22,8 @@ typedef struct qn_job {
     int state;
     double begin_ms; /* running: processor time of the thread when the code generator was called */
     struct qn_worker *worker;
+    bool is_abandoned; /* nobody waits for it: the launch was cancelled */
+    double abandoned_ms;
     qn_kernel *kernel; /* NULL: only load the code generator */
     qn_text key;
     int loader;

@@ -37,12 +37,14 @@ static void before_fork(void)
     for (qn_context *c = process.first; c; c = c->next) {
         pthread_mutex_lock(&c->lock);
         pthread_mutex_lock(&c->pool.lock);
+        pthread_mutex_lock(&c->timer.lock);
     }
 }
 
 static void after_fork_parent(void)
 {
     for (qn_context *c = process.first; c; c = c->next) {
+        pthread_mutex_unlock(&c->timer.lock);
         pthread_mutex_unlock(&c->pool.lock);
         pthread_mutex_unlock(&c->lock);
     }
@@ -57,6 +59,7 @@ static void after_fork_child(void)
         process.is_engine_lost |= qn__compiler_is_inside(c);
     for (qn_context *c = process.first; c; c = c->next) {
         qn__pool_forked(&c->pool);
+        qn__timer_forked(&c->timer);
         qn__compiler_forked(c);
         if (process.is_engine_lost)
             qn__compiler_lose(c);
@@ -168,6 +171,11 @@ static bool init_parts(qn_context *c)
         pthread_mutex_destroy(&c->lock);
         return false;
     }
+    if (!qn__timer_init(&c->timer)) {
+        qn__pool_release(&c->pool);
+        pthread_mutex_destroy(&c->lock);
+        return false;
+    }
     pthread_mutex_init(&c->cuda_lock, NULL); /* cannot fail with the defaults */
     qn__compiler_init(&c->compiler);
     c->isa = qn__isa_best();
@@ -220,6 +228,7 @@ void qn__context_drop(qn_context *c)
     qn__compiler_release(c);
     qn__cache_clear(&c->cache); /* functions hold references; what launches learned does not */
     qn__pool_release(&c->pool);
+    qn__timer_release(&c->timer);
     qn__arena_release(&c->arena);
     qn__history_release(&c->history);
     qn__copy_kernels_release(c);

@@ -16,6 +16,7 @@
 #include "runtime/compile.h"
 #include "runtime/copy.h"
 #include "runtime/cuda.h"
+#include "runtime/deadline.h"
 #include "runtime/history.h"
 #include "runtime/pool.h"
 
@@ -39,6 +40,7 @@ struct qn_context {
     qn_copy_kernel *copy_kernels;
     struct qn_expansion_entry *expansions; /* latest first */
     qn_pool pool;
+    qn_timer timer;
     _Atomic(qn_cuda *) cuda;    /* NULL until it is needed */
     pthread_mutex_t cuda_lock;  /* held while the driver is opened */
     struct qn_context *next, **link; /* list of the process, for fork */

@@ -181,7 +181,7 @@ static qn_status add_fault(qn_stream *s, const char *who, const qn_report *repor
         qn_gpu_fault cleared[QN_BATCH_FAULTS];
         memset(cleared, 0, sizeof cleared);
         for (int i = 0; i < QN_BATCH_FAULTS; i++)
-            qn__fault_clear(&cleared[i].fault);
+            qn__fault_clear(&cleared[i].fault, &qn__never);
         qn_status status = make_faults(g, who, b, err);
         if (status == QN_OK)
             status = QN_CU(g, who, copy,

@@ -153,7 +153,7 @@ static qn_status make_records(qn_graph *g, const char *who, qn_error *err)
     if (!cleared)
         return qn__fail(err, QN_ERR_MEMORY, "%s: no memory for %d records", who, g->n_faults);
     for (size_t i = 0; i < n; i++)
-        qn__fault_clear(&cleared[i].fault);
+        qn__fault_clear(&cleared[i].fault, &qn__never);
     qn_status status = qn__gpu_alloc(s, who, 2 * n * sizeof *cleared, &g->records, err);
     if (status == QN_OK)
         status = QN_CU(s->gpu, who, copy,
@@ -339,7 +339,7 @@ static qn_status run_reported(qn_graph *g, qn_stream *s, const char *who, qn_err
         return status;
     atomic_fetch_add_explicit(&g->references, 1, memory_order_relaxed);
     for (int i = 0; i < g->n_faults; i++) /* in case they are never copied */
-        qn__fault_clear(&r->seen[i].fault);
+        qn__fault_clear(&r->seen[i].fault, &qn__never);
     const qn_report report = {.n_more = g->n_faults, .more = g->report, .seen = r->seen};
     status = qn__stream_begin(s, who, 1, &report, &unused, err);
     if (status) {

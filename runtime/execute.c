@@ -42,6 +42,8 @@ void qn__range_fill(const qn_kernel *k, const qn_blob_info *info, const qn_domai
 
 qn_status qn__task_fault(const qn_task *t, const qn_fault *fault, qn_error *err)
 {
+    if (fault->status == QN_ERR_CANCELLED)
+        return qn__fail(err, QN_ERR_CANCELLED, "qn_launch: kernel \"%.60s\": cancelled", t->kernel->name);
     qn__lock(t->context);
     t->context->counters.faults++;
     qn__unlock(t->context);
@@ -63,6 +65,7 @@ typedef struct chunks {
     int second_word;               /* its place in range */
     int64_t n_chunks;              /* those of both */
     qn_fault *fault; /* [n_chunks] */
+    const volatile int32_t *cancel;
     void *scratch;   /* n_places pieces, or NULL; each chunk takes one while it runs, the one that was left last */
     int64_t scratch_bytes; /* of each piece */
     int scratch_word;      /* its place in range */
@@ -96,8 +99,8 @@ static void *scratch_new(int64_t bytes, int64_t n)
 /** Bytes for a launch whose threads divide the points of reduces: 8 for each result of a block. */
 static int64_t results_bytes(const qn_blob_info *info, const int64_t *range)
 {
-    int64_t blocks = (range[1] - range[0] + QN_BLOCK_POINTS - 1) / QN_BLOCK_POINTS;
-    return info->n_shared_reduces * blocks * (int64_t)sizeof(int64_t);
+    int64_t n = range[1] - range[0], blocks = n / QN_BLOCK_POINTS + (n % QN_BLOCK_POINTS != 0);
+    return info->n_shared_reduces * blocks * (int64_t)sizeof(int64_t); /* 2^63 points of 31 reduces: below 2^60 */
 }
 
 /** Address of chunk i's. */
@@ -125,6 +128,10 @@ static void leave_place(chunks *s, int64_t place)
 static void run_chunk(void *arg, int64_t i)
 {
     chunks *s = arg;
+    if (*s->cancel) {
+        s->fault[i].status = QN_ERR_CANCELLED;
+        return;
+    }
     int64_t place = s->scratch && !s->is_shared ? take_place(s) : 0;
     int64_t range[QN_RANGE_WORDS];
     memcpy(range, s->range, sizeof range);
@@ -140,8 +147,11 @@ static void run_chunk(void *arg, int64_t i)
         leave_place(s, place);
 }
 
+/** Which of two records counts: that of a chunk which was cancelled, or of the first failure. */
 static bool is_before(const qn_fault *a, const qn_fault *b)
 {
+    if (a->status == QN_ERR_CANCELLED || b->status == QN_ERR_CANCELLED)
+        return b->status != QN_ERR_CANCELLED;
     if (a->iteration == UINT64_MAX || b->iteration == UINT64_MAX)
         return a->iteration != UINT64_MAX;
     return a->iteration < b->iteration || (a->iteration == b->iteration && a->point < b->point);
@@ -152,7 +162,7 @@ static void run_step(const qn_task *t, chunks *s, qn_fault *first)
 {
     qn_context *c = t->context;
     for (int64_t i = 0; i < s->n_chunks; i++)
-        qn__fault_clear(&s->fault[i]);
+        qn__fault_clear(&s->fault[i], s->cancel);
     if (c->options.parallel_for && !atomic_load_explicit(&c->is_released, memory_order_relaxed))
         c->options.parallel_for(c->options.parallel_pool, s->n_chunks, t->max_threads, run_chunk,
                                 s);
@@ -167,7 +177,9 @@ static void run_step(const qn_task *t, chunks *s, qn_fault *first)
 static void run_rest(chunks *s, qn_fault *first)
 {
     qn_fault fault;
-    qn__fault_clear(&fault);
+    if (first->status == QN_ERR_CANCELLED)
+        return; /* results of blocks are missing */
+    qn__fault_clear(&fault, s->cancel);
     s->range[s->scratch_word] = scratch_at(s->scratch, 0, 0);
     s->range[QN_PHASES_WORD] = QN_PHASE_REST;
     uint32_t host = qn__fpu_enter();
@@ -299,7 +311,7 @@ static bool run_threads(const qn_task *t, const int64_t *slots, const int64_t *r
     const qn_blob_info *info = &t->function->info;
     if (info->split_dim < 0 || info->granule < 1 || info->chunk < 1 || range[0] >= range[1])
         return false;
-    chunks s = {.entry = t->function->entry, .slots = slots};
+    chunks s = {.entry = t->function->entry, .slots = slots, .cancel = t->cancel};
     int n_threads = qn__count_threads(t->context, t->max_threads);
     if (!cut_chunks(&s, t, range, n_threads))
         return false;
@@ -315,7 +327,7 @@ static bool run_threads(const qn_task *t, const int64_t *slots, const int64_t *r
         s.range[QN_PHASES_WORD] = QN_PHASE_POINTS;
     do {
         run_step(t, &s, first);
-    } while (next_step(info->n_sequential, range, s.range));
+    } while (first->status != QN_ERR_CANCELLED && next_step(info->n_sequential, range, s.range));
     if (s.is_shared)
         run_rest(&s, first);
     if (s.scratch && !s.is_shared)
@@ -393,7 +405,7 @@ qn_status qn__task_run(const qn_task *t, const int64_t *slots, const int64_t *ra
     qn_fault fault;
     if (t->executor == QN_CUDA)
         return qn__cuda_run(t, slots, err);
-    qn__fault_clear(&fault);
+    qn__fault_clear(&fault, t->cancel);
     if (!t->function || !t->function->entry) {
         qn_status status = interpret(t, &fault, err);
         if (status)
@@ -403,5 +415,5 @@ qn_status qn__task_run(const qn_task *t, const int64_t *slots, const int64_t *ra
         if (status)
             return status;
     }
-    return fault.iteration == UINT64_MAX ? QN_OK : qn__task_fault(t, &fault, err);
+    return !fault.status ? QN_OK : qn__task_fault(t, &fault, err);
 }

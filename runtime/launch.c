@@ -157,19 +157,19 @@ static qn_status run_found(const qn_task *t, const found *what, qn_error *err)
 }
 
 /** Runs what is pinned. Nothing of the context may be touched after that. */
-static qn_status run_pinned(qn_context *c, const qn_kernel *k, int n, const qn_arg *args, const found *what,
-                            qn_error *err)
+static qn_status run_pinned(qn_context *c, const qn_kernel *k, int n, const qn_arg *args, const qn_options *o,
+                            const found *what, qn_error *err)
 {
     const qn_code *f = what->function;
     int64_t slots[SMALL_SLOTS];
     qn_status status = QN_OK;
     qn_fault fault;
     qn__facts_fill(&f->facts, k, args, slots);
-    qn__fault_clear(&fault);
+    qn__fault_clear(&fault, qn__cancel_of(o));
     uint32_t host = qn__fpu_enter();
     f->entry(slots, what->range, &fault);
     qn__fpu_leave(host);
-    if (fault.iteration != UINT64_MAX) {
+    if (fault.status) {
         const qn_task t = {.context = c, .kernel = k, .n = n, .args = args, .function = f};
         status = qn__task_fault(&t, &fault, err);
     }
@@ -181,7 +181,7 @@ static qn_status run_hit(qn_context *c, const qn_kernel *k, int n, const qn_arg 
                          const qn_options *o, const found *what, qn_error *err)
 {
     if (what->pin)
-        return run_pinned(c, k, n, args, what, err);
+        return run_pinned(c, k, n, args, o, what, err);
     int executor = executor_of(c, o);
     qn_task t = {
         .context = c,
@@ -194,6 +194,7 @@ static qn_status run_hit(qn_context *c, const qn_kernel *k, int n, const qn_arg 
         .executor = what->is_ordered ? QN_SERIAL : executor,
         .max_threads = o ? o->max_threads : 0,
         .checks = o ? o->checks : QN_CHECKS_REPORT,
+        .cancel = qn__cancel_of(o),
     };
     qn_status status = QN_OK;
     if (executor == QN_CUDA)
@@ -317,6 +318,7 @@ static qn_status launch_held(qn_context *c, const qn_kernel *k, int n, const qn_
         .executor = l->is_ordered ? QN_SERIAL : l->options.executor,
         .max_threads = l->options.max_threads,
         .checks = l->options.checks,
+        .cancel = qn__cancel_of(&l->options),
         .stream = l->stream,
     };
     return run_found(&t, &what, err);
@@ -376,6 +378,8 @@ static qn_status launch_expanded(qn_context *c, const qn_kernel *k, int n, const
     return status;
 }
 
+static qn_status launch(qn_context *c, const qn_kernel *k, int n, const qn_arg *args, const qn_options *o, qn_error *err);
+
 /** Arguments that are not known as they are: a claim or a table may make them those of another kernel. */
 static qn_status launch_new(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
                             const qn_options *o, qn_error *err)
@@ -385,31 +389,14 @@ static qn_status launch_new(qn_context *c, const qn_kernel *k, int n, const qn_a
     if (status)
         return status;
     if (late != k)
-        return qn_launch(c, late, n, args, o, err); /* it may be known */
+        return launch(c, late, n, args, o, err); /* it may be known */
     if (qn__has_tables(k, n, args))
         return launch_expanded(c, k, n, args, o, err);
     return launch_unknown(c, k, n, args, NULL, o, err);
 }
 
-/* ---------------------------------------------------------------- public */
-
-/** A launch of a caller of another version. */
-static qn_status launch_taken(qn_context *c, const qn_kernel *k, int n, const qn_arg *args, const qn_options *o,
-                              qn_error *err)
+static qn_status launch(qn_context *c, const qn_kernel *k, int n, const qn_arg *args, const qn_options *o, qn_error *err)
 {
-    qn_taken_options taken;
-    qn_status status = qn__options_take("qn_launch", o, &taken, err);
-    return status ? status : qn_launch(c, k, n, args, &taken.options, err);
-}
-
-qn_status qn_launch(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
-                    const qn_options *o, qn_error *err)
-{
-    if (!c || !k)
-        return qn__fail(err, QN_ERR_ARGUMENT, "qn_launch: %s is NULL", c ? "kernel" : "context");
-    k = qn__kernel_to_run(k);
-    if (!qn__are_of_this_version(o))
-        return launch_taken(c, k, n, args, o, err);
     found what;
     switch (look_up(c, k, n, args, o, -1, &what)) {
     case LOOK_HIT:
@@ -419,6 +406,29 @@ qn_status qn_launch(qn_context *c, const qn_kernel *k, int n, const qn_arg *args
     default:
         return launch_new(c, k, n, args, o, err);
     }
+}
+
+/* ---------------------------------------------------------------- public */
+
+/** A launch of a caller of another version, or one that can be cancelled. */
+static qn_status launch_limited(qn_context *c, const qn_kernel *k, int n, const qn_arg *args, const qn_options *o,
+                                qn_error *err)
+{
+    const char *who = "qn_launch";
+    qn_limit x;
+    qn_status status = qn__limit_begin(who, c, &o, &x, err);
+    return status ? status : qn__limit_end(who, &x, launch(c, k, n, args, o, err), err);
+}
+
+qn_status qn_launch(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
+                    const qn_options *o, qn_error *err)
+{
+    if (!c || !k)
+        return qn__fail(err, QN_ERR_ARGUMENT, "qn_launch: %s is NULL", c ? "kernel" : "context");
+    k = qn__kernel_to_run(k);
+    if (!qn__are_of_this_version(o) || (o && (o->cancel || o->timeout_ns)))
+        return launch_limited(c, k, n, args, o, err);
+    return launch(c, k, n, args, o, err);
 }
 
 static qn_status specialize(qn_launch_state *l, const qn_options *o, qn_code **out,
@@ -453,16 +463,15 @@ qn_status qn_specialize(qn_context *c, const qn_kernel *k, int n, const qn_arg *
     qn_launch_state l = {.who = who, .context = c, .n = n, .args = args, .takes_any_target = true};
     if (!out)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: out is NULL", who);
-    qn_taken_options taken;
+    qn_limit x;
     qn_expanded *e = NULL;
-    qn_status status = qn__are_of_this_version(o) ? QN_OK : qn__options_take(who, o, &taken, err);
+    qn_status status = qn__limit_begin(who, c, &o, &x, err);
     if (status)
         return status;
-    o = qn__are_of_this_version(o) ? o : &taken.options;
     status = qn__state_open(&l, k, o, &e, err);
-    if (status)
-        return status;
-    status = specialize(&l, o, out, err);
-    qn__state_close(&l, e);
-    return status;
+    if (status == QN_OK) {
+        status = specialize(&l, o, out, err);
+        qn__state_close(&l, e);
+    }
+    return qn__limit_end(who, &x, status, err);
 }

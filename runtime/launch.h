@@ -7,6 +7,7 @@
  * describe.c    the exact description of arguments, for the cache
  * policy.c      which facts become constants, and why a new version is made
  * specialize.c  code for checked arguments: engines, versions, fallbacks
+ * limit.c       options of callers of other versions, flags and time limits that cancel
  * execute.c     running code or the interpreter, on one thread or several
  * expand.c      arguments with index lists or members, as arguments without
  * launch.c      all of them in order, and the short way for arguments that are known
@@ -34,6 +35,8 @@ typedef struct qn_launch_state {
     bool shares_elements;  /* arguments have the same elements, harmlessly */
     bool may_have_code_later; /* it is interpreted for want of what may be there at the next launch */
     qn_stream *stream;     /* executor QN_CUDA; borrowed */
+    const volatile int32_t *run_cancel; /* qn_prepare: of the runs */
+    int64_t run_timeout_ns;
     qn_error overlap; /* why, if it is ordered */
 } qn_launch_state;
 
@@ -80,6 +83,25 @@ static inline bool qn__are_of_this_version(const qn_options *o)
     return !o || (o->bytes == sizeof *o && (!o->plan || o->plan->bytes == sizeof *o->plan));
 }
 qn_status qn__options_take(const char *who, const qn_options *o, qn_taken_options *out, qn_error *err);
+
+/** The word that a launch looks at. */
+static inline const volatile int32_t *qn__cancel_of(const qn_options *o)
+{
+    return o && o->cancel ? o->cancel : &qn__never;
+}
+
+/** A call of the host: its options in structs of this version, and while its time limit runs (limit.c). */
+typedef struct qn_limit {
+    qn_taken_options taken;
+    qn_deadline deadline;
+    qn_context *context;            /* NULL: no time limit runs */
+    const volatile int32_t *cancel; /* as the caller gave them */
+    int64_t timeout_ns;
+} qn_limit;
+/** Begins it: *o become options that look at one word, and have no time limit of their own. QN_ERR_CANCELLED if the flag is
+ *  set; only if it succeeds, qn__limit_end ends it, with the status of the call, and returns what the call returns. */
+qn_status qn__limit_begin(const char *who, qn_context *c, const qn_options **o, qn_limit *x, qn_error *err);
+qn_status qn__limit_end(const char *who, qn_limit *x, qn_status status, qn_error *err);
 
 /** Does every check of a launch and fills the rest of the state from `who`, context, kernel, n,
  * args (check.c). */
@@ -143,6 +165,7 @@ typedef struct qn_task {
     const qn_domain *domain;
     int64_t n_iterations;
     int executor, max_threads, checks;
+    const volatile int32_t *cancel; /* the word that says when it is to end, never NULL */
     qn_stream *stream; /* executor QN_CUDA */
     qn_call *call;     /* the prepared call that this is, or NULL */
 } qn_task;

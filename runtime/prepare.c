@@ -10,11 +10,12 @@
 
 struct qn_call {
     _Atomic int64_t references; /* the caller's, and those of runs under way in streams */
-    bool is_direct; /* code, on the caller, nobody listens */
+    bool is_direct; /* code, on the caller, nobody listens, no time limit */
     bool has_tables_on_gpu;
     qn_task task;
     qn_entry entry;
     _Atomic int64_t n_runs; /* direct ones; one writer */
+    int64_t timeout_ns;
     int64_t *slots;
     int64_t range[QN_RANGE_WORDS];
     qn_domain domain;
@@ -103,6 +104,7 @@ static void fill_call(qn_call *call, const qn_launch_state *l, qn_code *f)
         .executor = l->is_ordered ? QN_SERIAL : l->options.executor,
         .max_threads = l->options.max_threads,
         .checks = l->options.checks,
+        .cancel = l->run_cancel,
         .stream = l->stream ? qn_stream_retain(l->stream) : NULL,
         .call = call,
     };
@@ -112,8 +114,10 @@ static void fill_call(qn_call *call, const qn_launch_state *l, qn_code *f)
         qn__range_fill(call->kernel, &f->info, &call->domain, call->range);
     }
     call->has_tables_on_gpu = l->stream && call->held;
+    call->timeout_ns = l->run_timeout_ns;
     call->is_direct = f && !l->domain.is_empty && call->task.executor != QN_THREADS && !call->has_tables_on_gpu &&
-                      !l->is_ordered && !f->info.scratch_bytes && !f->info.n_shared_reduces && !qn__has_hook(l->context);
+                      !l->is_ordered && !f->info.scratch_bytes && !f->info.n_shared_reduces && !qn__has_hook(l->context) &&
+                      !call->timeout_ns;
     list_call(call);
 }
 
@@ -157,18 +161,19 @@ qn_status qn_prepare(qn_context *c, const qn_kernel *k, int n, const qn_arg *arg
     qn_launch_state l = {.who = who, .context = c, .n = n, .args = args};
     if (!out)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: out is NULL", who);
-    qn_taken_options taken;
+    qn_limit x;
     qn_expanded *e = NULL;
-    qn_status status = qn__are_of_this_version(o) ? QN_OK : qn__options_take(who, o, &taken, err);
+    qn_status status = qn__limit_begin(who, c, &o, &x, err);
     if (status)
         return status;
-    o = qn__are_of_this_version(o) ? o : &taken.options;
+    l.run_cancel = x.cancel ? x.cancel : &qn__never;
+    l.run_timeout_ns = x.timeout_ns;
     status = qn__state_open(&l, k, o, &e, err);
-    if (status)
-        return status;
-    status = prepare(&l, o, out, err);
-    qn__state_close(&l, e);
-    return status;
+    if (status == QN_OK) {
+        status = prepare(&l, o, out, err);
+        qn__state_close(&l, e);
+    }
+    return qn__limit_end(who, &x, status, err);
 }
 
 /* ---------------------------------------------------------------- running */
@@ -195,22 +200,40 @@ static qn_status run_indirect(qn_call *call, qn_error *err)
     return status;
 }
 
+/** The same with a time limit. */
+static qn_status run_until(qn_call *call, qn_error *err)
+{
+    const char *who = "qn_run";
+    const qn_options limits = {.bytes = sizeof limits, .cancel = call->task.cancel, .timeout_ns = call->timeout_ns};
+    const qn_options *o = &limits;
+    qn_limit x;
+    qn_status status = qn__limit_begin(who, call->context, &o, &x, err);
+    if (status)
+        return status;
+    call->task.cancel = o->cancel;
+    status = run_indirect(call, err);
+    call->task.cancel = limits.cancel;
+    return qn__limit_end(who, &x, status, err);
+}
+
 qn_status qn_run(qn_call *call, qn_error *err)
 {
     if (!call)
         return qn__fail(err, QN_ERR_ARGUMENT, "qn_run: call is NULL");
+    if (*call->task.cancel)
+        return qn__fail(err, QN_ERR_CANCELLED, "qn_run: kernel \"%.60s\": cancelled before it began", call->kernel->name);
     if (!call->is_direct)
-        return run_indirect(call, err);
+        return call->timeout_ns ? run_until(call, err) : run_indirect(call, err);
     int64_t n_runs = atomic_load_explicit(&call->n_runs, memory_order_relaxed);
     atomic_store_explicit(&call->n_runs, n_runs + 1, memory_order_relaxed);
     if (call->task.stream)
         return qn__cuda_run(&call->task, call->slots, err);
     qn_fault fault;
-    qn__fault_clear(&fault);
+    qn__fault_clear(&fault, call->task.cancel);
     uint32_t host = qn__fpu_enter();
     call->entry(call->slots, call->range, &fault);
     qn__fpu_leave(host);
-    return fault.iteration == UINT64_MAX ? QN_OK : qn__task_fault(&call->task, &fault, err);
+    return !fault.status ? QN_OK : qn__task_fault(&call->task, &fault, err);
 }
 
 qn_status qn_call_set_scalar(qn_call *call, int i, uint64_t bits, qn_error *err)

@@ -110,7 +110,7 @@ static qn_status build(qn_launch_state *l, qn_code *f, bool is_dynamic, qn_error
     qn_text reason = {0};
     qn_error error = {0};
     uint32_t host = qn__fpu_enter(); /* a new compile thread starts with the environment that it finds here */
-    qn_status status = qn__compile(c, l->kernel, &f->key, f->loader, texts, &code, &error);
+    qn_status status = qn__compile(c, l->kernel, &f->key, f->loader, texts, l->options.cancel, &code, &error);
     double milliseconds = code.milliseconds; /* of the code generator, without loading it */
     qn_descent descent = code.descent;
     qn__lock(c);
@@ -195,10 +195,12 @@ static qn_status make_key(qn_launch_state *l, const qn_policy *policy, qn_facts 
 }
 
 /** Waits until a function in the cache is built. The lock is held, as is a reference. */
-static qn_status wait_until_built(qn_context *c, qn_code *f, qn_error *err)
+static qn_status wait_until_built(qn_context *c, qn_code *f, const volatile int32_t *cancel, qn_error *err)
 {
-    while (f->state == QN_BUILDING)
-        pthread_cond_wait(&c->compiler.progress, &c->lock);
+    while (f->state == QN_BUILDING && !(cancel && *cancel))
+        qn__compile_wait(c, cancel, -1);
+    if (f->state == QN_BUILDING)
+        return qn__fail(err, QN_ERR_CANCELLED, "cancelled while another launch waits for the same code");
     f->last_use = ++c->cache.clock;
     if (f->state == QN_READY)
         return QN_OK;
@@ -214,11 +216,18 @@ static qn_status find_or_add(qn_launch_state *l, qn_text *key, qn_facts *facts, 
     qn_status status = QN_OK;
     *is_new = false;
     qn__lock(c);
-    qn_code *f = qn__cache_function(&c->cache, l->kernel, key, l->options.loader);
-    if (f) {
+    qn_code *f;
+    while ((f = qn__cache_function(&c->cache, l->kernel, key, l->options.loader)) != NULL) {
         qn__code_retain(f);
-        status = wait_until_built(c, f, err);
-    } else if (may_build) {
+        status = wait_until_built(c, f, l->options.cancel, err);
+        if (status != QN_ERR_CANCELLED || (l->options.cancel && *l->options.cancel))
+            break;
+        status = QN_OK; /* who built it was cancelled, and it is not in the cache any more */
+        qn__unlock(c);
+        qn_code_release(f);
+        qn__lock(c);
+    }
+    if (!f && may_build) {
         f = qn__code_new(c, l->kernel, key, facts, l->options.loader);
         *is_new = f != NULL;
         if (!f)
@@ -366,6 +375,7 @@ qn_status qn__specialize(qn_launch_state *l, qn_code **out, qn_error *err)
         if (status == QN_OK)
             status = find_version(l, &f, &error);
         bool may_fall_back = l->options.engine == QN_ENGINE_AUTO && !l->options.must_generate &&
+                             status != QN_ERR_CANCELLED &&
                              qn__target_of(l->options.isa) == QN_TARGET_X86;
         if (status != QN_OK && !may_fall_back)
             return qn__fail(err, status, "%s: kernel \"%.60s\": %s", l->who, l->kernel->name,

@@ -69,6 +69,8 @@ void random_plan(const test_case *t, randoms *r, qn_plan_options *p)
         p->prefetch = -1;
     if (random_percent(r, 40))
         p->strip = random_percent(r, 20) ? -1 : 1 + random_below(r, 100);
+    if (random_percent(r, 50))
+        p->poll = 1 + random_below(r, random_percent(r, 50) ? 100 : 3000);
     if (random_percent(r, 40))
         p->apart = random_percent(r, 50) ? 1 : -1;
     if (random_percent(r, 40))

@@ -94,7 +94,7 @@ static qn_status run_function(const qn_code *f, const qn_kernel *k, int n, const
     qn_gpu_fault fault = {.lock = 0};
     ptx_memory memory[MOST_MEMORIES];
     ptx_job j = {.kernel = k, .function = f, .n = n, .args = args, .memory = memory, .err = err};
-    qn__fault_clear(&fault.fault);
+    qn__fault_clear(&fault.fault, &qn__never);
     *err = (qn_error){0};
     if (!find_domain(&j))
         return QN_ERR_INTERNAL;

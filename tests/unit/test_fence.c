@@ -117,6 +117,7 @@ static void choose_plan(qn_plan_options *p, int n_dims, uint64_t *seed)
     p->tile_dim = (int32_t)below(seed, n_dims + 1);
     p->tile = (int32_t)below(seed, 40);
     p->apart = (int32_t)below(seed, 3) - 1;
+    p->poll = (int32_t)below(seed, 2) * (1 + (int32_t)below(seed, 1000));
 }
 
 static guard_case make_case(int kernel, int at)

@@ -91,7 +91,7 @@ static void test_options(const setup *s)
 static void test_plan(const setup *s)
 {
     const qn_plan_options p = {.bytes = sizeof p, .width = 3, .apart = 1};
-    void *older = resized(&p, sizeof p, offsetof(qn_plan_options, width), 0);
+    void *older = resized(&p, sizeof p, offsetof(qn_plan_options, lane_dim), 0);
     void *old = resized(&p, sizeof p, sizeof p - 8, 0);
     void *newer = resized(&p, sizeof p, sizeof p + NEWER, 1), *same = resized(&p, sizeof p, sizeof p + NEWER, 0);
     qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_INTERP, .plan = older};

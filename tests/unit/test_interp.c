@@ -54,7 +54,7 @@ static void add_scalar(run *r, int64_t value)
 /** Domain, proofs, and a run with the given policy. */
 static qn_status go(run *r, int checks)
 {
-    qn__fault_clear(&r->fault);
+    qn__fault_clear(&r->fault, &qn__never);
     qn_status status = qn__domain(r->k, r->value, &r->domain, &r->err);
     if (status != QN_OK)
         return status;

@@ -205,7 +205,7 @@ static bool runs_right(job *j, qn_entry entry)
 {
     const int64_t range[2] = {0, N};
     qn_fault fault;
-    qn__fault_clear(&fault);
+    qn__fault_clear(&fault, &qn__never);
     entry(j->slots, range, &fault);
     for (int i = 0; i < N; i++)
         if (j->y[i] != (float)(5 * i))
