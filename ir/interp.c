@@ -76,7 +76,7 @@ static bool check_indices(interp *s, uint32_t inst, const place *p, int64_t *ind
             record(s, QN_ERR_BOUNDS, s->given ? qn__site_in_function(p->argument) : qn__site_of(s->k, inst), p->rank, index);
         if (p->checks == QN_CHECKS_REPORT || extent == 0)
             return false;
-        index[d] = (int64_t)((uint64_t)l->dim[d].lower + extent - 1);
+        index[d] = index[d] < l->dim[d].lower ? l->dim[d].lower : (int64_t)((uint64_t)l->dim[d].lower + extent - 1);
     }
     return true;
 }

@@ -44,6 +44,11 @@ typedef struct qn_fact {
     int32_t slot;  /* dynamic: index in the argument block */
     int64_t value; /* exact */
 } qn_fact;
+/** Whether two facts are one number, whatever the launch. */
+static inline bool qn__is_same_fact(const qn_fact *a, const qn_fact *b)
+{
+    return a->kind == b->kind && (a->kind == QN_FACT_EXACT ? a->value == b->value : a->slot == b->slot);
+}
 
 typedef struct qn_digit_fact {
     qn_fact extent; /* of the last digit of a dimension: never read */

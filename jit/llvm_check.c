@@ -22,16 +22,32 @@ static LLVMValueRef in_range(lower *g, LLVMValueRef position, const qn_dim_fact 
     return LLVMBuildICmp(g->b, LLVMIntULT, position, vector ? qn__splat(g, extent, 0) : extent, "");
 }
 
-/** Clamps to [0, extent); an extent of 0 leaves no lane active. */
-static void clamp_position(lower *g, check *c, int r, const qn_dim_fact *dim)
+static LLVMValueRef like(lower *g, const check *c, LLVMValueRef scalar)
 {
-    LLVMValueRef extent = qn__fact(g, &dim->extent), one = qn__const_i64(g, 1);
+    return c->is_vector ? qn__splat(g, scalar, 0) : scalar;
+}
+
+/** The position of the nearest index of dimension r; an extent of 0 leaves no lane active. Indices are compared as they are, with
+ *  sign: the distance of a far one from the lower bound wraps. */
+static void clamp_position(lower *g, check *c, int r, uint32_t value, int p, const qn_dim_fact *dim)
+{
+    int64_t known;
+    LLVMValueRef low = qn__fact(g, &dim->lower), extent = qn__fact(g, &dim->extent);
+    place here;
+    qn__seek(g, 0, &here); /* where all facts are known */
+    LLVMValueRef last = LLVMBuildSub(g->b, LLVMBuildAdd(g->b, low, extent, ""), qn__const_i64(g, 1), "");
     LLVMValueRef some = LLVMBuildICmp(g->b, LLVMIntNE, extent, qn__const_i64(g, 0), "");
-    LLVMValueRef last = LLVMBuildSub(g->b, extent, one, "");
-    LLVMTypeRef t = LLVMTypeOf(c->position[r]);
-    LLVMValueRef v[2] = {c->position[r], c->is_vector ? qn__splat(g, last, g->depth) : last};
-    c->position[r] = qn__call(g, "llvm.umin", &t, 1, v, 2);
-    LLVMValueRef ok = c->is_vector ? qn__splat(g, some, g->depth) : some;
+    qn__unseek(g, &here);
+    LLVMValueRef v = c->is_vector ? qn__vector(g, value, p) : qn__scalar(g, value, p);
+    LLVMTypeRef t = LLVMTypeOf(v);
+    LLVMValueRef from_below[2] = {v, like(g, c, low)};
+    LLVMValueRef from_above[2] = {qn__call(g, "llvm.smax", &t, 1, from_below, 2), like(g, c, last)};
+    v = qn__call(g, "llvm.smin", &t, 1, from_above, 2);
+    bool is_from_zero = qn__is_const(low, &known) && known == 0;
+    c->position[r] = is_from_zero ? v : LLVMBuildSub(g->b, v, like(g, c, low), "");
+    if (qn__is_const(extent, &known) && known > 0)
+        return;
+    LLVMValueRef ok = like(g, c, some);
     c->ok = c->ok ? LLVMBuildAnd(g->b, c->ok, ok, "") : ok;
 }
 
@@ -73,11 +89,11 @@ check qn__make_check(lower *g, uint32_t i, int p)
             c.ok = c.ok ? LLVMBuildAnd(g->b, c.ok, below, "") : below;
             continue;
         }
-        c.position[r] = qn__relative_index(g, arg[r], p, &dim->lower, c.is_vector);
         if (c.is_clamped) {
-            clamp_position(g, &c, r, dim);
+            clamp_position(g, &c, r, arg[r], p, dim);
             continue;
         }
+        c.position[r] = qn__relative_index(g, arg[r], p, &dim->lower, c.is_vector);
         LLVMValueRef ok = in_range(g, c.position[r], dim, c.is_vector);
         c.ok = c.ok ? LLVMBuildAnd(g->b, c.ok, ok, "") : ok;
         if (g->in_range)

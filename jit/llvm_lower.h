@@ -101,7 +101,7 @@ typedef struct lower {
     memo *memo;
     int32_t n_memos, memo_capacity, memo_head[MEMO_HEADS];
     uint32_t *site; /* access site of each instruction */
-    bool *covered;  /* [n_accesses] tested before the `for` around it (llvm_version.c) */
+    bool *covered;  /* [n_accesses] tested before the `for` around it (llvm_version.c) or the body (llvm_inside.c) */
     int64_t covered_trips; /* which has no more trips then */
     LLVMValueRef *in_range; /* i1: whether all accesses were in range so far in a loop that runs ahead of its checks; NULL: none does */
     uint64_t written_too; /* see qn__written_too */
@@ -361,6 +361,10 @@ bool qn__is_one_branch(const lower *g, uint32_t i, int p, const check *c);
 branch qn__begin_checked(lower *g, const check *c);
 /** Ends it; the result is `value` if the access was in range, else zero, and the failure is recorded. value may be NULL. */
 LLVMValueRef qn__end_checked(lower *g, branch *x, uint32_t i, int p, LLVMValueRef value);
+
+/* ---- llvm_inside.c */
+/** The body, for the indices that stand in g->iv: where indices are clamped in two versions. */
+void qn__lower_body(lower *g);
 
 /* ---- llvm_memory.c */
 /** Of a GPU: a load of what the launch does not write goes through the read-only cache. */

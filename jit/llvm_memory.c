@@ -84,6 +84,8 @@ LLVMValueRef qn__load_word(lower *g, uint32_t i)
 static int load_level(const lower *g, uint32_t i, int wanted)
 {
     int at = g->depth;
+    if (g->covered[g->site[i]]) /* right behind the test only */
+        return at;
     if ((g->written_too >> g->k->inst[i].imm & 1) || is_atomic_view(g, i) || g->f->is_ordered)
         return at;
     while (at > wanted && !g->level[at].is_branch && !g->level[at].is_sequential && !g->level[at].may_be_empty)

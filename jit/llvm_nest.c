@@ -171,7 +171,7 @@ static void emit_loop(lower *g, const span *spans, int at)
         at < g->p->n_loops && qn__dim_kind(g->k, g->p->order[at]) == QN_DIM_SEQUENTIAL;
     if (at == g->p->n_loops) {
         qn__wide_begin(g);
-        qn__lower_region(g, g->k->body, g->k->n_insts);
+        qn__lower_body(g);
     } else if (g->p->is_gpu && (is_sequential || qn__nvptx_is_tiled(g, g->p->order[at]))) {
         if (is_sequential) /* a launch runs one index */
             qn__set_index(g, g->p->order[at], spans[at].low);

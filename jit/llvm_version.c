@@ -60,19 +60,14 @@ static void require(lower *g, cover *c, LLVMIntPredicate is, LLVMValueRef a, LLV
     c->all = qn__mask_and(g, c->all, LLVMBuildICmp(g->b, is, a, b, ""));
 }
 
-static bool is_same_fact(const qn_fact *a, const qn_fact *b)
-{
-    return a->kind == b->kind && (a->kind == QN_FACT_EXACT ? a->value == b->value : a->slot == b->slot);
-}
-
 /** Whether another index of the same value was tested, in a dimension that begins where this one does; with `extent`, and ends
  *  where it does. */
 static bool was_tested(const cover *c, const struct tested *t, bool extent)
 {
     for (int n = 0; n < c->n_tested; n++) {
         const struct tested *other = &c->tested[n];
-        if (other->arg == t->arg && other->ahead == t->ahead && is_same_fact(&other->dim->lower, &t->dim->lower) &&
-            (!extent || is_same_fact(&other->dim->extent, &t->dim->extent)))
+        if (other->arg == t->arg && other->ahead == t->ahead && qn__is_same_fact(&other->dim->lower, &t->dim->lower) &&
+            (!extent || qn__is_same_fact(&other->dim->extent, &t->dim->extent)))
             return true;
     }
     return false;

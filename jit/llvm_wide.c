@@ -18,7 +18,7 @@ static bool is_taken(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
     bool is_here = g->p->is_gpu && g->p->lane_dim >= 0;
-    return is_here && !x->parent && !qn__is_checked(g->f, g->k, g->site[i]) && !(g->k->param[x->imm].traits & QN_ATOMIC);
+    return is_here && !x->parent && (!qn__is_checked(g->f, g->k, g->site[i]) || g->covered[g->site[i]]) && !(g->k->param[x->imm].traits & QN_ATOMIC);
 }
 
 /** Whether a load differs between the parts; others are left to be hoisted. */

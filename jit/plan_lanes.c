@@ -27,13 +27,23 @@ static bool is_in_branch_or_loop(const qn_kernel *k, uint32_t i)
     return false;
 }
 
+/** Whether an access is performed for some lanes only where an index is out of range: clamped, it is performed for all. */
+static bool may_fail(const qn_kernel *k, const qn_facts *f, uint32_t site)
+{
+    const qn_param_fact *param = &f->param[k->inst[k->access[site].inst].imm];
+    bool may = qn__is_checked(f, k, site) && param->checks != QN_CHECKS_CLAMP;
+    for (int r = 0; r < qn__n_indices(k, k->access[site].inst) && qn__is_checked(f, k, site); r++)
+        may = may || param->dim[r].extent.kind != QN_FACT_EXACT || param->dim[r].extent.value == 0;
+    return may;
+}
+
 /** Masked accesses of 1- and 2-byte elements take a branch per lane without AVX-512BW: such kernels stay scalar there. */
 static bool needs_narrow_masks(const qn_kernel *k, const qn_facts *f)
 {
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         uint32_t i = k->access[n].inst;
         if (qn__access_bytes(k, i) <= 2 &&
-            (!f->proved[n] || is_in_branch_or_loop(k, i)))
+            (may_fail(k, f, n) || is_in_branch_or_loop(k, i)))
             return true;
     }
     return false;

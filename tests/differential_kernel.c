@@ -429,8 +429,8 @@ bool make_large_case(test_case *t, uint64_t seed, uint64_t number, int scale, qn
     randoms *r = &t->random;
     (void)random_bits(r);
     t->is_plain = random_percent(r, 60) && !t->scale;
-    t->loads_escape = random_percent(r, t->is_plain ? 8 : 18);
-    t->stores_escape = t->loads_escape && random_percent(r, 50);
+    t->loads_escape = random_percent(r, t->is_plain ? 14 : 18);
+    t->stores_escape = t->loads_escape && random_percent(r, t->is_plain ? 25 : 50);
     if (t->is_plain)
         choose_plain_domain(t);
     else

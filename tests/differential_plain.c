@@ -272,6 +272,8 @@ static qn_val gen_beside(generator *g, int view, int dtype)
         const axis *a = &g->dims[v->along[k]];
         int64_t room = v->extent[k] - (a->end - a->begin - 1) * v->factor[k] - 1;
         int64_t shift = room > 0 && a->end > a->begin ? random_between(g->r, 0, room) : 0;
+        if (g->t->loads_escape && random_percent(g->r, 40)) /* beyond either end, or both */
+            shift = random_between(g->r, -2, room + 2);
         qn_val scaled = v->factor[k] == 1 ? a->value : qn_mul(g->b, a->value, qn_index(g->b, v->factor[k]));
         index[k] = qn_add(g->b, scaled, gen_lower(g, view, k, shift - a->begin * v->factor[k]));
     }

@@ -116,6 +116,7 @@ qn_kernel *bench_body(const bench_body_info *info, qn_error *err);
 void bench_speed_cases(bench *b);
 void bench_compile_cases(bench *b);
 void bench_cost_cases(bench *b);
+void bench_clamp_cases(bench *b);
 void bench_copy_cases(bench *b);
 void bench_product_cases(bench *b);
 /** Prints the code of a case. */
