@@ -37,10 +37,10 @@ static int64_t pieces(const qn_facts *f, const qn_plan *p, int d, bool is_tile)
  *  dimension each load, and copy, what the lanes load of all steps: so both are divided. */
 static void split_both(const qn_kernel *k, const qn_facts *f, qn_plan *p)
 {
-    int64_t steps = pieces(f, p, p->lane_dim, true);
     bool is_pair = (p->split_dim == p->lane_dim || p->split_dim == p->jam_dim) && qn__is_parallel(k, p->lane_dim) &&
                    p->jam_dim >= 0 && qn__is_parallel(k, p->jam_dim) && !p->merged[p->jam_dim];
-    if (!is_pair || p->transpose || steps < 2 || steps >= MANY_STEPS || qn__trips(f, p->jam_dim) < LEAST_SECOND * p->jam)
+    int64_t steps = is_pair ? pieces(f, p, p->lane_dim, true) : 0; /* without lanes there is no such dimension */
+    if (p->transpose || steps < 2 || steps >= MANY_STEPS || qn__trips(f, p->jam_dim) < LEAST_SECOND * p->jam)
         return;
     p->split_dim = p->lane_dim;
     p->second_dim = p->jam_dim;
