@@ -259,7 +259,7 @@ static void test_digits(void)
     for (size_t t = 0; t < sizeof dtypes / sizeof dtypes[0]; t++)
         for (int way = 1; way < N_LAYOUTS * N_LAYOUTS; way++) {
             const int left = way % N_LAYOUTS, right = way / N_LAYOUTS;
-            const qn_layout l[] = {layout_of(left, a), layout_of(right, b)};
+            qn_layout l[] = {layout_of(left, a), layout_of(right, b)};
             char what[96];
             job j = {.jam = is_real ? 0 : 4};
             add_layout(&j, dtypes[t], &l[0]);
@@ -268,6 +268,8 @@ static void test_digits(void)
             snprintf(what, sizeof what, "product of %s in %s and %s", qn_dtype_name(dtypes[t]), names[left], names[right]);
             compare(&j, text_of(product, qn_dtype_name(dtypes[t]), ""), what);
             free_job(&j);
+            qn_layout_release(&l[0]);
+            qn_layout_release(&l[1]);
         }
 }
 
