@@ -87,7 +87,8 @@ static unsigned edges_of(const lower *g, int p, int sides)
     return (sides & SIDE_LANES ? all & 3u : 0) | (sides & SIDE_JAM ? all & 12u : 0);
 }
 
-/** The parts that need a load's value: of those that share it, all. */
+/** The parts that need a load's value: of those that share it, all. Each value is one need, whose address is made once: an
+ *  address that is made again may be another pointer to the same element. */
 static bool add_load(lower *g, group *s, uint32_t i)
 {
     const int both = SIDE_LANES | SIDE_JAM;
@@ -96,9 +97,11 @@ static bool add_load(lower *g, group *s, uint32_t i)
     {
         if (qn__canonical_part(g, i, p) != p)
             continue;
+        if (!qn__wide_add(g, s, i, p, mask_of(g, p, needed), edges_of(g, p, needed)))
+            return false;
         FOR_PARTS(g, q)
-            if (qn__canonical_part(g, i, q) == p && !qn__wide_add(g, s, i, p, mask_of(g, q, needed), edges_of(g, q, needed)))
-                return false;
+            if (q != p && qn__canonical_part(g, i, q) == p)
+                qn__wide_unite(g, &s->need[s->n - 1].e, mask_of(g, q, needed), edges_of(g, q, needed));
     }
     return true;
 }

@@ -91,6 +91,17 @@ bool qn__wide_add(lower *g, group *s, uint32_t i, int p, LLVMValueRef condition,
     return true;
 }
 
+void qn__wide_unite(lower *g, element *e, LLVMValueRef condition, unsigned edges)
+{
+    if (!e->condition || !condition) {
+        e->condition = NULL;
+        e->edges = 0;
+    } else if (e->condition != condition) {
+        e->condition = LLVMBuildOr(g->b, e->condition, condition, "");
+        e->edges |= edges;
+    }
+}
+
 static int compare_needs(const void *a, const void *b)
 {
     const need *x = a, *y = b;
@@ -117,12 +128,8 @@ bool qn__wide_sort(lower *g, group *s)
         const element *e = &s->need[n].e;
         if (!last || !is_same(last, e)) {
             s->element[s->n_elements++] = *e;
-        } else if (!last->condition || !e->condition) {
-            last->condition = NULL;
-            last->edges = 0;
-        } else if (last->condition != e->condition) {
-            last->condition = LLVMBuildOr(g->b, last->condition, e->condition, "");
-            last->edges |= e->edges;
+        } else {
+            qn__wide_unite(g, last, e->condition, e->edges);
         }
         s->need[n].order = s->n_elements - 1;
     }

@@ -47,6 +47,8 @@ typedef struct group {
 
 /** Adds what part p of access i touches; false without memory. */
 bool qn__wide_add(lower *g, group *s, uint32_t i, int p, LLVMValueRef condition, unsigned edges);
+/** The element is needed where its condition holds, or this one; NULL: always. */
+void qn__wide_unite(lower *g, element *e, LLVMValueRef condition, unsigned edges);
 /** Sorts, and makes the list of different elements; need[n].order is the number of its element then. */
 bool qn__wide_sort(lower *g, group *s);
 /** How many elements from number n on move together. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_gpu_bits.c: kernels of all kinds of elements, and reductions in every order and direction, and products of
- * views in tiles and in Morton order, on a GPU: the bits of the interpreter. On the stub driver, with smaller sizes, where there is no GPU.
+ * test_gpu_bits.c: kernels of all kinds of elements, and reductions in every order and direction, and products and
+ * columns of views in tiles and in Morton order, on a GPU: the bits of the interpreter. On the stub driver, with smaller
+ * sizes, where there is no GPU.
  */
 #include "tests/device.h"
 #include "tests/unit/launch.h"
@@ -16,7 +17,7 @@ enum { MOST_ARGS = 4 };
 /** Arguments of a kernel: views of memory of their own, then scalars. */
 typedef struct job {
     int n, n_views, dtype[MOST_ARGS];
-    int jam; /* of the plan, 0: as it is chosen */
+    qn_plan_options plan; /* 0: as it is chosen */
     device_memory memory[MOST_ARGS], initial[MOST_ARGS], expected[MOST_ARGS];
     qn_view view[MOST_ARGS];
     qn_arg arg[MOST_ARGS];
@@ -104,14 +105,14 @@ static void compare(job *j, const char *text, const char *what)
     qn_error err = {0};
     qn_kernel *k = kernel_of(text);
     qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_INTERP};
+    j->plan.bytes = sizeof j->plan;
     copy_all(j, j->memory, j->initial);
     qn_status status = k ? qn_launch(d.context, k, j->n, j->arg, &o, &err) : QN_ERR_PARSE;
     if (status)
         tap_ok(false, "%s: interpreter: %s", what, err.message);
     copy_all(j, j->expected, j->memory);
     for (int way = QN_SPECIALIZE_EXACT; status == QN_OK && way <= QN_SPECIALIZE_DYNAMIC; way++) {
-        const qn_plan_options plan = {.bytes = sizeof plan, .jam = j->jam};
-        o = (qn_options){.bytes = sizeof o, .specialize = way, .plan = &plan};
+        o = (qn_options){.bytes = sizeof o, .specialize = way, .plan = &j->plan};
         copy_all(j, j->memory, j->initial);
         qn_status found = device_launch(&d, k, j->n, j->arg, j->n_views, j->memory, &o, &err);
         if (!tap_ok(found == QN_OK && is_expected(j), "%s, %s", what, name[way]))
@@ -261,7 +262,7 @@ static void test_digits(void)
             const int left = way % N_LAYOUTS, right = way / N_LAYOUTS;
             qn_layout l[] = {layout_of(left, a), layout_of(right, b)};
             char what[96];
-            job j = {.jam = is_real ? 0 : 4};
+            job j = {.plan.jam = is_real ? 0 : 4};
             add_layout(&j, dtypes[t], &l[0]);
             add_layout(&j, dtypes[t], &l[1]);
             add_view(&j, dtypes[t], 2, c);
@@ -270,6 +271,32 @@ static void test_digits(void)
             free_job(&j);
             qn_layout_release(&l[0]);
             qn_layout_release(&l[1]);
+        }
+}
+
+static const char first_column[] = "kernel \"first column\" {\n view a: @[2]; view c: @[2];\n"
+                                   " %n: i64 = extent c, 0; %m: i64 = extent c, 1; %z: i64 = const 0;\n"
+                                   " %p: i64 = lower a, 0; %q: i64 = lower a, 1;\n"
+                                   " %i: i64 = parallel %z, %n; %j: i64 = parallel %z, %m; %r: i64 = add %i, %p;\n"
+                                   " %x: @ = load a[%r, %q]; %y: @ = load c[%i, %j]; %s: @ = add %x, %y; store c[%i, %j], %s;\n}\n";
+
+/** An element that all iterations of a thread need is loaded also where some of them are outside the domain. */
+static void test_shared_loads(void)
+{
+    static const char *const names[] = {"plain", "tiles", "Morton order"};
+    const int64_t extents[] = {5, 8}, lower[] = {-3, 7};
+    for (int kind = TILES; kind < N_LAYOUTS; kind++)
+        for (int64_t n = 17; n < 24; n += 3) {
+            const int64_t c[] = {extents[0], n};
+            qn_layout l = layout_of(kind, extents);
+            qn_layout_offset(&l, lower, &l, NULL);
+            char what[96];
+            job j = {.plan = {.lane_dim = 2, .width = 8, .jam_dim = 1, .jam = 4}};
+            add_layout(&j, QN_I32, &l);
+            add_view(&j, QN_I32, 2, c);
+            snprintf(what, sizeof what, "a column in %s of %" PRId64 " iterations, 8 in each thread", names[kind], n);
+            compare(&j, text_of(first_column, "i32", ""), what);
+            free_job(&j);
         }
 }
 
@@ -288,6 +315,7 @@ int main(void)
     test_elements();
     test_reductions();
     test_digits();
+    test_shared_loads();
     device_close(&d);
     return tap_done();
 }
