@@ -173,11 +173,13 @@ typedef struct qn_kernel qn_kernel;
 
 /** A value of a kernel under construction. {0} is the inert value. */
 typedef struct qn_val {
-    uint32_t id; /**< number, and index kind in the upper 8 bits */
+    uint32_t id;      /**< number, and index kind in the upper 8 bits */
+    uint32_t builder; /**< number of the builder it belongs to */
 } qn_val;
 /** A view parameter of a kernel under construction. {0} is inert. */
 typedef struct qn_param {
-    uint32_t id;
+    uint32_t id;      /**< 1 + number */
+    uint32_t builder; /**< number of the builder it belongs to */
 } qn_param;
 
 /** Kernel flags. */
@@ -268,7 +270,7 @@ QN_API qn_val qn_lower(qn_builder *b, qn_param p, int d);
 
 /**
  * Adds a dimension to the domain and returns its index, i64, in [begin, end). Bounds may use constants, scalar
- * parameters, extents and lower bounds, and ops on these. begin > end is an error of the launch; begin == end is empty.
+ * parameters, extents and lower bounds, and ops on these. begin >= end is empty; with the option strict begin > end is an error.
  * Iteration order: dimensions as declared, first slowest. Dimensions come before loads, stores and regions.
  * Parallel: no iteration may read or write an element (of several parts: a part) that another iteration writes, except
  * through atomics.
@@ -588,7 +590,8 @@ typedef struct qn_options {
     int32_t specialize; /**< QN_SPECIALIZE_... */
     int32_t isa;        /**< QN_ISA_... */
     int32_t loader;     /**< QN_LOADER_... */
-    int32_t strict;     /**< 1: overlapping views are QN_ERR_OVERLAP instead of run in order */
+    int32_t strict;     /**< 1: overlapping views are QN_ERR_OVERLAP instead of run in order; a dimension whose begin is
+                             above its end is QN_ERR_RANGE instead of empty */
     int32_t max_threads; /**< of this launch; 0 = free */
     int32_t constant_scalars; /**< 1: scalar arguments become constants of the code */
     int32_t must_generate;    /**< 1: where code cannot be had, an error instead of the interpreter */
@@ -604,25 +607,6 @@ typedef struct qn_options {
     const volatile int32_t *cancel;
     int64_t timeout_ns; /**< 0, or cancels the launch after so many nanoseconds, each run of a prepared call too */
 } qn_options;
-
-/** An argument: a view or a scalar, in the order of the kernel's parameters. Of fixed size. */
-typedef struct qn_arg {
-    const qn_view *view; /**< borrowed for the call; NULL for a scalar */
-    int32_t dtype;       /**< of the scalar */
-    uint32_t reserved;   /**< 0 */
-    uint64_t bits; /**< of the scalar, low end first; of the real part of a c128 */
-    uint64_t high; /**< of the imaginary part of a c128, else 0 */
-} qn_arg;
-/** A view as an argument; the view is borrowed. */
-QN_API qn_arg qn_arg_view(const qn_view *v);
-/** A scalar of any dtype from an integer: cut to the width, or converted for floats and complex numbers. */
-QN_API qn_arg qn_arg_int(int dtype, int64_t value);
-/** Scalars of f32 and f64. */
-QN_API qn_arg qn_arg_f32(float value);
-QN_API qn_arg qn_arg_f64(double value);
-/** Scalars of c64 and c128. */
-QN_API qn_arg qn_arg_c64(float re, float im);
-QN_API qn_arg qn_arg_c128(double re, double im);
 
 /**
  * Runs a kernel. What is checked, before anything runs: number, kind and dtype of arguments, rank, data, alignment,

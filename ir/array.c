@@ -100,7 +100,7 @@ qn_val qn_lookup(qn_builder *b, qn_array array, qn_val index)
         return (qn_val){0};
     if (array.id == 0 || array.id > (uint32_t)b->n_arrays)
         return qn__builder_fail(b, QN_ERR_BUILD, "%s: array %u is none of this builder's", who, (unsigned)array.id);
-    return qn__use_index(b, who, "index", index, &i) ? (qn_val){qn__append_lookup(b, who, array.id, i)} : (qn_val){0};
+    return qn__use_index(b, who, "index", index, &i) ? qn__value(b, qn__append_lookup(b, who, array.id, i), 0) : (qn_val){0};
 }
 
 /* ---------------------------------------------------------------- proofs */

@@ -194,7 +194,7 @@ static void take_results(qn_builder *b, const char *who, const qn_function *f, u
         qn_inst x = {.op = QN_I_RESULT, .type = f->body.inst[returned[r]].type, .imm = (uint64_t)r};
         if (at == b->n_insts && !qn__append(b, who, x, 1, &i))
             return;
-        flat[r] = (qn_val){at};
+        flat[r] = qn__value(b, at, 0);
     }
     qn__unflatten(b, who, f->n_results, f->shape, flat, results);
 }
@@ -291,7 +291,7 @@ static bool bind(qn_replay *r, const char *who, int n_index, const qn_val *index
         if (is_reduction)
             r->value[k->dim[d]] = index[d]; /* checked where a reduce names it */
         else if (qn__use_index(r->b, who, "index", index[d], &number))
-            r->value[k->dim[d]] = (qn_val){number};
+            r->value[k->dim[d]] = qn__value(r->b, number, 0);
     }
     return r->b->error.status == QN_OK;
 }

@@ -73,23 +73,23 @@ qn_val qn__tuple_op(qn_builder *b, const char *who, int op, int n, const uint32_
     if (op == QN_OP_select) {
         for (int p = 0; p < n_parts; p++)
             x[p] = qn__choose(b, who, a[0], x[p], y[p]);
-        return (qn_val){qn__append_value(b, who, dtype, record, x)};
+        return qn__value(b, qn__append_value(b, who, dtype, record, x), 0);
     }
     if (!is_complex(b, a[first]))
         return fail_op(b, who, dtype);
     switch (op) {
     case QN_OP_add:
     case QN_OP_sub:
-        return (qn_val){append_complex(b, who, dtype, qn__op2(b, who, op, x[0], y[0]), qn__op2(b, who, op, x[1], y[1]))};
+        return qn__value(b, append_complex(b, who, dtype, qn__op2(b, who, op, x[0], y[0]), qn__op2(b, who, op, x[1], y[1])), 0);
     case QN_OP_mul:
-        return (qn_val){append_product(b, who, dtype, x, y)};
+        return qn__value(b, append_product(b, who, dtype, x, y), 0);
     case QN_OP_div:
-        return (qn_val){append_quotient(b, who, dtype, x, y)};
+        return qn__value(b, append_quotient(b, who, dtype, x, y), 0);
     case QN_OP_neg:
-        return (qn_val){append_complex(b, who, dtype, qn__op1(b, who, op, x[0]), qn__op1(b, who, op, x[1]))};
+        return qn__value(b, append_complex(b, who, dtype, qn__op1(b, who, op, x[0]), qn__op1(b, who, op, x[1])), 0);
     case QN_OP_eq:
     case QN_OP_ne:
-        return (qn_val){append_comparison(b, who, op, n_parts, x, y)};
+        return qn__value(b, append_comparison(b, who, op, n_parts, x, y), 0);
     default:
         return fail_op(b, who, dtype);
     }
@@ -108,14 +108,14 @@ qn_val qn__tuple_cast(qn_builder *b, const char *who, int dtype, uint32_t x)
         parts[1] = qn__append_const(b, who, part_dtype, 0);
     for (int p = 0; p < 2; p++)
         parts[p] = parts[p] ? qn__append_cast(b, who, part_dtype, parts[p]) : 0;
-    return (qn_val){qn__append_value(b, who, dtype, 0, parts)};
+    return qn__value(b, qn__append_value(b, who, dtype, 0, parts), 0);
 }
 
 qn_val qn__complex_const(qn_builder *b, const char *who, int dtype, uint64_t re, uint64_t im)
 {
     int part_dtype = qn__part_dtype(dtype, NULL, 0);
-    return (qn_val){append_complex(b, who, dtype, qn__append_const(b, who, part_dtype, re),
-                                   qn__append_const(b, who, part_dtype, im))};
+    return qn__value(b, append_complex(b, who, dtype, qn__append_const(b, who, part_dtype, re),
+                                   qn__append_const(b, who, part_dtype, im)), 0);
 }
 
 qn_val qn_const_complex(qn_builder *b, int dtype, double re, double im)
@@ -143,7 +143,7 @@ qn_val qn_complex(qn_builder *b, qn_val re, qn_val im)
     if (dtype != b->inst[parts[1]].type || (dtype != QN_F32 && dtype != QN_F64))
         return qn__builder_fail(b, QN_ERR_TYPE, "%s: %s, %s: expected two f32 or two f64", who, qn_dtype_name(dtype),
                                 qn_dtype_name(b->inst[parts[1]].type));
-    return (qn_val){qn__append_value(b, who, dtype == QN_F32 ? QN_C64 : QN_C128, 0, parts)};
+    return qn__value(b, qn__append_value(b, who, dtype == QN_F32 ? QN_C64 : QN_C128, 0, parts), 0);
 }
 
 /** The parts of a complex operand. */
@@ -165,7 +165,7 @@ static qn_val complex_part(qn_builder *b, const char *who, qn_val z, int part)
 {
     uint32_t x[2];
     int dtype;
-    return use_complex(b, who, z, x, &dtype) ? (qn_val){x[part]} : (qn_val){0};
+    return use_complex(b, who, z, x, &dtype) ? qn__value(b, x[part], 0) : (qn_val){0};
 }
 
 qn_val qn_real(qn_builder *b, qn_val z)
@@ -185,7 +185,7 @@ qn_val qn_conj(qn_builder *b, qn_val z)
     int dtype;
     if (!use_complex(b, who, z, x, &dtype))
         return (qn_val){0};
-    return (qn_val){append_complex(b, who, dtype, x[0], qn__op1(b, who, QN_OP_neg, x[1]))};
+    return qn__value(b, append_complex(b, who, dtype, x[0], qn__op1(b, who, QN_OP_neg, x[1])), 0);
 }
 
 /** With m the larger and n the smaller magnitude of the parts: m sqrt(1 + (n/m)^2), and m where that is 0 or infinite. */
@@ -206,5 +206,5 @@ qn_val qn_magnitude(qn_builder *b, qn_val z)
     uint32_t zero = qn__append_const(b, who, part, 0);
     uint32_t infinity = qn__append_const(b, who, part, qn__float_format(part).infinity);
     uint32_t is_plain = qn__op2(b, who, QN_OP_or, qn__op2(b, who, QN_OP_eq, large, zero), qn__op2(b, who, QN_OP_eq, large, infinity));
-    return (qn_val){qn__choose(b, who, is_plain, large, qn__op2(b, who, QN_OP_mul, large, root))};
+    return qn__value(b, qn__choose(b, who, is_plain, large, qn__op2(b, who, QN_OP_mul, large, root)), 0);
 }

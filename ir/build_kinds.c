@@ -10,7 +10,12 @@ qn_val qn__value(const qn_builder *b, uint32_t number, int kind)
 {
     if (number == 0 || !qn__is_integer(b->inst[number].type))
         kind = 0;
-    return (qn_val){number | (uint32_t)kind << 24};
+    return (qn_val){number | (uint32_t)kind << 24, number ? b->number : 0};
+}
+
+qn_param qn__param(const qn_builder *b, uint32_t id)
+{
+    return (qn_param){id, id ? b->number : 0};
 }
 
 bool qn__join_kinds(qn_builder *b, const char *who, int n, const qn_val *values, int *out)

@@ -178,5 +178,5 @@ qn_val qn_atomic(qn_builder *b, int combine, qn_param p, int n, const qn_val *in
         return qn__builder_fail(b, QN_ERR_ARGUMENT,
                                 "%s: view \"%.100s\": compare is for compare_exchange only", who,
                                 view->name);
-    return (qn_val){qn__append_atomic(b, who, combine, p, n + 1 + compares, args)};
+    return qn__value(b, qn__append_atomic(b, who, combine, p, n + 1 + compares, args), 0);
 }

@@ -477,7 +477,7 @@ static qn_val end_complex_reduce(qn_builder *b, const char *who, qn_frame *f, ui
     if (distance == 0)
         return (qn_val){0};
     uint32_t im = end_scalar_reduce(b, who, &b->frame[b->depth - 1], parts[1] >= reduce ? parts[1] + distance : parts[1]);
-    return im ? qn_complex(b, (qn_val){re}, (qn_val){im}) : (qn_val){0};
+    return im ? qn_complex(b, qn__value(b, re, 0), qn__value(b, im, 0)) : (qn_val){0};
 }
 
 qn_val qn_end_reduce(qn_builder *b, qn_val value)

@@ -23,7 +23,7 @@ static qn_val load_border(qn_builder *b, const char *who, qn_param map, qn_val r
     uint32_t number;
     if (!qn__use_index(b, who, "row", row, &number))
         return (qn_val){0};
-    qn_val at = qn_type_of(b, row) == QN_I64 ? row : (qn_val){number}; /* the row as it is has its kind */
+    qn_val at = qn_type_of(b, row) == QN_I64 ? row : qn__value(b, number, 0); /* the row as it is has its kind */
     if (ahead)
         at = qn_add(b, at, qn_index(b, ahead));
     return qn_cast(b, QN_I64, qn_load(b, map, 1, &at));
@@ -46,8 +46,8 @@ qn_val qn_row_at(qn_builder *b, qn_param map, qn_val row, qn_val k)
     uint32_t number;
     if (!qn__builder_ready(b, who) || !qn__use_index(b, who, "k", k, &number))
         return (qn_val){0};
-    qn_val at = qn_add(b, begin, (qn_val){number});
-    qn_val is_in = qn_and(b, qn_ge(b, (qn_val){number}, qn_index(b, 0)), qn_lt(b, at, end));
+    qn_val at = qn_add(b, begin, qn__value(b, number, 0));
+    qn_val is_in = qn_and(b, qn_ge(b, qn__value(b, number, 0), qn_index(b, 0)), qn_lt(b, at, end));
     is_in = qn_and(b, is_in, qn_ge(b, at, begin)); /* the sum has not wrapped */
     return qn_select(b, is_in, at, qn_index(b, INT64_MIN));
 }

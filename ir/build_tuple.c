@@ -65,7 +65,7 @@ qn_val qn__value_part(qn_builder *b, qn_val v, int part)
         return (qn_val){0};
     if (b->inst[i].op != QN_I_TUPLE || part < 0 || part >= b->inst[i].n_args)
         return qn__builder_fail(b, QN_ERR_TYPE, "%s: %s has no part %d", who, qn_dtype_name(b->inst[i].type), part);
-    return (qn_val){qn__builder_args(b, i)[part]};
+    return qn__value(b, qn__builder_args(b, i)[part], 0);
 }
 
 int qn__copy_parts(const qn_builder *b, uint32_t tuple, uint32_t *out)
@@ -100,7 +100,7 @@ bool qn__flatten(qn_builder *b, const char *who, const char *what, int n, const 
             return false;
         }
         for (int p = 0; p < n_parts; p++)
-            out->value[out->n++] = is_tuple ? (qn_val){qn__builder_args(b, number[i])[p]} : values[i];
+            out->value[out->n++] = is_tuple ? qn__value(b, qn__builder_args(b, number[i])[p], 0) : values[i];
         out->shape[out->n_values++] = is_tuple ? (uint16_t)(x->type | x->imm << 8) : 0;
     }
     return true;
@@ -119,7 +119,7 @@ void qn__unflatten(qn_builder *b, const char *who, int n_values, const uint16_t 
         int n = qn__n_parts(dtype, dtype == QN_RECORD ? b->record[record] : NULL);
         for (int p = 0; p < n; p++)
             parts[p] = qn__number(*flat++);
-        out[i] = (qn_val){qn__append_value(b, who, dtype, record, parts)};
+        out[i] = qn__value(b, qn__append_value(b, who, dtype, record, parts), 0);
     }
 }
 
@@ -134,7 +134,7 @@ qn_val qn__load_element_of(qn_builder *b, const char *who, qn_param p, const uin
         parts[i] = qn__append_load(b, who, p, i, index);
     if (view->dtype == QN_RECORD && (record = qn__builder_record(b, who, view->record)) < 0)
         return (qn_val){0};
-    return (qn_val){qn__append_value(b, who, view->dtype, record, parts)};
+    return qn__value(b, qn__append_value(b, who, view->dtype, record, parts), 0);
 }
 
 bool qn__is_element_of(const qn_builder *b, const qn_kernel_parameter *view, uint32_t value)
@@ -183,7 +183,7 @@ qn_val qn_load_field(qn_builder *b, qn_param p, int field, int n, const qn_val *
         return (qn_val){0};
     for (int i = 0; i < qn__n_parts(f->dtype, NULL); i++)
         parts[i] = qn__append_load(b, who, p, f->first_part + i, args);
-    return (qn_val){qn__append_value(b, who, f->dtype, 0, parts)};
+    return qn__value(b, qn__append_value(b, who, f->dtype, 0, parts), 0);
 }
 
 void qn_store_field(qn_builder *b, qn_param p, int field, int n, const qn_val *index, qn_val value)
@@ -221,7 +221,7 @@ qn_val qn__load_part(qn_builder *b, qn_param p, int part, int n, const qn_val *i
 {
     const char *who = "qn_load";
     uint32_t args[QN_MAX_RANK];
-    return use_part(b, who, p, part, n, index, args) ? (qn_val){qn__append_load(b, who, p, part, args)} : (qn_val){0};
+    return use_part(b, who, p, part, n, index, args) ? qn__value(b, qn__append_load(b, who, p, part, args), 0) : (qn_val){0};
 }
 
 void qn__store_part(qn_builder *b, qn_param p, int part, int n, const qn_val *index, qn_val value)
@@ -265,7 +265,7 @@ qn_val qn_field_of(qn_builder *b, qn_val v, int field)
     if (!f)
         return (qn_val){0};
     qn__copy_parts(b, i, parts);
-    return (qn_val){qn__append_value(b, who, f->dtype, 0, parts + f->first_part)};
+    return qn__value(b, qn__append_value(b, who, f->dtype, 0, parts + f->first_part), 0);
 }
 
 /** Puts the parts of value x into those of a record, if it is of the field's dtype. */
@@ -287,7 +287,7 @@ qn_val qn_with_field(qn_builder *b, qn_val v, int field, qn_val x)
         return (qn_val){0};
     qn__copy_parts(b, i, parts);
     int record = (int)b->inst[i].imm;
-    return put_field(b, who, f, field, x, parts) ? (qn_val){qn__append_value(b, who, QN_RECORD, record, parts)}
+    return put_field(b, who, f, field, x, parts) ? qn__value(b, qn__append_value(b, who, QN_RECORD, record, parts), 0)
                                                  : (qn_val){0};
 }
 
@@ -306,5 +306,5 @@ qn_val qn_record_of(qn_builder *b, const qn_record *r, int n, const qn_val *valu
     for (int i = 0; i < n; i++)
         if (!put_field(b, who, &r->field[i], i, values[i], parts))
             return (qn_val){0};
-    return (qn_val){qn__append_value(b, who, QN_RECORD, record, parts)};
+    return qn__value(b, qn__append_value(b, who, QN_RECORD, record, parts), 0);
 }

@@ -27,11 +27,23 @@ static void check_flags(qn_builder *b, uint32_t flags)
                          (unsigned)flags);
 }
 
+/** Numbers of builders tell their values apart. They are never used again, but after 2^32 builders. */
+static uint32_t next_number(void)
+{
+    static _Atomic uint32_t last;
+    uint32_t number;
+    do {
+        number = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+    } while (number == 0);
+    return number;
+}
+
 qn_builder *qn_builder_new(const char *name, uint32_t flags)
 {
     qn_builder *b = qn__zalloc(1, sizeof *b);
     if (!b)
         return NULL;
+    b->number = next_number();
     b->name = qn__strdup(name ? name : "");
     b->inst_capacity = 64;
     b->operand_capacity = 128;
@@ -159,7 +171,11 @@ bool qn__use(qn_builder *b, const char *who, const char *what, qn_val v, uint32_
 {
     uint32_t i = qn__number(v);
     if (i == 0) {
-        qn__builder_fail(b, QN_ERR_BUILD, "%s: %s is the inert value", who, what);
+        qn__builder_fail(b, QN_ERR_BUILD, "%s: %s is not set: it is {0}", who, what);
+        return false;
+    }
+    if (v.builder != b->number) {
+        qn__builder_fail(b, QN_ERR_BUILD, "%s: %s is a value of another builder", who, what);
         return false;
     }
     if (i >= b->n_insts || b->inst[i].type == QN_VOID) {
@@ -222,7 +238,11 @@ bool qn__use_list(qn_builder *b, const char *who, const char *what, int n, const
 qn_kernel_parameter *qn__view_of(qn_builder *b, const char *who, qn_param p)
 {
     if (p.id == 0) {
-        qn__builder_fail(b, QN_ERR_BUILD, "%s: the view parameter is the inert value", who);
+        qn__builder_fail(b, QN_ERR_BUILD, "%s: the view parameter is not set: it is {0}", who);
+        return NULL;
+    }
+    if (p.builder != b->number) {
+        qn__builder_fail(b, QN_ERR_BUILD, "%s: the view parameter is one of another builder", who);
         return NULL;
     }
     if (p.id > (uint32_t)b->n_params || b->param[p.id - 1].rank < 0) {
@@ -242,7 +262,8 @@ bool qn__known_dtype(qn_builder *b, const char *who, int dtype)
 
 qn_dtype qn_type_of(const qn_builder *b, qn_val v)
 {
-    return b && qn__number(v) < b->n_insts ? (qn_dtype)b->inst[qn__number(v)].type : QN_VOID;
+    bool is_own = b && v.builder == b->number;
+    return is_own && qn__number(v) < b->n_insts ? (qn_dtype)b->inst[qn__number(v)].type : QN_VOID;
 }
 
 /* ---------------------------------------------------------------- parameters */
@@ -300,7 +321,7 @@ static qn_param add_view(qn_builder *b, const char *who, const char *name, int d
         qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: traits 0x%x: unknown bits", who,
                          (unsigned)traits);
     else
-        return (qn_param){add_param(b, who, name, dtype, record, rank, traits)};
+        return qn__param(b, add_param(b, who, name, dtype, record, rank, traits));
     return (qn_param){0};
 }
 
@@ -334,8 +355,8 @@ qn_val qn_scalar_param(qn_builder *b, const char *name, int dtype)
         parts[p] = qn__append_numbered(b, who, x, 0, NULL);
     }
     if (parts[1] == 0)
-        return (qn_val){parts[0]};
-    return qn_complex(b, (qn_val){parts[0]}, (qn_val){parts[1]});
+        return qn__value(b, parts[0], 0);
+    return qn_complex(b, qn__value(b, parts[0], 0), qn__value(b, parts[1], 0));
 }
 
 /* ---------------------------------------------------------------- constants */
@@ -351,7 +372,7 @@ qn_val qn_const_int(qn_builder *b, int dtype, int64_t value)
         return qn__complex_const(b, who, dtype,
                                  qn__eval_cast(qn__part_dtype(dtype, NULL, 0), QN_I64, (uint64_t)value), 0);
     uint64_t bits = qn__eval_cast(dtype, QN_I64, (uint64_t)value);
-    return (qn_val){qn__append_const(b, who, dtype, bits)};
+    return qn__value(b, qn__append_const(b, who, dtype, bits), 0);
 }
 
 qn_val qn_const_float(qn_builder *b, int dtype, double value)
@@ -366,7 +387,7 @@ qn_val qn_const_float(qn_builder *b, int dtype, double value)
                                 qn_dtype_name(dtype));
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    return (qn_val){qn__append_const(b, who, dtype, qn__eval_cast(dtype, QN_F64, bits))};
+    return qn__value(b, qn__append_const(b, who, dtype, qn__eval_cast(dtype, QN_F64, bits)), 0);
 }
 
 qn_val qn_const_bits(qn_builder *b, int dtype, uint64_t bits)
@@ -378,14 +399,14 @@ qn_val qn_const_bits(qn_builder *b, int dtype, uint64_t bits)
         return qn__complex_const(b, who, dtype, (uint32_t)bits, bits >> 32);
     if (dtype == QN_C128)
         return qn__builder_fail(b, QN_ERR_TYPE, "%s: c128 has more bits", who);
-    return (qn_val){qn__append_const(b, who, dtype, qn__canonical(dtype, bits))};
+    return qn__value(b, qn__append_const(b, who, dtype, qn__canonical(dtype, bits)), 0);
 }
 
 qn_val qn_index(qn_builder *b, int64_t value)
 {
     if (!qn__builder_ready(b, "qn_index"))
         return (qn_val){0};
-    return (qn_val){qn__append_const(b, "qn_index", QN_I64, (uint64_t)value)};
+    return qn__value(b, qn__append_const(b, "qn_index", QN_I64, (uint64_t)value), 0);
 }
 
 /* ---------------------------------------------------------------- extents */

@@ -41,6 +41,7 @@ enum { QN_N_BUCKETS = 1024 };
 
 struct qn_builder {
     qn_error error;
+    uint32_t number; /* of this builder among all of the process, not 0 */
     bool is_finished;
     bool is_function;    /* made by qn_function_new */
     bool is_replay;      /* of a finished kernel (replay.h): under larger limits */
@@ -101,8 +102,8 @@ const char *qn__inst_name(int op);
 
 /* ---------------------------------------------------------------- index kinds (ir/build_kinds.c) */
 
-/* A handle is the number of an instruction and, in its upper 8 bits, an index kind. Kinds are checked while building and
- * belong to handles, not instructions, so equal values of different kinds are still one instruction. */
+/* A handle is the number of an instruction and, in its upper 8 bits, an index kind; and the builder's number. Kinds are
+ * checked while building and belong to handles, not instructions, so equal values of different kinds are still one instruction. */
 static inline uint32_t qn__number(qn_val v)
 {
     return v.id & 0xffffffu;
@@ -113,6 +114,8 @@ static inline int qn__kind(qn_val v)
 }
 /** The handle of an instruction; only integers keep the kind. Number 0 gives the inert value. */
 qn_val qn__value(const qn_builder *b, uint32_t number, int kind);
+/** The handle of parameter id - 1; 0 gives the inert one. */
+qn_param qn__param(const qn_builder *b, uint32_t id);
 /** The kind of what n values make together: the one kind that typed ones have, else 0. Two kinds are an error. */
 bool qn__join_kinds(qn_builder *b, const char *who, int n, const qn_val *values, int *out);
 /** Whether v has the kind `wanted`, that of `what`; else an error. */

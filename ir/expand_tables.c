@@ -68,7 +68,8 @@ static int expand_indices(qn_replay *r, uint32_t i, qn_val *index)
         index[d] = given[d];
         if (!(x->tables[p] >> d & 1))
             continue;
-        qn_param list = {x->list[p].id + (uint32_t)n_tables++};
+        qn_param list = x->list[p];
+        list.id += (uint32_t)n_tables++;
         index[d] = qn_load(r->b, list, rank, given);
         index[n++] = given[d];
     }

@@ -204,7 +204,7 @@ qn_status qn__fault_report(const qn_kernel *k, const qn_fault *f, int n, const q
                                    .bits = args[p].bits,
                                    .high = args[p].high};
     qn_domain domain;
-    if (qn__domain(k, values, &domain, NULL) == QN_OK)
+    if (qn__domain(k, values, false, &domain, NULL) == QN_OK)
         add_iteration(&t, k, f->iteration, &domain);
     qn__fail(err, (qn_status)f->status, "qn_launch: kernel \"%s\": %s", k->name,
              t.data && !t.failed ? t.data

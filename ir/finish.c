@@ -74,12 +74,23 @@ qn_status qn__finish_body(qn_builder *b, qn_kernel *k, qn_error *err)
     return status;
 }
 
+/** Whether a kernel stores something, itself or in functions. */
+static bool has_effects(const qn_kernel *k)
+{
+    bool is_written = false;
+    for (int p = 0; p < k->n_params; p++)
+        is_written = is_written || k->param[p].is_written;
+    return is_written;
+}
+
 /** The pipeline of kernels. What is asked of accesses is asked of the kernel without calls, which shows those of functions;
  *  a kernel too large for that is taken to touch what it writes elsewhere, too. */
 static qn_status run_pipeline(qn_builder *b, qn_kernel *k, qn_error *err)
 {
     qn_error why = {0};
     qn_status update = qn__check_updates(b, &why), status = qn__finish_body(b, k, err);
+    if (!status && !update && !b->is_replay && !has_effects(k)) /* what is replayed may have lost its stores to a constant condition */
+        return qn__fail(err, QN_ERR_BUILD, "qn_finish: kernel \"%.100s\" stores nothing: it has no store and no atomic", k->name);
     if (!status && k->n_functions)
         status = qn__inline_calls(k, err); /* runs this pipeline for the kernel without calls */
     else if (!status)

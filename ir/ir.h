@@ -571,10 +571,12 @@ typedef struct qn_arg_value {
 typedef struct qn_domain {
     int64_t begin[QN_MAX_RANK], end[QN_MAX_RANK];
     bool is_empty;       /* a parallel or sequential dimension is empty: nothing runs */
+    uint32_t reversed;   /* bit d: the kernel's end of dimension d is below its begin; the end here is the begin */
     uint32_t scalars[2]; /* bit p: scalar parameter p takes part in the prologue's dims (64 parameters) */
 } qn_domain;
-/** Evaluates the prologue. Errors: QN_ERR_RANGE (begin > end), QN_ERR_OVERFLOW (too many iterations for int64). */
-qn_status qn__domain(const qn_kernel *k, const qn_arg_value *args, qn_domain *out, qn_error *err);
+/** Evaluates the prologue. Errors: QN_ERR_OVERFLOW (too many iterations for int64), and if it is strict QN_ERR_RANGE for
+ *  a begin above its end, which else is an empty range. */
+qn_status qn__domain(const qn_kernel *k, const qn_arg_value *args, bool is_strict, qn_domain *out, qn_error *err);
 /** Interval analysis of all integer values over the domain; sets proved[site] to 1 for each access whose every index is
  *  in range for all iterations and to 0 otherwise. `proved` has k->n_accesses entries. Sound; false on lack of memory. */
 bool qn__prove_bounds(const qn_kernel *k, const qn_arg_value *args, const qn_domain *domain,

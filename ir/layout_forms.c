@@ -161,9 +161,9 @@ qn_status qn_layout_fortran(int rank, const int64_t *lower, const int64_t *upper
     for (int d = 0; d < rank; d++) {
         order[d] = d;
         first[d] = lower ? lower[d] : 1;
-        if (upper[d] < first[d])
-            return qn__fail(err, QN_ERR_RANGE, "%s: dimension %d: bounds {%lld,%lld} are reversed",
-                            who, d, (long long)first[d], (long long)upper[d]);
+        if (upper[d] < first[d] && upper[d] + 1 != first[d]) /* a(l:l-1) is empty */
+            return qn__fail(err, QN_ERR_RANGE, "%s: dimension %d: bounds {%lld,%lld}: the upper is below the lower", who,
+                            d, (long long)first[d], (long long)upper[d]);
         if (__builtin_sub_overflow(upper[d], first[d], &extents[d]) ||
             __builtin_add_overflow(extents[d], 1, &extents[d]))
             return qn__fail(err, QN_ERR_OVERFLOW,

@@ -85,7 +85,7 @@ static qn_status check_range(const qn_layout *l, int d, const qn_slice *s, const
     if (s->begin > s->end || s->begin < first || s->end > end)
         return qn__fail(err, QN_ERR_RANGE, "%s: dimension %d: range [%lld,%lld) %s [%lld,%lld)",
                         who, d, (long long)s->begin, (long long)s->end,
-                        s->begin > s->end ? "is reversed, in" : "not in", (long long)first,
+                        s->begin > s->end ? "begins above its end; the indices are" : "not in", (long long)first,
                         (long long)end);
     if (s->step < 0)
         return qn__fail(err, QN_ERR_RANGE, "%s: dimension %d: step %lld is negative", who, d,

@@ -72,8 +72,21 @@ static qn_status check_products(const qn_kernel *k, qn_domain *out, qn_error *er
     return QN_OK;
 }
 
-static qn_status make_domain(const qn_kernel *k, const qn_arg_value *args, known *v, qn_domain *out,
-                             qn_error *err)
+/** A range whose begin is above its end is empty, or an error if it is to be reported. */
+static qn_status check_range(const qn_kernel *k, int d, bool is_strict, qn_domain *out, qn_error *err)
+{
+    if (out->begin[d] <= out->end[d])
+        return QN_OK;
+    if (is_strict)
+        return qn__fail(err, QN_ERR_RANGE, "qn_launch: kernel \"%s\": dimension %d: begin %" PRId64 " is above end %" PRId64,
+                        k->name, d, out->begin[d], out->end[d]);
+    out->end[d] = out->begin[d];
+    out->reversed |= UINT32_C(1) << d;
+    return QN_OK;
+}
+
+static qn_status make_domain(const qn_kernel *k, const qn_arg_value *args, bool is_strict, known *v,
+                             qn_domain *out, qn_error *err)
 {
     *out = (qn_domain){.is_empty = false};
     for (uint32_t i = 1; i < k->body; i++)
@@ -85,18 +98,16 @@ static qn_status make_domain(const qn_kernel *k, const qn_arg_value *args, known
         out->end[d] = (int64_t)v[a[1]].value;
         out->scalars[0] |= (uint32_t)scalars;
         out->scalars[1] |= (uint32_t)(scalars >> 32);
-        if (out->begin[d] > out->end[d])
-            return qn__fail(err, QN_ERR_RANGE,
-                            "qn_launch: kernel \"%s\": dimension %d: begin %" PRId64
-                            " is above end %" PRId64,
-                            k->name, d, out->begin[d], out->end[d]);
+        qn_status status = check_range(k, d, is_strict, out, err);
+        if (status)
+            return status;
     }
     return check_products(k, out, err);
 }
 
 enum { SMALL_PROLOGUE = 128 };
 
-qn_status qn__domain(const qn_kernel *k, const qn_arg_value *args, qn_domain *out, qn_error *err)
+qn_status qn__domain(const qn_kernel *k, const qn_arg_value *args, bool is_strict, qn_domain *out, qn_error *err)
 {
     known small[SMALL_PROLOGUE];
     known *v = k->body <= SMALL_PROLOGUE ? small : qn__zalloc(k->body, sizeof *v);
@@ -104,7 +115,7 @@ qn_status qn__domain(const qn_kernel *k, const qn_arg_value *args, qn_domain *ou
         return qn__fail(err, QN_ERR_MEMORY, "qn_launch: kernel \"%s\": no memory for %u values",
                         k->name, k->body);
     qn_domain domain;
-    qn_status status = make_domain(k, args, v, &domain, err);
+    qn_status status = make_domain(k, args, is_strict, v, &domain, err);
     if (status == QN_OK)
         *out = domain;
     if (v != small)

@@ -219,7 +219,7 @@ static qn_val yield_of_reduce(qn_replay *r, uint32_t i, qn_val value)
         return value;
     const uint32_t *factor = qn__builder_args(r->b, product);
     qn_val zero = qn_const_float(r->b, x->type, -0.0);
-    return qn_fma(r->b, (qn_val){factor[0]}, (qn_val){factor[1]}, zero);
+    return qn_fma(r->b, qn__value(r->b, factor[0], 0), qn__value(r->b, factor[1], 0), zero);
 }
 
 static void close_reduce(qn_replay *r, uint32_t i)

@@ -160,7 +160,9 @@ static bool collect_domain(qn_facts *f, const qn_kernel *k, const qn_domain *dom
         const uint32_t *bound = qn__args(k, k->dim[d]);
         const qn_fact dynamic = {.kind = QN_FACT_DYNAMIC, .slot = -1, .value = 0};
         f->begin[d] = known[bound[0]] ? exact(domain->begin[d]) : dynamic;
-        f->end[d] = known[bound[1]] ? exact(domain->end[d]) : dynamic;
+        /* That of a range that begins above its end is the begin, which may be that of this launch only. */
+        bool is_given = known[bound[1]] && (known[bound[0]] || !(domain->reversed >> d & 1));
+        f->end[d] = is_given ? exact(domain->end[d]) : dynamic;
     }
     qn__free(known);
     return true;

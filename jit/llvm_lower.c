@@ -25,6 +25,18 @@ LLVMValueRef qn__range_word(lower *g, int n)
     return v;
 }
 
+/** The end of a dimension, not below its begin. A launch where a dimension outside reduces is empty runs nothing. */
+static LLVMValueRef end_of(lower *g, int d, LLVMValueRef end)
+{
+    int64_t first, last;
+    if (!qn__is_reduction(g->k, d))
+        return end;
+    if (qn__is_const(g->begin[d], &first) && qn__is_const(end, &last))
+        return last < first ? g->begin[d] : end;
+    LLVMValueRef is_reversed = LLVMBuildICmp(g->b, LLVMIntSLT, end, g->begin[d], "");
+    return LLVMBuildSelect(g->b, is_reversed, g->begin[d], end, "");
+}
+
 /** Whole range of each dimension: exact facts, or the prologue's values. */
 static void compute_bounds(lower *g)
 {
@@ -32,7 +44,7 @@ static void compute_bounds(lower *g)
         const uint32_t *arg = qn__args(g->k, g->k->dim[d]);
         const qn_fact *b = &g->f->begin[d], *e = &g->f->end[d];
         g->begin[d] = b->kind == QN_FACT_EXACT ? qn__const_i64(g, b->value) : qn__scalar(g, arg[0], 0);
-        g->end[d] = e->kind == QN_FACT_EXACT ? qn__const_i64(g, e->value) : qn__scalar(g, arg[1], 0);
+        g->end[d] = end_of(g, d, e->kind == QN_FACT_EXACT ? qn__const_i64(g, e->value) : qn__scalar(g, arg[1], 0));
     }
     for (int d = 0; d < g->k->n_dims; d++) /* such a dimension is no loop in reduces */
         if (qn__is_reduction(g->k, d) && qn__trips(g->f, d) == 1)

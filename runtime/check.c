@@ -227,7 +227,7 @@ static qn_status find_domain(qn_launch_state *l, qn_error *err)
             .high = is_view ? 0 : l->args[i].high,
         };
     }
-    qn_status status = qn__domain(l->kernel, value, &l->domain, err);
+    qn_status status = qn__domain(l->kernel, value, l->options.strict != 0, &l->domain, err);
     if (status)
         return status;
     l->n_iterations = 1;

@@ -397,27 +397,34 @@ qn_status qn_fill_value(qn_context *c, const qn_view *v, const void *value, qn_e
     return fill_value(&(qn_copier){who, c, QN_EXECUTOR_DEFAULT, NULL, false}, v, value, err);
 }
 
-static qn_status fill_on(qn_copier *p, const qn_view *v, uint64_t bits, qn_error *err)
+/** Fills a view of elements of 8 to 64 bits. */
+static qn_status fill_words(qn_copier *p, const qn_view *v, uint64_t bits, qn_error *err)
 {
-    if (v && v->dtype == QN_C64)
-        return fill_value(p, v, &bits, err);
-    qn_status status = check_fill(p, v, err);
-    if (status || qn_view_size(v) == 0)
-        return status;
-    if (!is_word(v->dtype))
-        return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: view \"%s\": %s is not of 8 to 64 bits", p->who,
-                        qn__label(v->label), qn_dtype_name(v->dtype));
     if (p->executor == QN_CUDA || qn__space_is_host(v->space))
         return fill_elements(p, v, bits, err);
-    status = qn__cuda_take_over(p, v, v, err);
+    qn_status status = qn__cuda_take_over(p, v, v, err);
     if (status == QN_OK)
         status = fill_elements(p, v, bits, err);
     return qn__cuda_hand_back(p, status, err);
 }
 
-qn_status qn_fill(qn_context *c, const qn_view *v, uint64_t bits, qn_error *err)
+static qn_status fill_on(qn_copier *p, const qn_view *v, const qn_arg *value, qn_error *err)
 {
-    return fill_on(&(qn_copier){"qn_fill", c, QN_EXECUTOR_DEFAULT, NULL, false}, v, bits, err);
+    qn_status status = check_fill(p, v, err);
+    if (status)
+        return status;
+    if (value->view || value->dtype != v->dtype)
+        return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": its elements are %s, the value is %s", p->who,
+                        qn__label(v->label), qn_dtype_name(v->dtype), value->view ? "a view" : qn_dtype_name(value->dtype));
+    if (qn_view_size(v) == 0)
+        return QN_OK;
+    const uint64_t parts[2] = {value->bits, value->high};
+    return is_word(v->dtype) ? fill_words(p, v, value->bits, err) : fill_value(p, v, parts, err);
+}
+
+qn_status qn_fill(qn_context *c, const qn_view *v, qn_arg value, qn_error *err)
+{
+    return fill_on(&(qn_copier){"qn_fill", c, QN_EXECUTOR_DEFAULT, NULL, false}, v, &value, err);
 }
 
 qn_status qn__fill_zero(const char *who, qn_context *c, const qn_view *v, qn_error *err)
@@ -434,7 +441,7 @@ qn_status qn__fill_zero(const char *who, qn_context *c, const qn_view *v, qn_err
         return QN_OK;
     }
     if (is_word(v->dtype))
-        return fill_on(&p, v, 0, err);
+        return fill_words(&p, v, 0, err);
     void *element = qn__zalloc(1, (size_t)qn__element_bytes(v));
     if (!element)
         return qn__fail(err, QN_ERR_MEMORY, "%s: view \"%s\": no memory for an element", who, qn__label(v->label));
@@ -466,11 +473,11 @@ qn_status qn_stream_convert(qn_stream *s, const qn_view *dst, const qn_view *src
     return status ? status : copy_on(&p, true, dst, src, err);
 }
 
-qn_status qn_stream_fill(qn_stream *s, const qn_view *v, uint64_t bits, qn_error *err)
+qn_status qn_stream_fill(qn_stream *s, const qn_view *v, qn_arg value, qn_error *err)
 {
     qn_copier p;
     qn_status status = on_stream("qn_stream_fill", s, &p, err);
-    return status ? status : fill_on(&p, v, bits, err);
+    return status ? status : fill_on(&p, v, &value, err);
 }
 
 qn_status qn_read_scalar(const qn_view *v, uint64_t *bits, qn_error *err)

@@ -469,24 +469,28 @@ bool run_case(runner *r, test_case *t, way *first)
 
 /* ---------------------------------------------------------------- context */
 
-/* Compiles an empty kernel; the reason where that cannot be. */
+/* Compiles a small kernel; the reason where that cannot be. */
 static void probe_x86(runner *r)
 {
+    static const char text[] = "kernel \"probe\" { view y: i64[0]; %0: i64 = const 0; store y[], %0; }";
     qn_error error = {0};
     qn_kernel *k = NULL;
     qn_code *f = NULL;
-    qn_builder *b = qn_builder_new("probe", 0);
-    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86};
-    qn_status status = b ? qn_finish(b, &k, &error) : QN_ERR_MEMORY;
+    qn_view y = {0};
+    const qn_arg arg = qn_arg_view(&y);
+    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86};
+    qn_status status = qn_view_new(r->context, "y", QN_I64, 0, NULL, &y, &error);
     if (status == QN_OK)
-        status = qn_specialize(r->context, k, 0, NULL, &o, &f, &error);
+        status = qn_kernel_parse(text, sizeof text - 1, &k, &error);
+    if (status == QN_OK)
+        status = qn_specialize(r->context, k, 1, &arg, &o, &f, &error);
     if (status) {
         snprintf(r->reason, sizeof r->reason, "%s", error.message);
         r->no_x86 = r->reason;
     }
     qn_code_release(f);
     qn_kernel_release(k);
-    qn_builder_release(b);
+    qn_view_release(&y);
 }
 
 bool open_runner(runner *r, qn_error *err)

@@ -84,7 +84,7 @@ static bool find_domain(ptx_job *j)
     qn_arg_value value[QN_MAX_PARAMS];
     for (int i = 0; i < j->n; i++)
         value[i] = (qn_arg_value){.layout = j->args[i].view ? &j->args[i].view->layout : NULL, .bits = j->args[i].bits};
-    return qn__domain(j->kernel, value, &j->domain, j->err) == QN_OK;
+    return qn__domain(j->kernel, value, false, &j->domain, j->err) == QN_OK;
 }
 
 /** Runs the code of f; the status of its fault record, or QN_ERR_INTERNAL if it cannot run. */

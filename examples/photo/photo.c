@@ -218,7 +218,8 @@ static int arguments(const demo *d, const stage *s, int k, qn_arg args[3])
 
 static qn_status clear_counts(const demo *d, const stage *s, qn_error *err)
 {
-    return s->stream ? qn_stream_fill(s->stream, &s->counts, 0, err) : qn_fill(d->context, &s->counts, 0, err);
+    const qn_arg zero = qn_arg_int(s->counts.dtype, 0);
+    return s->stream ? qn_stream_fill(s->stream, &s->counts, zero, err) : qn_fill(d->context, &s->counts, zero, err);
 }
 
 /* One run. Its time is that of the call, or between two marks on the GPU. */

@@ -65,7 +65,7 @@ class value
 
   private:
     qn_builder *builder_ = nullptr;
-    qn_val value_{0};
+    qn_val value_{};
 };
 
 /** Operators of two values, and of a value and a number of its dtype. */
@@ -208,7 +208,7 @@ class element
     value atomic(int combine, const value &v) const
     {
         return value(builder_, qn_atomic(builder_, combine, param_, rank(), index_.data(), v.get(),
-                                         qn_val{0}));
+                                         qn_val{}));
     }
 
   private:
@@ -353,7 +353,7 @@ class builder : public owner<qn_builder, qn_builder_release>
     /** The value of yes() where the condition holds, of no() elsewhere; only one of them is computed. */
     template <class F, class G> value if_else(const value &condition, F &&yes, G &&no)
     {
-        qn_val result{0};
+        qn_val result{};
         qn_if(handle_, condition.get());
         const qn_val first = static_cast<value>(yes()).get();
         qn_else(handle_, 1, &first);
@@ -382,7 +382,7 @@ class builder : public owner<qn_builder, qn_builder_release>
                std::int64_t step = 1)
     {
         const qn_val start = init.get();
-        qn_val carried{0}, result{0};
+        qn_val carried{}, result{};
         const value i(handle_, qn_for(handle_, begin.get(), end.get(), step, 1, &start, &carried));
         const qn_val next = static_cast<value>(body(i, value(handle_, carried))).get();
         qn_end_for(handle_, 1, &next, &result);

@@ -86,7 +86,7 @@ QN_API qn_status qn_cuda_wrap(qn_context *c, int space, const char *label, void 
 QN_API qn_status qn_stream_copy(qn_stream *s, const qn_view *dst, const qn_view *src, qn_error *err);
 QN_API qn_status qn_stream_convert(qn_stream *s, const qn_view *dst, const qn_view *src,
                                    qn_error *err);
-QN_API qn_status qn_stream_fill(qn_stream *s, const qn_view *v, uint64_t bits, qn_error *err);
+QN_API qn_status qn_stream_fill(qn_stream *s, const qn_view *v, qn_arg value, qn_error *err);
 
 /** A sequence of prepared calls that the driver runs at one go. Single-owner. */
 typedef struct qn_graph qn_graph;

@@ -79,7 +79,8 @@ QN_API qn_status qn_layout_projected(int rank, const int64_t *extents, qn_layout
  */
 QN_API qn_status qn_layout_bounds(int rank, const int64_t *begin, const int64_t *end,
                                   const int *order, qn_layout *out, qn_error *err);
-/** Left with the indices lower[d] <= i <= upper[d], both included; `lower` NULL is 1. Errors: upper < lower. */
+/** Left with the indices lower[d] <= i <= upper[d], both included; `lower` NULL is 1. upper = lower - 1 is an
+ *  empty dimension. Errors: upper < lower - 1. */
 QN_API qn_status qn_layout_fortran(int rank, const int64_t *lower, const int64_t *upper,
                                    qn_layout *out, qn_error *err);
 /**

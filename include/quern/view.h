@@ -70,6 +70,25 @@ typedef struct qn_view {
     qn_layout layout;
 } qn_view;
 
+/** An argument of a launch, a view or a scalar; or a value to fill a view with. Of fixed size. */
+typedef struct qn_arg {
+    const qn_view *view; /**< borrowed for the call; NULL for a scalar */
+    int32_t dtype;       /**< of the scalar */
+    uint32_t reserved;   /**< 0 */
+    uint64_t bits; /**< of the scalar, low end first; of the real part of a c128 */
+    uint64_t high; /**< of the imaginary part of a c128, else 0 */
+} qn_arg;
+/** A view as an argument; the view is borrowed. */
+QN_API qn_arg qn_arg_view(const qn_view *v);
+/** A scalar of any dtype from an integer: cut to the width, or converted for floats and complex numbers. */
+QN_API qn_arg qn_arg_int(int dtype, int64_t value);
+/** Scalars of f32 and f64. */
+QN_API qn_arg qn_arg_f32(float value);
+QN_API qn_arg qn_arg_f64(double value);
+/** Scalars of c64 and c128. */
+QN_API qn_arg qn_arg_c64(float re, float im);
+QN_API qn_arg qn_arg_c128(double re, double im);
+
 /** qn_view_alloc flags. */
 enum { QN_UNINITIALISED = 1 << 0 };
 
@@ -314,8 +333,9 @@ QN_API qn_status qn_deep_copy_on(qn_context *c, int executor, const qn_view *dst
 /** The same between dtypes, each element converted as by qn_cast; from float to bool it is "is not zero". */
 QN_API qn_status qn_convert_copy(qn_context *c, int executor, const qn_view *dst,
                                  const qn_view *src, qn_error *err);
-/** Sets all elements to a value, given by its bits, low end first. The context may be NULL for contiguous views. */
-QN_API qn_status qn_fill(qn_context *c, const qn_view *v, uint64_t bits, qn_error *err);
+/** Sets all elements to a scalar (qn_arg_int, qn_arg_f64, ...), whose dtype must be that of the view. The context may be
+ *  NULL for contiguous views. */
+QN_API qn_status qn_fill(qn_context *c, const qn_view *v, qn_arg value, qn_error *err);
 /** Sets all elements to the one that `value` points to, of any dtype. The context may be NULL only for views without
  *  elements or with one. */
 QN_API qn_status qn_fill_value(qn_context *c, const qn_view *v, const void *value, qn_error *err);

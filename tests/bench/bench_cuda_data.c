@@ -4,6 +4,7 @@
  * on (seed + sum of index x weight) modulo a prime, so that any element in a wrong place is seen, and what a pointwise
  * kernel or a stencil computes is a function of this residue alone: the host makes a table of it and compares memory.
  */
+#include "tests/fill.h"
 #include "tests/bench/bench_cuda.h"
 
 #include <stdlib.h>
@@ -141,7 +142,7 @@ qn_status gpu_poison(gpu_bench *b, int slot, const gpu_array *a, qn_error *err)
     b->holds[slot].dtype = 0;
     qn_status status = part(&b->slot[slot], 0, gpu_elements(a) * qn_dtype_bytes(a->dtype), &v, err);
     if (!status)
-        status = qn_stream_fill(b->stream, &v, 0xFF, err);
+        status = stream_fill_bits(b->stream, &v, 0xFF, err);
     qn_view_release(&v);
     return status;
 }

@@ -4,6 +4,7 @@
  * a `while`, a histogram. Results are compared with the host's, of the `while` every 64th row; the peers do what the kernels
  * say, thread by thread.
  */
+#include "tests/fill.h"
 #include "tests/bench/bench_cuda.h"
 
 #include <dlfcn.h>
@@ -143,7 +144,7 @@ static bool run_and_check(uneven_run *r, bool is_ours)
     qn_error err = {0};
     bool is_same = true;
     found.data = malloc(bytes);
-    qn_status status = found.data ? qn_stream_fill(r->b->stream, &out->view, 0, &err) : QN_ERR_MEMORY;
+    qn_status status = found.data ? stream_fill_bits(r->b->stream, &out->view, 0, &err) : QN_ERR_MEMORY;
     if (!status)
         status = run_side(r, is_ours, &err);
     if (!status)

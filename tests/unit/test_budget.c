@@ -182,7 +182,7 @@ static bool collect(const example *x, made *m, qn_facts *f, qn_error *err)
     qn_options o = {.bytes = sizeof o};
     qn_domain domain;
     uint8_t *proved = calloc((size_t)m->kernel->n_accesses + 1, 1);
-    bool is_good = proved && !qn__domain(m->kernel, value, &domain, err) && qn__prove_bounds(m->kernel, value, &domain, proved) &&
+    bool is_good = proved && !qn__domain(m->kernel, value, false, &domain, err) && qn__prove_bounds(m->kernel, value, &domain, proved) &&
                    !qn__facts_collect(m->kernel, m->arg, &domain, proved, &o, &policy, x->isa, false, f, err);
     free(proved);
     return is_good;

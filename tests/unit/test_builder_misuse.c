@@ -4,11 +4,10 @@
  */
 #include "tests/unit/builder.h"
 
-static const qn_val far = {4000000000u};
 
 static void add_types(fixture *f) { qn_add(f->b, f->a, f->n); }
 static void add_inert(fixture *f) { qn_add(f->b, f->a, inert); }
-static void add_far(fixture *f) { qn_add(f->b, far, f->a); }
+static void add_far(fixture *f) { qn_add(f->b, (qn_val){4000000000u, f->b->number}, f->a); }
 static void add_bool(fixture *f) { qn_add(f->b, f->t, f->t); }
 static void sqrt_int(fixture *f) { qn_sqrt(f->b, f->n); }
 static void rem_float(fixture *f) { qn_rem(f->b, f->a, f->a); }
@@ -23,6 +22,27 @@ static void op_count(fixture *f) { qn_op(f->b, QN_OP_add, 1, &f->a); }
 static void op_null(fixture *f) { qn_op(f->b, QN_OP_sqrt, 1, NULL); }
 static void cast_dtype(fixture *f) { qn_cast(f->b, 77, f->a); }
 static void cast_bool(fixture *f) { qn_cast(f->b, QN_BOOL, f->a); }
+static void add_foreign(fixture *f)
+{
+    qn_builder *other = qn_builder_new("other", 0);
+    qn_add(f->b, f->i, qn_index(other, 1)); /* a number that this builder has too */
+    qn_builder_release(other);
+}
+static void store_foreign(fixture *f)
+{
+    qn_builder *gone = qn_builder_new("gone", 0);
+    qn_val value = qn_const_float(gone, QN_F32, 1);
+    qn_builder_release(gone);
+    qn_builder *other = qn_builder_new("other", 0); /* where the first one was, maybe */
+    qn_store(f->b, f->x, 1, &f->i, value);
+    qn_builder_release(other);
+}
+static void load_foreign(fixture *f)
+{
+    qn_builder *other = qn_builder_new("other", 0);
+    qn_load(f->b, qn_view_param(other, "x", QN_F32, 1, 0), 1, &f->i);
+    qn_builder_release(other);
+}
 static void cast_inert(fixture *f) { qn_cast(f->b, QN_F64, inert); }
 static void bitcast_size(fixture *f) { qn_bitcast(f->b, QN_F64, f->a); }
 static void const_dtype(fixture *f) { qn_const_int(f->b, QN_VOID, 1); }
@@ -40,7 +60,7 @@ static void view_late(fixture *f) { qn_view_param(f->b, "v", QN_F32, 1, 0); }
 static void scalar_late(fixture *f) { qn_scalar_param(f->b, "v", QN_F32); }
 static void extent_rank(fixture *f) { qn_extent(f->b, f->m, 2); }
 static void extent_inert(fixture *f) { qn_extent(f->b, (qn_param){0}, 0); }
-static void lower_scalar(fixture *f) { qn_lower(f->b, (qn_param){6}, 0); }
+static void lower_scalar(fixture *f) { qn_lower(f->b, (qn_param){6, f->b->number}, 0); }
 static void lower_negative(fixture *f) { qn_lower(f->b, f->m, -1); }
 static void dim_late(fixture *f) { qn_parallel(f->b, f->zero, f->n); }
 static void dim_of_dim(fixture *f) { qn_parallel(f->b, f->zero, qn_parallel(f->b, f->zero, f->n)); }
@@ -63,7 +83,7 @@ static void dims_many(fixture *f)
 }
 static void reduction_outside(fixture *f) { qn_add(f->b, f->r, f->one); }
 static void over_rank(fixture *f) { qn_parallel_over(f->b, f->x, 1); }
-static void over_scalar(fixture *f) { qn_reduction_over(f->b, (qn_param){99}, 0); }
+static void over_scalar(fixture *f) { qn_reduction_over(f->b, (qn_param){99, f->b->number}, 0); }
 static void load_rank(fixture *f) { qn_load(f->b, f->m, 1, &f->i); }
 static void load_many(fixture *f)
 {
@@ -76,7 +96,7 @@ static void load_null(fixture *f) { qn_load(f->b, f->x, 1, NULL); }
 static void load_float(fixture *f) { qn_load(f->b, f->x, 1, &f->a); }
 static void load_bool(fixture *f) { qn_load(f->b, f->x, 1, &f->t); }
 static void load_inert(fixture *f) { qn_load(f->b, f->x, 1, &inert); }
-static void load_param(fixture *f) { qn_load(f->b, (qn_param){6}, 1, &f->i); }
+static void load_param(fixture *f) { qn_load(f->b, (qn_param){6, f->b->number}, 1, &f->i); }
 static void store_type(fixture *f) { qn_store(f->b, f->x, 1, &f->i, f->n); }
 static void store_inert(fixture *f) { qn_store(f->b, f->x, 1, &f->i, inert); }
 static void store_read_only(fixture *f) { qn_store(f->b, f->ro, 1, &f->i, f->f); }
@@ -220,7 +240,7 @@ static void reduce_order_of_dims(fixture *f)
 static void reduce_own_value(fixture *f)
 {
     qn_reduce(f->b, QN_COMBINE_SUM, 0, 1, &f->r);
-    qn_add(f->b, (qn_val){f->t.id + 1}, f->i);
+    qn_add(f->b, (qn_val){f->t.id + 1, f->t.builder}, f->i);
 }
 static void end_reduce_alone(fixture *f) { qn_end_reduce(f->b, f->f); }
 static void end_reduce_bool(fixture *f)
@@ -242,6 +262,7 @@ static void finish_open(fixture *f)
 static void after_finish(fixture *f)
 {
     qn_kernel *k = NULL;
+    qn_store(f->b, f->x, 1, &f->i, f->a);
     qn_finish(f->b, &k, NULL);
     qn_kernel_release(k);
     qn_add(f->b, f->a, f->a);
@@ -256,7 +277,7 @@ typedef struct misuse {
 
 static const misuse misuses[] = {
     {add_types, false, QN_ERR_TYPE, "qn_add: ", "f32 + i64: types differ"},
-    {add_inert, false, QN_ERR_BUILD, "qn_add: ", "operand 1 is the inert value"},
+    {add_inert, false, QN_ERR_BUILD, "qn_add: ", "operand 1 is not set: it is {0}"},
     {add_far, false, QN_ERR_BUILD, "qn_add: ", "operand 0 is no value of this builder"},
     {add_bool, false, QN_ERR_TYPE, "qn_add: ", "bool + bool: type not taken"},
     {sqrt_int, false, QN_ERR_TYPE, "qn_sqrt: ", "i64: type not taken"},
@@ -272,7 +293,7 @@ static const misuse misuses[] = {
     {op_null, false, QN_ERR_ARGUMENT, "qn_op: ", "sqrt: operands are NULL"},
     {cast_dtype, false, QN_ERR_DTYPE, "qn_cast: ", "77"},
     {cast_bool, false, QN_ERR_TYPE, "qn_cast: ", "f32 to bool"},
-    {cast_inert, false, QN_ERR_BUILD, "qn_cast: ", "inert"},
+    {cast_inert, false, QN_ERR_BUILD, "qn_cast: ", "is not set"},
     {bitcast_size, false, QN_ERR_TYPE, "qn_bitcast: ", "f32 to f64: sizes differ"},
     {const_dtype, false, QN_ERR_DTYPE, "qn_const_int: ", "number 0"},
     {const_bool, false, QN_ERR_ARGUMENT, "qn_const_int: ", "2 is no bool"},
@@ -288,14 +309,17 @@ static const misuse misuses[] = {
     {view_late, false, QN_ERR_BUILD, "qn_view_param: ", "parameters come before dimensions"},
     {scalar_late, false, QN_ERR_BUILD, "qn_scalar_param: ", "parameters come before dimensions"},
     {extent_rank, true, QN_ERR_RANK, "qn_extent: ", "view \"m\" of rank 2 has no dimension 2"},
-    {extent_inert, true, QN_ERR_BUILD, "qn_extent: ", "inert"},
+    {extent_inert, true, QN_ERR_BUILD, "qn_extent: ", "is not set"},
     {lower_scalar, true, QN_ERR_BUILD, "qn_lower: ", "parameter 5 is no view"},
     {lower_negative, true, QN_ERR_RANK, "qn_lower: ", "no dimension -1"},
     {dim_late, false, QN_ERR_BUILD, "qn_parallel: ", "dimensions come before loads"},
     {dim_of_dim, true, QN_ERR_BUILD, "qn_parallel: ", "end depends on an index"},
     {dim_after_use, true, QN_ERR_BUILD, "qn_parallel: ", "ops that use an index (here add)"},
     {dim_float, true, QN_ERR_TYPE, "qn_parallel: ", "end is f32, not an integer"},
-    {dim_inert, true, QN_ERR_BUILD, "qn_reduction: ", "begin is the inert value"},
+    {add_foreign, false, QN_ERR_BUILD, "qn_add: ", "operand 1 is a value of another builder"},
+    {store_foreign, false, QN_ERR_BUILD, "qn_store: ", "value is a value of another builder"},
+    {load_foreign, false, QN_ERR_BUILD, "qn_load: ", "the view parameter is one of another builder"},
+    {dim_inert, true, QN_ERR_BUILD, "qn_reduction: ", "begin is not set: it is {0}"},
     {sequential_late, true, QN_ERR_BUILD, "qn_sequential: ", "before parallel ones"},
     {dims_many, true, QN_ERR_LIMIT, "qn_parallel: ", "more than 16 dimensions"},
     {reduction_outside, false, QN_ERR_BUILD, "qn_add: ", "reduction dimension 1 outside a reduce"},
@@ -306,10 +330,10 @@ static const misuse misuses[] = {
     {load_null, false, QN_ERR_ARGUMENT, "qn_load: ", "indices are NULL"},
     {load_float, false, QN_ERR_TYPE, "qn_load: ", "index 0 is f32, not an integer"},
     {load_bool, false, QN_ERR_TYPE, "qn_load: ", "index 0 is bool, not an integer"},
-    {load_inert, false, QN_ERR_BUILD, "qn_load: ", "index 0 is the inert value"},
+    {load_inert, false, QN_ERR_BUILD, "qn_load: ", "index 0 is not set: it is {0}"},
     {load_param, false, QN_ERR_BUILD, "qn_load: ", "parameter 5 is no view"},
     {store_type, false, QN_ERR_TYPE, "qn_store: ", "value is i64, the view's elements are f32"},
-    {store_inert, false, QN_ERR_BUILD, "qn_store: ", "value is the inert value"},
+    {store_inert, false, QN_ERR_BUILD, "qn_store: ", "value is not set: it is {0}"},
     {store_read_only, false, QN_ERR_READ_ONLY, "qn_store: ", "view \"ro\" is read-only"},
     {store_rank, false, QN_ERR_RANK, "qn_store: ", "-1 indices"},
     {store_in_reduce, false, QN_ERR_BUILD, "qn_store: ", "inside a reduce"},
@@ -318,10 +342,10 @@ static const misuse misuses[] = {
     {atomic_number, false, QN_ERR_ARGUMENT, "qn_atomic: ", "9 is no atomic combination"},
     {atomic_and, false, QN_ERR_TYPE, "qn_atomic: ", "does not take f32"},
     {atomic_type, false, QN_ERR_TYPE, "qn_atomic: ", "value is f32"},
-    {atomic_compare, false, QN_ERR_BUILD, "qn_atomic: ", "compare is the inert value"},
+    {atomic_compare, false, QN_ERR_BUILD, "qn_atomic: ", "compare is not set: it is {0}"},
     {atomic_no_compare, false, QN_ERR_ARGUMENT, "qn_atomic: ", "compare_exchange only"},
     {if_type, false, QN_ERR_TYPE, "qn_if: ", "the condition is i64, not bool"},
-    {if_inert, false, QN_ERR_BUILD, "qn_if: ", "inert"},
+    {if_inert, false, QN_ERR_BUILD, "qn_if: ", "is not set"},
     {else_alone, false, QN_ERR_BUILD, "qn_else: ", "no open if"},
     {else_twice, false, QN_ERR_BUILD, "qn_else: ", "has its else already"},
     {else_in_for, false, QN_ERR_BUILD, "qn_else: ", "the innermost open region is of for, not if"},
@@ -384,7 +408,7 @@ static void test_sticky(void)
 {
     fixture f = make(0);
     qn_error first = {0}, err = {0};
-    qn_val results[2] = {{7}, {7}};
+    qn_val results[2] = {{7, 0}, {7, 0}};
     qn_kernel *k = NULL;
     qn_add(f.b, f.a, f.n);
     qn_builder_status(f.b, &first);

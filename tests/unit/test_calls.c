@@ -45,10 +45,16 @@ static int64_t any_number(caller *c)
     return numbers[below(c, 11)];
 }
 
+/** Mostly the builder's own number. */
+static uint32_t any_builder(caller *c)
+{
+    return below(c, 4) ? (c->n ? c->value[0].builder : c->n_params ? c->param[0].builder : 0) : (uint32_t)next(c);
+}
+
 static qn_val any_value(caller *c)
 {
     if (c->n == 0 || is_wrong(c))
-        return (qn_val){below(c, 3) ? (uint32_t)below(c, 300) : (uint32_t)next(c)};
+        return (qn_val){below(c, 3) ? (uint32_t)below(c, 300) : (uint32_t)next(c), any_builder(c)};
     return c->value[below(c, 2) ? c->n - 1 - below(c, c->n < 5 ? c->n : 5) : below(c, c->n)];
 }
 
@@ -64,7 +70,7 @@ static qn_val value_of(caller *c, int dtype)
 static qn_param any_param(caller *c)
 {
     if (c->n_params == 0 || is_wrong(c))
-        return (qn_param){below(c, 3) ? (uint32_t)below(c, 10) : (uint32_t)next(c)};
+        return (qn_param){below(c, 3) ? (uint32_t)below(c, 10) : (uint32_t)next(c), any_builder(c)};
     return c->param[below(c, c->n_params)];
 }
 
@@ -247,6 +253,7 @@ int main(void)
         qn_kernel *k = NULL;
         qn_error first = {0}, err = {0};
         c.b = qn_builder_new(seed % 50 ? "calls" : NULL, seed % 5 ? 0 : (uint32_t)next(&c));
+        qn_param out = c.b ? qn_view_param(c.b, "out", QN_I64, 0, 0) : (qn_param){0};
         for (int i = 1 + below(&c, MOST_CALLS); i > 0; i--) {
             qn_val args[2 * MOST_ARGS];
             for (int a = 0; a < 2 * MOST_ARGS; a++)
@@ -264,6 +271,8 @@ int main(void)
             else if (c.b && qn_builder_status(c.b, &now) != (qn_status)first.status)
                 n_lost++;
         }
+        if (c.b && first.status == QN_OK) /* a kernel stores something */
+            qn_atomic(c.b, QN_COMBINE_SUM, out, 0, NULL, qn_index(c.b, 1), (qn_val){0});
         if (qn_finish(c.b, &k, &err) == QN_OK) {
             n_finished++;
             n_changed += !is_fixed(k);

@@ -5,6 +5,7 @@
  * byte that is no element must stay as it was. Rows of the specification are named (DC1, X4.20,
  * ...).
  */
+#include "tests/fill.h"
 #include "tests/unit/launch.h"
 #include "tests/unit/layout.h"
 
@@ -280,7 +281,7 @@ static void test_large(void)
     tap_ok(qn_deep_copy_on(context, QN_THREADS, &b, &a, &err) == QN_OK &&
                memcmp(a.data, b.data, N * sizeof(double)) == 0,
            "plain memory in pieces");
-    tap_ok(qn_fill(context, &b, 0x4008000000000000u, &err) == QN_OK &&
+    tap_ok(fill_bits(context, &b, 0x4008000000000000u, &err) == QN_OK &&
                ((double *)b.data)[N - 1] == 3.0 && ((double *)b.data)[131072] == 3.0,
            "DC4: fill in pieces");
     qn_view_release(&a);
@@ -351,23 +352,23 @@ static void test_fill(void)
     qn_view a = new_view("a", QN_I32, 2, INDEX(6, 8)), part,
             scalar = new_view("s", QN_I16, 0, NULL);
     uint64_t bits = 0;
-    tap_ok(qn_fill(NULL, &a, 7, &err) == QN_OK && ((int32_t *)a.data)[47] == 7,
+    tap_ok(fill_bits(NULL, &a, 7, &err) == QN_OK && ((int32_t *)a.data)[47] == 7,
            "DC4: fill without context");
     qn_slice cut[2] = {{.kind = QN_RANGE, .begin = 1, .end = 3},
                        {.kind = QN_RANGE, .begin = 2, .end = 8, .step = 3}};
     qn_subview(&a, 2, cut, &part, NULL);
-    tap_ok(qn_fill(NULL, &part, 9, &err) == QN_ERR_ARGUMENT, "gaps need a kernel");
-    tap_ok(qn_fill(context, &part, (uint64_t)-3, &err) == QN_OK, "DC4: fill of a part");
+    tap_ok(fill_bits(NULL, &part, 9, &err) == QN_ERR_ARGUMENT, "gaps need a kernel");
+    tap_ok(fill_bits(context, &part, (uint64_t)-3, &err) == QN_OK, "DC4: fill of a part");
     int n = 0;
     for (int i = 0; i < 48; i++)
         n += ((int32_t *)a.data)[i] == -3;
     tap_ok(n == 4 && ((int32_t *)a.data)[10] == -3 && ((int32_t *)a.data)[21] == -3,
            "only the part");
     part.traits = QN_READ_ONLY;
-    tap_ok(qn_fill(context, &part, 1, &err) == QN_ERR_READ_ONLY &&
-               qn_fill(context, NULL, 1, &err) == QN_ERR_ARGUMENT,
+    tap_ok(fill_bits(context, &part, 1, &err) == QN_ERR_READ_ONLY &&
+               fill_bits(context, NULL, 1, &err) == QN_ERR_ARGUMENT,
            "refused");
-    tap_ok(qn_fill(context, &scalar, (uint64_t)-5, &err) == QN_OK &&
+    tap_ok(fill_bits(context, &scalar, (uint64_t)-5, &err) == QN_OK &&
                qn_read_scalar(&scalar, &bits, &err) == QN_OK && (int64_t)bits == -5,
            "DC4: scalar <- rank-0 view");
     tap_ok(qn_read_scalar(&a, &bits, &err) == QN_ERR_RANK &&
@@ -375,14 +376,14 @@ static void test_fill(void)
            "rank 0 only");
     qn_view none = {0}, empty = new_view("e", QN_F32, 2, INDEX(0, 3)),
             flag = new_view("b", QN_BOOL, 1, INDEX(3));
-    tap_ok(qn_fill(NULL, &none, 0, &err) == QN_OK && qn_fill(NULL, &empty, 0, &err) == QN_OK,
+    tap_ok(fill_bits(NULL, &none, 0, &err) == QN_OK && fill_bits(NULL, &empty, 0, &err) == QN_OK,
            "nothing to fill");
-    tap_ok(qn_fill(NULL, &flag, 6, &err) == QN_OK && ((char *)flag.data)[2] == 1,
+    tap_ok(fill_bits(NULL, &flag, 6, &err) == QN_OK && ((char *)flag.data)[2] == 1,
            "true is stored as 1");
     qn_layout l;
     qn_layout_tiled(2, INDEX(5, 5), INDEX(2, 3), NULL, NULL, &l, NULL);
     qn_view tiled = view_of("tiled", QN_F32, &l);
-    tap_ok(qn_fill(context, &tiled, 0x3f800000, &err) == QN_OK, "tiled");
+    tap_ok(fill_bits(context, &tiled, 0x3f800000, &err) == QN_OK, "tiled");
     int64_t at[2] = {0};
     n = 0;
     do

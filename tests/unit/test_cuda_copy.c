@@ -3,6 +3,7 @@
  * test_cuda_copy.c: copies, conversions, fills, mirrors and resizes of views in CUDA spaces, on the stub driver: all
  * pairs of spaces and a set of layouts against an element-by-element copy, at once and in streams.
  */
+#include "tests/fill.h"
 #include "tests/unit/gpu.h"
 
 enum { ROWS = 24, COLUMNS = 36, N = ROWS * COLUMNS };
@@ -219,22 +220,22 @@ static void test_fill(void)
     for (int v = 0; v < 5; v++)
         for (int l = 0; l < N_LAYOUTS; l++) {
             qn_view x = view_of(c, QN_SPACE_CUDA, s, "x", values[v].dtype, l);
-            bool is_right = qn_fill(c, &x, values[v].bits, &err) == QN_OK;
+            bool is_right = fill_bits(c, &x, values[v].bits, &err) == QN_OK;
             for (int i = 0; is_right && i < N; i++)
                 is_right = memcmp(element(&x, i / COLUMNS, i % COLUMNS), &values[v].bits, (size_t)qn_dtype_bytes(x.dtype)) == 0;
-            is_right = is_right && qn_stream_fill(s, &x, 0, &err) == QN_OK && qn_stream_fence(s, &err) == QN_OK;
+            is_right = is_right && stream_fill_bits(s, &x, 0, &err) == QN_OK && qn_stream_fence(s, &err) == QN_OK;
             for (int i = 0; is_right && i < N; i++)
                 is_right = *element(&x, i / COLUMNS, i % COLUMNS) == 0;
             tap_ok(is_right, "fill of %s, layout %d %s", qn_dtype_name(x.dtype), l, err.message);
             qn_view_release(&x);
         }
     qn_view host = view_of(c, QN_SPACE_HOST, NULL, "h", QN_F32, RIGHT), one = {0};
-    tap_ok(qn_stream_fill(s, &host, 0, &err) == QN_ERR_SPACE, "host memory in a stream: %s", err.message);
+    tap_ok(stream_fill_bits(s, &host, 0, &err) == QN_ERR_SPACE, "host memory in a stream: %s", err.message);
     tap_ok(qn_stream_copy(s, &host, &host, &err) == QN_OK, "onto itself: nothing");
     qn_view x = view_of(c, QN_SPACE_CUDA, s, "x", QN_F32, RIGHT);
     const qn_slice at[] = {{.kind = QN_AT, .begin = 3}, {.kind = QN_AT, .begin = 4}};
     uint64_t bits = 0;
-    qn_fill(c, &x, 0x40490fdb, &err);
+    fill_bits(c, &x, 0x40490fdb, &err);
     tap_ok(qn_subview(&x, 2, at, &one, &err) == QN_OK && qn_read_scalar(&one, &bits, &err) == QN_OK && bits == 0x40490fdb,
            "an element is read: %s", err.message);
     qn_view_release(&one);

@@ -4,6 +4,7 @@
  * program that uses all of them. Nothing crashes, the message names the call and the error, and nothing is left. Then
  * what follows a lost context, a fork, and PTX that is refused.
  */
+#include "tests/fill.h"
 #include "runtime/cuda_driver.h"
 #include "tests/unit/gpu.h"
 
@@ -75,12 +76,12 @@ static qn_status work(things *t, qn_error *err)
     STEP(make_view(t, &t->managed, QN_SPACE_CUDA_MANAGED, NULL, QN_F64, N, err));
     STEP(make_view(t, &t->host, QN_SPACE_HOST, NULL, QN_F64, N, err));
     STEP(qn_stream_mark(t->s, 1, &t->begin, err));
-    STEP(qn_stream_fill(t->s, &t->x, 0, err));
+    STEP(stream_fill_bits(t->s, &t->x, 0, err));
     const qn_view small = {.data = t->x.data, .owner = t->x.owner, .dtype = QN_U8, .space = QN_SPACE_CUDA, .layout = t->x.layout};
     qn_view half = small;
     half.dtype = QN_U16;
-    STEP(qn_stream_fill(t->s, &small, 1, err));
-    STEP(qn_stream_fill(t->s, &half, 1, err));
+    STEP(stream_fill_bits(t->s, &small, 1, err));
+    STEP(stream_fill_bits(t->s, &half, 1, err));
     STEP(qn_stream_copy(t->s, &t->x, &t->host, err));
     STEP(qn_deep_copy(t->c, &t->far_x, &t->x, err));
     const qn_view rows = every(&t->x, 2, 0, 50, 1), host_rows = every(&t->host, 2, 0, 60, 1);

@@ -5,6 +5,7 @@
  * launches, too.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "tests/fill.h"
 #include "tests/unit/gpu.h"
 
 #include <stdlib.h>
@@ -378,7 +379,7 @@ static void test_two_devices(qn_context *c)
     qn_view_release(&odd);
     qn_view_release(&x); /* while the other device may be reading it */
     x = vector_in(c, QN_SPACE_CUDA, near, "x", QN_F32, 2 * N);
-    qn_stream_fill(near, &x, 0, NULL);
+    stream_fill_bits(near, &x, 0, NULL);
     if (status == QN_ERR_SPACE && !stub)
         tap_skip(err.message);
     else

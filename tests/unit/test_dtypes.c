@@ -3,6 +3,7 @@
  * test_dtypes.c: elements of several parts. Complex numbers against C's own, records in packed and aligned forms, views of
  * fields, copies and fills, on the interpreter and on x86 with both instruction sets, exact and dynamic.
  */
+#include "tests/fill.h"
 #include "quern/bytes.h"
 #include "tests/unit/launch.h"
 
@@ -614,9 +615,9 @@ static void test_units(void)
     qn_error err = {0};
     tap_ok(qn_view_from_bytes("v", bytes, QN_F64, 1, INDEX(5), INDEX(4), NULL, 0, &v, &err) == QN_OK && v.unit == 4,
            "elements that overlap");
-    tap_ok(qn_fill(context, &v, 0, &err) == QN_ERR_NOT_INJECTIVE, "are not written");
+    tap_ok(fill_bits(context, &v, 0, &err) == QN_ERR_NOT_INJECTIVE, "are not written");
     tap_ok(qn_view_from_bytes("v", bytes, QN_F64, 1, INDEX(5), INDEX(12), NULL, 0, &v, &err) == QN_OK &&
-               qn_fill(context, &v, 0x3ff0000000000000, &err) == QN_OK,
+               fill_bits(context, &v, 0x3ff0000000000000, &err) == QN_OK,
            "elements 12 bytes apart: %s", err.message);
     double x;
     memcpy(&x, bytes + 36, sizeof x);

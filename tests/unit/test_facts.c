@@ -37,7 +37,7 @@ static void set_up(setup *s)
     s->args[1] = qn_arg_view(&s->b);
     s->args[2] = qn_arg_f64(2.5);
     const qn_arg_value values[] = {{.layout = &s->a.layout}, {.layout = &s->b.layout}, {.bits = 0}};
-    tap_ok(qn__domain(s->k, values, &s->domain, NULL) == QN_OK, "domain of the test kernel");
+    tap_ok(qn__domain(s->k, values, false, &s->domain, NULL) == QN_OK, "domain of the test kernel");
     s->proved[0] = 1;
 }
 

@@ -70,7 +70,7 @@ static void interpret_calls(qn_context *c, const qn_kernel *k)
     qn_domain domain;
     qn_fault fault;
     qn__fault_clear(&fault, &qn__never);
-    bool is_right = qn__domain(k, values, &domain, NULL) == QN_OK &&
+    bool is_right = qn__domain(k, values, false, &domain, NULL) == QN_OK &&
                     qn__interpret(k, 2, args, &domain, QN_CHECKS_REPORT, &fault, NULL) == QN_OK && fault.status == 0;
     for (int i = 0; is_right && i < N; i++)
         is_right = ((float *)y.data)[i] == expected_of(((float *)x.data)[i]);
@@ -89,7 +89,7 @@ static void interpret_fault(qn_context *c, const qn_kernel *k)
     qn_fault fault;
     qn_error by_calls = {0}, inlined = {0};
     qn__fault_clear(&fault, &qn__never);
-    qn__domain(k, values, &domain, NULL);
+    qn__domain(k, values, false, &domain, NULL);
     qn__interpret(k, 2, args, &domain, QN_CHECKS_REPORT, &fault, NULL);
     qn__fault_report(k, &fault, 2, args, &by_calls);
     qn_launch(c, k, 2, args, NULL, &inlined);

@@ -3,6 +3,7 @@
  * test_gpu.c: the first things to know about a GPU: what it is, that fills, kernels, faults, streams, prepared calls and
  * copies of any layout do there what they do here. On the stub driver, with smaller sizes, where there is no GPU.
  */
+#include "tests/fill.h"
 #include "tests/device.h"
 #include "tests/unit/launch.h"
 
@@ -81,7 +82,7 @@ static void test_fill(void)
         qn_view x = vector(values[i].dtype, n, QN_SPACE_CUDA, "x"), host = vector(values[i].dtype, n, QN_SPACE_HOST, "h");
         size_t bytes = (size_t)qn_dtype_bytes(values[i].dtype);
         qn_error err = {0};
-        qn_status status = qn_stream_fill(d.stream, &x, values[i].bits, &err);
+        qn_status status = stream_fill_bits(d.stream, &x, values[i].bits, &err);
         if (status == QN_OK)
             status = qn_stream_copy(d.stream, &host, &x, &err);
         if (status == QN_OK)
@@ -190,7 +191,7 @@ static void test_streams(void)
     qn_view one = vector(QN_F32, n, QN_SPACE_CUDA, "one"), y = vector(QN_F32, n, QN_SPACE_CUDA, "y"),
             host = vector(QN_F32, n, QN_SPACE_HOST, "h");
     const qn_arg args[] = {qn_arg_view(&one), qn_arg_view(&y), qn_arg_f32(1)};
-    qn_fill(d.context, &one, 0x3f800000, &err);
+    fill_bits(d.context, &one, 0x3f800000, &err);
     for (int i = 0; i < 2; i++)
         is_fine(qn_stream_new(d.context, 0, &s[i], &err), &err, "a stream");
     qn_status status = qn_stream_fence(d.stream, &err);
@@ -232,7 +233,7 @@ static void test_prepared(void)
             host = vector(QN_F32, n, QN_SPACE_HOST, "h");
     const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y), qn_arg_f32(1)};
     qn_call *call = NULL;
-    qn_stream_fill(d.stream, &x, 0x3f800000, &err);
+    stream_fill_bits(d.stream, &x, 0x3f800000, &err);
     qn_status status = qn_prepare(d.context, k, 3, args, on_stream(d.stream), &call, &err);
     qn_kernel_release(k);
     if (is_fine(status, &err, "prepared")) {
@@ -390,7 +391,7 @@ static void test_memory(void)
     for (int i = 0; i < 200 && status == QN_OK; i++) {
         status = qn_view_create(d.context, &type, 1, &n, &o, &v, &err);
         if (status == QN_OK)
-            status = qn_stream_fill(d.stream, &v, 3, &err);
+            status = stream_fill_bits(d.stream, &v, 3, &err);
         qn_view_release(&v);
     }
     is_fine(status, &err, "200 views of 256 MiB, each released at once");

@@ -7,6 +7,7 @@
  *   test_gpu_random [seed]      10,000 launches or 30 seconds on a GPU, 400 on the stub driver
  */
 #define _POSIX_C_SOURCE 200809L
+#include "tests/fill.h"
 #include "tests/device.h"
 #include "tests/unit/launch.h"
 
@@ -150,7 +151,7 @@ static void one_launch(void)
     uint64_t value = 1 + (uint64_t)below(1000);
     qn_layout l = random_layout(kind);
     qn_view t = create(&l, home->stream, "t");
-    check(qn_stream_fill(home->stream, &t, value, &err), &err);
+    check(stream_fill_bits(home->stream, &t, value, &err), &err);
     order(s, home->stream);
     qn_kernel *k = below(20) ? qn_kernel_retain(kernels[kind]) : kernel_of(texts[kind]);
     const qn_arg args[] = {qn_arg_view(&a->sums), qn_arg_view(&t), qn_arg_int(QN_I64, below(7) - 3)};
@@ -196,7 +197,7 @@ static bool open_lanes(void)
         if (!check(qn_stream_new(d.context, 0, &lanes[i].stream, &err), &err))
             return false;
         lanes[i].sums = create(&l, lanes[i].stream, "sums");
-        check(qn_stream_fill(lanes[i].stream, &lanes[i].sums, 0, &err), &err);
+        check(stream_fill_bits(lanes[i].stream, &lanes[i].sums, 0, &err), &err);
     }
     return n_bad == 0;
 }

@@ -6,6 +6,7 @@
  * After each run the elements whose offsets agree in the low 31 or 32 bits only are still zero.
  */
 #define _GNU_SOURCE
+#include "tests/fill.h"
 #include "tests/unit/launch.h"
 #include "tests/unit/layout.h"
 
@@ -244,7 +245,7 @@ static void test_parts(const huge *h)
     tap_ok(qn_subview(&h->v, 1, &slice, &part, &err) == QN_OK &&
                (unsigned char *)part.data == h->data + slice.begin * h->element_bytes,
            "a subview across 2^32 %s", err.message);
-    tap_ok(qn_fill(context, &part, qn__eval_cast(h->dtype, QN_I64, 1), &err) == QN_OK, "a fill %s", err.message);
+    tap_ok(fill_bits(context, &part, qn__eval_cast(h->dtype, QN_I64, 1), &err) == QN_OK, "a fill %s", err.message);
     tap_ok(is_run(h, slice.begin, slice.end, 1), "... of its elements only");
     tap_ok(qn_deep_copy(context, &copy, &part, &err) == QN_OK &&
                memcmp(copy.data, part.data, (size_t)(N * h->element_bytes)) == 0,

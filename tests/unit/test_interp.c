@@ -55,7 +55,7 @@ static void add_scalar(run *r, int64_t value)
 static qn_status go(run *r, int checks)
 {
     qn__fault_clear(&r->fault, &qn__never);
-    qn_status status = qn__domain(r->k, r->value, &r->domain, &r->err);
+    qn_status status = qn__domain(r->k, r->value, true, &r->domain, &r->err);
     if (status != QN_OK)
         return status;
     if (!qn__prove_bounds(r->k, r->value, &r->domain, r->proved))
@@ -83,7 +83,7 @@ static void check_domain(int64_t a, int64_t b, int64_t c, int status, bool is_em
     add_scalar(&r, a);
     add_scalar(&r, b);
     add_scalar(&r, c);
-    int found = (int)qn__domain(r.k, r.value, &r.domain, &r.err);
+    int found = (int)qn__domain(r.k, r.value, true, &r.domain, &r.err);
     bool passed =
         tap_ok(found == status && (found || r.domain.is_empty == is_empty), "domain: %s", what);
     if (!passed)
@@ -116,7 +116,7 @@ static void test_domain(void)
     add_scalar(&r, 5);
     add_scalar(&r, 3);
     add_scalar(&r, 9);
-    qn__domain(r.k, r.value, &r.domain, &r.err);
+    qn__domain(r.k, r.value, true, &r.domain, &r.err);
     tap_is_str(r.err.message, "qn_launch: kernel \"range\": dimension 0: begin 5 is above end 3",
                "message");
     qn_kernel_release(r.k);

@@ -128,7 +128,7 @@ static void kind_range(fixture *f) { qn_with_kind(f->b, f->i, 256); }
 static void kind_negative(fixture *f) { qn_with_kind(f->b, f->i, -1); }
 static void kind_of_float(fixture *f) { qn_with_kind(f->b, qn_const_float(f->b, QN_F32, 1), 1); }
 static void kind_of_inert(fixture *f) { qn_with_kind(f->b, (qn_val){0}, 1); }
-static void kind_of_nothing(fixture *f) { qn_with_kind(f->b, (qn_val){3u << 24}, 1); }
+static void kind_of_nothing(fixture *f) { qn_with_kind(f->b, (qn_val){3u << 24, qn_index(f->b, 0).builder}, 1); }
 
 static void test_refused(void)
 {
@@ -163,8 +163,8 @@ static void test_refused(void)
         {kind_range, QN_ERR_ARGUMENT, "qn_with_kind: index kind 256 is not in 0 to 255"},
         {kind_negative, QN_ERR_ARGUMENT, "index kind -1"},
         {kind_of_float, QN_ERR_TYPE, "qn_with_kind: index kind 1 for f32, not an integer"},
-        {kind_of_inert, QN_ERR_BUILD, "operand is the inert value"},
-        {kind_of_nothing, QN_ERR_BUILD, "operand is the inert value"},
+        {kind_of_inert, QN_ERR_BUILD, "operand is not set: it is {0}"},
+        {kind_of_nothing, QN_ERR_BUILD, "operand is not set: it is {0}"},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         fixture f = make(true);
@@ -186,11 +186,11 @@ static void test_kinds_arguments(void)
     tap_is_int(qn_builder_status(f.b, &err), QN_ERR_ARGUMENT, err.message);
     qn_builder_release(f.b);
     f = make_params(false);
-    qn_param_kinds(f.b, (qn_param){77}, (const uint8_t[]){1});
+    qn_param_kinds(f.b, (qn_param){77, qn_index(f.b, 0).builder}, (const uint8_t[]){1});
     tap_is_int(qn_builder_status(f.b, &err), QN_ERR_BUILD, "no such parameter");
     qn_builder_release(f.b);
     qn_param_kinds(NULL, f.a, NULL);
-    tap_is_int(qn_with_kind(NULL, (qn_val){1}, 1).id, 0, "no builder");
+    tap_is_int(qn_with_kind(NULL, (qn_val){1, 1}, 1).id, 0, "no builder");
 }
 
 /* ------------------------------------------------------------------------------------------------ accepted */

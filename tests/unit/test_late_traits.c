@@ -4,6 +4,7 @@
  * the specification of views): on the interpreter and generated code, one thread and several, through launches,
  * prepared calls and specializations.
  */
+#include "tests/fill.h"
 #include "tests/unit/launch.h"
 
 #include <pthread.h>
@@ -54,7 +55,7 @@ static qn_view with(const qn_view *v, uint32_t traits)
 
 static void fill(const qn_view *v, uint64_t bits)
 {
-    qn_fill(NULL, v, bits, NULL);
+    fill_bits(NULL, v, bits, NULL);
 }
 
 static bool are_counts(const setup *s, const qn_view *h, int64_t times)

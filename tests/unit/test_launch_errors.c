@@ -167,7 +167,9 @@ static void test_domain(const setup *s)
 {
     qn_kernel *fill = kernel_of(FILL_TEXT);
     const qn_arg reversed[] = {qn_arg_view(&s->y), qn_arg_int(QN_I64, -5)};
-    refuse(s, fill, 2, reversed, NULL, QN_ERR_RANGE, "reversed range", "kernel \"fill\"", "-5");
+    const qn_options strict = {.bytes = sizeof strict, .strict = 1};
+    refuse(s, fill, 2, reversed, &strict, QN_ERR_RANGE, "reversed range", "kernel \"fill\"", "-5");
+    tap_ok(qn_launch(s->c, fill, 2, reversed, NULL, NULL) == QN_OK && is_untouched(&s->y), "by default it is empty");
     const qn_arg long_way[] = {qn_arg_view(&s->y), qn_arg_int(QN_I64, 0)};
     qn_error err = {0};
     tap_ok(qn_launch(s->c, fill, 2, long_way, NULL, &err) == QN_OK, "an empty domain is fine: %s",

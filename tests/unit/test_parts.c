@@ -510,7 +510,7 @@ static void test_builder(void)
             qn_end_while(b, 1, &p, &t), "outside its region");
     REFUSED(qn_if(b, qn_eq(b, u, u)); p = qn_mul(b, u, u); qn_end_if(b, 0, NULL, NULL); qn_store(b, z, 1, &i, p),
             "outside its region");
-    REFUSED(qn_store(b, z, 1, &i, (qn_val){100000}), "no value of this builder");
+    REFUSED(qn_store(b, z, 1, &i, ((qn_val){100000, i.builder})), "no value of this builder");
     REFUSED(qn_load(b, z, 1, &u), "not an integer");
     REFUSED(qn_parallel(b, u, u), "");
     REFUSED(qn_reduce(b, QN_COMBINE_MAX, 0, 1, &k); qn_end_reduce(b, u), "does not take c64");
@@ -520,7 +520,7 @@ static void test_builder(void)
     REFUSED(qn_with_field(b, p, -1, u), "none has number -1");
     REFUSED(qn_record_of(b, NULL, 0, NULL), "record is NULL");
     REFUSED(qn_record_of(b, small, 2, NULL), "NULL");
-    REFUSED(qn_record_of(b, small, 2, (qn_val[]){{0}, {0}}), "inert");
+    REFUSED(qn_record_of(b, small, 2, (qn_val[]){{0}, {0}}), "is not set");
     REFUSED(qn_cast(b, QN_RECORD, u), "");
     qn_record_release(large);
     qn_record_release(small);

@@ -96,7 +96,7 @@ static bool facts_of(const char *text, qn_view *views, int n, const qn_options *
         values[i].layout = &views[i].layout;
     }
     qn_policy policy = {0};
-    if (qn_kernel_parse(text, strlen(text), k, &err) || qn__domain(*k, values, &domain, &err) ||
+    if (qn_kernel_parse(text, strlen(text), k, &err) || qn__domain(*k, values, false, &domain, &err) ||
         !qn__prove_bounds(*k, values, &domain, proved) ||
         qn__facts_collect(*k, args, &domain, proved, o, &policy, isa, ordered, f, &err)) {
         tap_ok(false, "plan: %s", err.message);

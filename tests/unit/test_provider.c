@@ -126,7 +126,7 @@ static job *make_job_of(const char *text, int isa, bool all_dynamic)
     qn_arg_value value[3] = {{.layout = &j->view[0].layout}, {.layout = &j->view[1].layout},
                              {.bits = j->arg[2].bits}};
     if (status == QN_OK)
-        status = qn__domain(j->kernel, value, &domain, &err);
+        status = qn__domain(j->kernel, value, false, &domain, &err);
     uint8_t proved[3] = {0};
     if (status == QN_OK && !qn__prove_bounds(j->kernel, value, &domain, proved))
         status = qn__fail(&err, QN_ERR_INTERNAL, "bounds are not proved");

@@ -3,6 +3,7 @@
  * test_spec_kernels.c: the examples of the specification of views that run a kernel, on the interpreter and on generated
  * code, exact and dynamic, one thread and several, with checks and without. Checks start with the ids of their rows.
  */
+#include "tests/fill.h"
 #include "tests/unit/launch.h"
 #include "tests/unit/layout.h"
 
@@ -63,7 +64,7 @@ static void test_outer_product(void)
     qn_view_alloc(context, "c", QN_I32, &l, 0, &vc, NULL);
     const qn_arg args[] = {qn_arg_view(&va), qn_arg_view(&vb), qn_arg_view(&vc)};
     for (int w = 0; w < n_ways; w++) {
-        qn_fill(context, &vc, 0, NULL);
+        fill_bits(context, &vc, 0, NULL);
         run(k, 3, args, w, QN_OK, "X0.21, X3.4: outer product");
         int wrong = 0;
         for (int j = 0; j < N1; j++)
@@ -97,7 +98,7 @@ static void test_rank3(void)
     tap_ok(v.layout.dim[0].stride == 12 && v.layout.dim[1].stride == 4 && v.layout.dim[2].stride == 1,
            "X4.7, X4.1: strides of double*[3][4]");
     for (int w = 0; w < n_ways; w++) {
-        qn_fill(context, &v, 0, NULL);
+        fill_bits(context, &v, 0, NULL);
         run(k, 1, (qn_arg[]){qn_arg_view(&v)}, w, QN_OK, "X4.7: a parallel loop");
         int wrong = 0;
         for (int n = 0; n < N * 12; n++)
@@ -256,7 +257,7 @@ static void test_projected_and_empty(void)
     qn_view_alloc(context, "row", QN_F32, &l, 0, &row, NULL);
     fill_f32(&(qn_view){.data = row.data, .layout = {.rank = 1, .dim = {{0, 5, 1}}}}, 1, 1);
     for (int w = 0; w < n_ways; w++) {
-        qn_fill(context, &out, 0, NULL);
+        fill_bits(context, &out, 0, NULL);
         qn_arg args[] = {qn_arg_view(&row), qn_arg_view(&out), qn_arg_int(QN_I64, 1000), qn_arg_int(QN_I64, 1003)};
         run(k, 4, args, w, QN_OK, "BC7, LY24: any index");
         int wrong = 0;
@@ -271,7 +272,7 @@ static void test_projected_and_empty(void)
         args[3] = qn_arg_int(QN_I64, 0);
         run(k, 4, args, w, QN_OK, "OV3, Q13: no iterations, nothing runs");
         args[3] = qn_arg_int(QN_I64, -1);
-        run(k, 4, args, w, QN_ERR_RANGE, "Q13: a reversed range");
+        run(k, 4, args, w, QN_OK, "Q13: a reversed range is empty");
         args[2] = qn_arg_int(QN_I64, INT64_MIN);
         args[3] = qn_arg_int(QN_I64, INT64_MAX);
         run(k, 4, args, w, QN_ERR_OVERFLOW, "OV3: more iterations than 64 bits count");
@@ -328,7 +329,7 @@ static void test_exact_and_dynamic(void)
         qn_view_alloc(context, "to", QN_I64, &l, 0, &to, NULL);
         const qn_arg args[] = {qn_arg_view(&from), qn_arg_view(&to)};
         for (int w = 0; w < n_ways; w++) {
-            qn_fill(context, &to, 0, NULL);
+            fill_bits(context, &to, 0, NULL);
             run(k, 2, args, w, QN_OK, "LY25, DC6, LY19, LY20: a copy");
             int wrong = 0;
             for (int n = 0; n < 455; n++) {

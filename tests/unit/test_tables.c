@@ -4,6 +4,7 @@
  * and kernels that were prepared. What kernels do with them is in tests/cases/list_*.case and
  * multi_*.case. Rows of the specification are named (LY22, MV1, X1.15, ...).
  */
+#include "tests/fill.h"
 #include "tests/unit/launch.h"
 #include "quern/bytes.h"
 #include "tests/unit/layout.h"
@@ -520,7 +521,7 @@ static void test_copies(qn_context *c)
     fails(qn_deep_copy(c, &w, &p, &err), &err, QN_ERR_BOUNDS, "list \"list\" holds 5 at position 1, not in [0,5)");
     fails(qn_deep_copy(c, &p, &w, &err), &err, QN_ERR_BOUNDS, "list \"list\" holds 5 at position 1, not in [0,5)");
     index[1] = 0;
-    tap_ok(qn_fill(c, &w, 7, &err) == QN_OK && data[0] == 7 && data[2] == 2, "fill");
+    tap_ok(fill_bits(c, &w, 7, &err) == QN_OK && data[0] == 7 && data[2] == 2, "fill");
     tap_ok(qn_create_mirror(c, QN_SPACE_HOST, &w, &mirror, &err) == QN_OK &&
                qn_layout_is_right(&mirror.layout) && mirror.layout.dim[0].extent == 4,
            "a mirror is dense");

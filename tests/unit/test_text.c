@@ -13,7 +13,10 @@
 
 /** Texts in the printer's own form: finished kernels whose values are folded and numbered. */
 static const char *const printed_texts[] = {
-    "kernel \"empty\" {\n"
+    "kernel \"small\" {\n"
+    "  view y: i64[0];\n"
+    "  %0: i64 = const 0;\n"
+    "  store y[], %0;\n"
     "}\n",
 
     "kernel \"saxpy\" contract {\n"

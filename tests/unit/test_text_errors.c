@@ -235,7 +235,7 @@ static void test_arguments(void)
     static const char in_string[] = "kernel \"\0\" {}";
     tap_is_int(qn_kernel_parse(in_string, sizeof in_string - 1, &k, &err), QN_ERR_PARSE,
                "a zero byte in a string");
-    static const char in_comment[] = "kernel \"k\" { # \0\n}";
+    static const char in_comment[] = "kernel \"k\" { # \0\n view y: i64[0]; %0: i64 = const 0; store y[], %0; }";
     tap_is_int(qn_kernel_parse(in_comment, sizeof in_comment - 1, &k, &err), QN_OK,
                "a zero byte in a comment is fine");
     qn_kernel_release(k);
@@ -282,12 +282,13 @@ static void test_large_texts(void)
                  "expected a name");
     expect_large("kernel \"k\" { %c: i64 = const ", "-", 100000, "1; }", QN_ERR_PARSE,
                  "expected an integer");
-    expect_large("kernel \"", "x", 1000000, "\" {}", QN_OK, "");
-    expect_large("kernel \"k\" { view ", "x", 1000000, ": f32[1]; }", QN_OK, "");
-    expect_large("kernel \"k\" { %c: f64 = const 0.", "9", 1000000, "; }", QN_OK, "");
+    expect_large("kernel \"", "x", 1000000, "\" { view y: f64[0]; %0: f64 = const 1.0; store y[], %0; }", QN_OK, "");
+    expect_large("kernel \"", "x", 1, "\" {}", QN_ERR_BUILD, "kernel \"x\" stores nothing");
+    expect_large("kernel \"k\" { view ", "x", 1000000, ": f32[1]; view y: f64[0]; %0: f64 = const 1.0; store y[], %0; }", QN_OK, "");
+    expect_large("kernel \"k\" { view y: f64[0]; %c: f64 = const 0.", "9", 1000000, "; store y[], %c; }", QN_OK, "");
     expect_large("kernel \"k\" { %c: f64 = const 1", "0", 1000000, "; }", QN_ERR_PARSE,
                  "does not fit (f64)");
-    expect_large("kernel \"k\" { %c: i64 = const ", "0", 1000000, "1; }", QN_OK, "");
+    expect_large("kernel \"k\" { view y: i64[0]; %c: i64 = const ", "0", 1000000, "1; store y[], %c; }", QN_OK, "");
     expect_large("", "\n", 1000000, "kernel", QN_ERR_PARSE, "line 1000001, column 7");
     expect_large("kernel \"k\" {", "\"", 1000000, "", QN_ERR_PARSE, "expected a statement");
 }
