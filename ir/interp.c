@@ -221,7 +221,7 @@ static bool is_cancelled(interp *s, uint32_t n_instructions)
     s->left -= n_instructions;
     if (s->left >= 0)
         return false;
-    if (!*s->fault->cancel) {
+    if (!qn__is_stopped(s->fault->cancel)) {
         s->left = INSTRUCTIONS_PER_LOOK;
         return false;
     }

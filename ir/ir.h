@@ -596,6 +596,11 @@ typedef struct qn_fault {
     const volatile int32_t *cancel; /* not 0: the launch is to end. Never NULL on the host; whoever ends for that reason sets
                                        status to QN_ERR_CANCELLED, and only that, whatever else is in the record */
 } qn_fault;
+/** Whether a flag that stops a launch is set; its owner writes it from another thread, or in a signal handler. */
+static inline bool qn__is_stopped(const volatile int32_t *flag)
+{
+    return flag && __atomic_load_n(flag, __ATOMIC_RELAXED) != 0;
+}
 /** The site of an access in a function that the interpreter called: it names the view argument. */
 static inline int64_t qn__site_in_function(int argument) { return -1 - (int64_t)argument; }
 #define QN_SITE_UNKNOWN INT64_MIN

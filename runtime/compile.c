@@ -187,7 +187,7 @@ static void wait_for(qn_context *c, qn_job *job, const volatile int32_t *cancel)
 {
     int state = job->state;
     double waited = 0, left;
-    while (job->state != QN_JOB_DONE && !(cancel && *cancel) && (left = patience_for(c, job, waited)) > 0) {
+    while (job->state != QN_JOB_DONE && !qn__is_stopped(cancel) && (left = patience_for(c, job, waited)) > 0) {
         double before = qn__now_ms();
         qn__compile_wait(c, cancel, left);
         end_abandoned(c);
@@ -197,7 +197,7 @@ static void wait_for(qn_context *c, qn_job *job, const volatile int32_t *cancel)
     }
     if (job->state == QN_JOB_DONE)
         return;
-    if (!cancel || !*cancel) {
+    if (!qn__is_stopped(cancel)) {
         end_late(c, job);
         return;
     }

@@ -26,11 +26,11 @@ static int64_t look(qn_timer *t, int64_t now)
 {
     int64_t again = INT64_MAX;
     for (qn_deadline *d = t->first; d; d = d->next) {
-        if (d->stop)
+        if (qn__is_stopped(&d->stop))
             continue;
         d->is_over = d->at_ns <= now;
-        if (d->is_over || (d->cancel && *d->cancel)) {
-            d->stop = 1;
+        if (d->is_over || qn__is_stopped(d->cancel)) {
+            __atomic_store_n(&d->stop, 1, __ATOMIC_RELAXED);
             continue;
         }
         int64_t at = d->cancel && d->at_ns - now > LOOK_NS ? now + LOOK_NS : d->at_ns;

@@ -128,7 +128,7 @@ static void leave_place(chunks *s, int64_t place)
 static void run_chunk(void *arg, int64_t i)
 {
     chunks *s = arg;
-    if (*s->cancel) {
+    if (qn__is_stopped(s->cancel)) {
         s->fault[i].status = QN_ERR_CANCELLED;
         return;
     }

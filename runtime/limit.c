@@ -56,7 +56,7 @@ qn_status qn__limit_begin(const char *who, qn_context *c, const qn_options **o, 
     if (x->timeout_ns < 0)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: option timeout_ns: %lld not in [0,%lld]", who, (long long)x->timeout_ns,
                         (long long)INT64_MAX);
-    if (x->cancel && *x->cancel)
+    if (qn__is_stopped(x->cancel))
         return qn__fail(err, QN_ERR_CANCELLED, "%s: cancelled before it began", who);
     return x->timeout_ns ? begin_deadline(who, c, o, x, err) : QN_OK;
 }

@@ -197,7 +197,7 @@ static qn_status make_key(qn_launch_state *l, const qn_policy *policy, qn_facts 
 /** Waits until a function in the cache is built. The lock is held, as is a reference. */
 static qn_status wait_until_built(qn_context *c, qn_code *f, const volatile int32_t *cancel, qn_error *err)
 {
-    while (f->state == QN_BUILDING && !(cancel && *cancel))
+    while (f->state == QN_BUILDING && !qn__is_stopped(cancel))
         qn__compile_wait(c, cancel, -1);
     if (f->state == QN_BUILDING)
         return qn__fail(err, QN_ERR_CANCELLED, "cancelled while another launch waits for the same code");

@@ -112,20 +112,26 @@ static void sleep_ms(int n)
 /* ---------------------------------------------------------------- who cancels */
 
 static volatile int32_t flag;
-static double set_at;
+static _Atomic double set_at;
+
+/** As a caller would write it while a launch may read it. */
+static void set(int32_t value)
+{
+    __atomic_store_n(&flag, value, __ATOMIC_RELAXED);
+}
 
 static void *set_flag(void *delay)
 {
     sleep_ms(*(const int *)delay);
     set_at = now_ms();
-    flag = 1;
+    set(1);
     return NULL;
 }
 
 static void on_signal(int number)
 {
     (void)number;
-    flag = 1;
+    set(1);
 }
 
 typedef struct setup {
@@ -159,7 +165,7 @@ static bool ends(setup *s, const qn_kernel *k, const struct way *w, char *why, s
         return false;
     }
     o.cancel = &flag;
-    flag = 0;
+    set(0);
     pthread_create(&thread, NULL, set_flag, &delay);
     qn_status by_flag = run(s, k, &o, w->is_prepared, INT64_MAX, &err);
     double ms = now_ms() - set_at;
@@ -225,15 +231,15 @@ static void test_flag(setup *s)
         const qn_arg args[] = {qn_arg_view(&s->y), qn_arg_int(QN_I64, 5)};
         qn_call *call = NULL;
         qn_code *code = NULL;
-        flag = 0;
+        set(0);
         memset(s->y.data, 0xff, N * sizeof(int64_t));
         tap_ok(qn_prepare(s->c, k, 2, args, &o, &call, &err) == QN_OK, "a call with a flag is prepared: %s", err.message);
-        flag = -1;
+        set(-1);
         tap_ok(qn_run(call, &err) == QN_ERR_CANCELLED, "its run does not start while the flag is set: %s", err.message);
         tap_ok(qn_launch(s->c, k, 2, args, &o, &err) == QN_ERR_CANCELLED, "nor does a launch: %s", err.message);
         tap_ok(qn_specialize(s->c, k, 2, args, &o, &code, &err) == QN_ERR_CANCELLED, "nor a compile: %s", err.message);
         tap_ok(((int64_t *)s->y.data)[0] == -1, "nothing is written then");
-        flag = 0;
+        set(0);
         tap_ok(qn_run(call, &err) == QN_OK && counted(s, 5), "a run after the flag is cleared is whole");
         o.timeout_ns = INT64_MAX;
         tap_ok(run(s, k, &o, true, 100000, &err) == QN_OK && counted(s, 100000), "long enough a time limit ends nothing");
@@ -250,7 +256,7 @@ static void test_flag(setup *s)
         tap_ok(run(s, k, &o, false, INT64_MAX, &err) == QN_ERR_CANCELLED && !strstr(err.message, "time limit"),
                "a flag counts beside a time limit: %s", err.message);
         pthread_join(thread, NULL);
-        flag = 0;
+        set(0);
         o.timeout_ns = 0;
         const struct itimerval soon = {.it_value = {.tv_usec = 3000}};
         signal(SIGALRM, on_signal);
@@ -260,7 +266,7 @@ static void test_flag(setup *s)
         alarm(PATIENCE_SECONDS);
         qn_call_release(call);
     }
-    flag = 0;
+    set(0);
     qn_kernel_release(k);
 }
 
@@ -329,7 +335,7 @@ static void test_compile(setup *s)
     pthread_t setter, waiter;
     other x = {.s = s, .k = k};
     int delay = 6;
-    flag = 0;
+    set(0);
     pthread_create(&setter, NULL, set_flag, &delay);
     pthread_create(&waiter, NULL, launch_other, &x);
     qn_status status = run(s, k, &o, false, 3, &err);
@@ -339,7 +345,7 @@ static void test_compile(setup *s)
     pthread_join(setter, NULL);
     pthread_join(waiter, NULL);
     tap_ok(x.status == QN_OK, "another launch that needs the same code gets it: %s", x.err.message);
-    flag = 0;
+    set(0);
     tap_ok(run(s, k, &o, false, 3, &err) == QN_OK, "and so does the first one, later: %s", err.message);
     qn_kernel_release(k);
 }
