@@ -274,10 +274,17 @@ bool qn__wide_store(lower *g, uint32_t i)
     if (!ok || i < g->stored_end)
         return ok;
     g->stored_end = end_of_stores(g, i);
-    for (uint32_t j = i; j < g->stored_end; j++)
+    for (uint32_t j = i; ok && j < g->stored_end; j++) {
+        int n = s.n, n_bases = s.n_bases;
         FOR_PARTS(g, p)
             if (ok && g->k->inst[j].op == QN_I_STORE)
                 ok = qn__wide_add(g, &s, j, p, g->mask[p], g->edges[p]);
+        if (n && s.n_bases > n_bases) { /* addresses of two bases may be equal: these stores are done after the others */
+            s.n = n;
+            s.n_bases = n_bases;
+            g->stored_end = j;
+        }
+    }
     if (ok && qn__wide_sort(g, &s)) {
         choose_values(g, &s);
         qn__wide_store_all(g, &s);

@@ -18,6 +18,7 @@ enum { MOST_ARGS = 4 };
 typedef struct job {
     int n, n_views, dtype[MOST_ARGS];
     qn_plan_options plan; /* 0: as it is chosen */
+    int checks;
     device_memory memory[MOST_ARGS], initial[MOST_ARGS], expected[MOST_ARGS];
     qn_view view[MOST_ARGS];
     qn_arg arg[MOST_ARGS];
@@ -112,7 +113,7 @@ static void compare(job *j, const char *text, const char *what)
         tap_ok(false, "%s: interpreter: %s", what, err.message);
     copy_all(j, j->expected, j->memory);
     for (int way = QN_SPECIALIZE_EXACT; status == QN_OK && way <= QN_SPECIALIZE_DYNAMIC; way++) {
-        o = (qn_options){.bytes = sizeof o, .specialize = way, .plan = &j->plan};
+        o = (qn_options){.bytes = sizeof o, .specialize = way, .plan = &j->plan, .checks = j->checks};
         copy_all(j, j->memory, j->initial);
         qn_status found = device_launch(&d, k, j->n, j->arg, j->n_views, j->memory, &o, &err);
         if (!tap_ok(found == QN_OK && is_expected(j), "%s, %s", what, name[way]))
@@ -300,6 +301,22 @@ static void test_shared_loads(void)
         }
 }
 
+static const char three_stores[] = "kernel \"three stores\" {\n view a: i32[1]; scalar s: i64;\n"
+                                   " %n: i64 = extent a, 0; %z: i64 = const 0; %i: i64 = parallel %z, %n;\n"
+                                   " %s: i64 = param s; %t: i64 = add %i, %s; %o: i32 = const 1; %p: i32 = const 2; %q: i32 = const 3;\n"
+                                   " store a[%i], %o; store a[%t], %p; store a[%i], %q;\n}\n";
+
+/** Stores of an iteration to one element by addresses that seem different: the last one is kept. */
+static void test_order_of_stores(void)
+{
+    const int64_t n = 66;
+    job j = {.plan = {.lane_dim = 1, .width = 4}, .checks = QN_CHECKS_NONE};
+    add_view(&j, QN_I32, 1, &n);
+    j.arg[j.n++] = qn_arg_int(QN_I64, 0);
+    compare(&j, three_stores, "three stores to one element");
+    free_job(&j);
+}
+
 int main(void)
 {
     char reason[256];
@@ -316,6 +333,7 @@ int main(void)
     test_reductions();
     test_digits();
     test_shared_loads();
+    test_order_of_stores();
     device_close(&d);
     return tap_done();
 }
