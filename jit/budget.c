@@ -50,6 +50,8 @@ static int work_of(const qn_kernel *k, uint32_t i)
         return is_constant && qn__dtype_width(type) > 8 ? QN_WORK_SIMPLE : QN_WORK_SHIFT;
     case QN_OP_min: case QN_OP_max: case QN_OP_abs:
         return QN_WORK_EXTREMUM;
+    case QN_OP_select:
+        return QN_WORK_SELECT;
     case QN_OP_clz: case QN_OP_ctz: case QN_OP_popcount:
         return QN_WORK_COUNT_BITS;
     default:

@@ -13,7 +13,8 @@
  * x86-64-v3 and for v4). A negative number is units of a lane: such vectors are done lane by lane.
  */
 #define QN_WORK_LIST(X)                                                                            \
-    X(SIMPLE, 1, 1, 1, 1, 1, 1, 1, 1, 1)          /* sums, comparisons, selects, arithmetic of floats */ \
+    X(SIMPLE, 1, 1, 1, 1, 1, 1, 1, 1, 1)          /* sums, comparisons, arithmetic of floats */    \
+    X(SELECT, 3, 3, 3, 3, 3, 3, 3, 3, 3)          /* their conditions live long: measured three times a sum */ \
     X(EXTREMUM, 2, 1, 1, 1, 3, 1, 1, 1, 1)        /* min, max and abs of integers */               \
     X(MULTIPLY, 1, 8, 1, 1, 9, 8, 1, 1, 1)        /* of integers */                                \
     X(DIVIDE, 12, -14, -10, -8, -12, -14, -10, -8, -12) /* of integers, by what is not constant */       \

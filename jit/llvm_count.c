@@ -85,6 +85,8 @@ static int64_t units_of(LLVMValueRef i, int isa)
     case LLVMFCmp:
         s = shape_of(LLVMGetOperand(i, 0));
         return qn__work_units(QN_WORK_SIMPLE, s.bits, s.lanes, isa);
+    case LLVMSelect:
+        return qn__work_units(QN_WORK_SELECT, s.bits, s.lanes, isa);
     case LLVMTrunc:
     case LLVMZExt:
     case LLVMSExt:

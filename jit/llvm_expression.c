@@ -59,6 +59,8 @@ LLVMValueRef qn__expression_of(lower *g, const expression *e, LLVMValueRef old)
     for (uint32_t j = e->begin; j < e->end; j++) {
         const qn_inst *x = &g->k->inst[j];
         LLVMValueRef v[MOST_OPERANDS] = {NULL};
+        if (!qn__spend(g, j))
+            return old; /* of the type of the new value; the function is thrown away */
         for (uint32_t a = 0; a < x->n_args; a++) {
             LLVMValueRef taken = e->taken[MOST_OPERANDS * (j - e->begin) + a];
             v[a] = taken ? taken : e->result[qn__args(g->k, j)[a] - e->begin];

@@ -41,7 +41,7 @@ static void test_table(void)
 enum { RANK = 8, MOST_DIGITS = 9 };
 
 /** What a kernel is made of, n times. */
-enum { DIVISIONS, GATHERS, ATOMICS, STRIDES, DIGITS };
+enum { DIVISIONS, GATHERS, ATOMICS, STRIDES, DIGITS, SELECTS, UPDATE };
 
 typedef struct example {
     const char *what;
@@ -68,7 +68,7 @@ static qn_status make_layouts(const example *x, made *m, int *dtype, qn_error *e
     for (int i = 0; i < MOST_DIGITS; i++)
         digit[i] = (qn_digit){.extent = 2 + i % 2, .stride = INT64_C(1) << (2 * i)};
     const int64_t two[2] = {wide[1] * 3, 3};
-    *dtype = x->kind == DIVISIONS ? QN_I8 : x->kind == GATHERS ? QN_F32 : x->kind == ATOMICS ? QN_I32 : QN_U8;
+    *dtype = x->kind == DIVISIONS || x->kind == UPDATE ? QN_I8 : x->kind == GATHERS ? QN_F32 : x->kind == ATOMICS ? QN_I32 : QN_U8;
     qn_status status = x->kind == STRIDES   ? qn_layout_strided(2, plane, two, &m->layout[0], err)
                        : x->kind == GATHERS ? qn_layout_right(1, tile, &m->layout[0], err)
                                             : qn_layout_right(1, row, &m->layout[0], err);
@@ -91,6 +91,10 @@ static qn_val next_value(const example *x, qn_builder *b, const qn_param *p, int
 {
     qn_val at[RANK], any = {0};
     switch (x->kind) {
+    case SELECTS:
+        return qn_select(b, qn_lt(b, v, qn_const_int(b, QN_U8, n % 200)), qn_add(b, v, first), first);
+    case UPDATE:
+        return n % 2 ? qn_sub(b, v, first) : qn_div(b, v, first);
     case DIVISIONS:
         return n % 2 ? qn_div(b, v, first) : qn_div(b, first, v);
     case GATHERS:
@@ -113,7 +117,7 @@ static bool make(const example *x, made *m, qn_error *err)
     if (make_layouts(x, m, &dtype, err))
         return false;
     qn_builder *b = qn_builder_new("example", 0);
-    const qn_param p[2] = {qn_view_param(b, "y", dtype, m->layout[0].rank, 0), qn_view_param(b, "x", dtype, m->layout[1].rank, 0)};
+    const qn_param p[2] = {qn_view_param(b, "y", dtype, m->layout[0].rank, x->kind == UPDATE ? QN_ATOMIC : 0), qn_view_param(b, "x", dtype, m->layout[1].rank, 0)};
     qn_val dim[2] = {{0}};
     for (int d = 0; d < m->layout[0].rank; d++)
         dim[d] = qn_parallel_over(b, p[0], d);
@@ -122,7 +126,7 @@ static bool make(const example *x, made *m, qn_error *err)
     qn_val first = x->kind == GATHERS || x->kind == ATOMICS ? qn_const_int(b, QN_I32, 1)
                                                             : qn_load(b, p[1], m->layout[1].rank, x->kind == DIGITS ? dim + 1 : dim);
     first = x->kind == GATHERS ? qn_cast(b, QN_F32, first) : first;
-    qn_val v = first;
+    qn_val v = x->kind == UPDATE ? qn_load(b, p[0], 1, dim) : first;
     for (int n = 0; n < x->n; n++)
         v = next_value(x, b, p, n, dim, v, first);
     qn_store(b, p[0], m->layout[0].rank, dim, v);
@@ -161,6 +165,9 @@ static const example examples[] = {
     {"9,900 divisions of i8, v3", DIVISIONS, 9900, QN_ISA_V3, QN_SPECIALIZE_EXACT, QN_N_RUNGS},
     {"100 divisions of i8, v4", DIVISIONS, 100, QN_ISA_V4, QN_SPECIALIZE_EXACT, QN_RUNG_SCALAR},
     {"1,000 divisions of i8, v4", DIVISIONS, 1000, QN_ISA_V4, QN_SPECIALIZE_EXACT, QN_RUNG_FAST},
+    {"3,000 selects of u8, v3", SELECTS, 3000, QN_ISA_V3, QN_SPECIALIZE_EXACT, QN_RUNG_FAST},
+    {"one update of 1,000 divisions and differences of i8, v3", UPDATE, 1000, QN_ISA_V3, QN_SPECIALIZE_EXACT, QN_RUNG_FAST},
+    {"one update of 4,900 divisions and differences of i8, v3", UPDATE, 4900, QN_ISA_V3, QN_SPECIALIZE_EXACT, QN_RUNG_FAST},
     {"1,200 gathers from a tiled view of rank 8, v3", GATHERS, 1200, QN_ISA_V3, QN_SPECIALIZE_EXACT, QN_RUNG_SCALAR},
     {"1,500 atomics, v3", ATOMICS, 1500, QN_ISA_V3, QN_SPECIALIZE_EXACT, QN_RUNG_FAST},
     {"1,500 atomics, dynamic extents, v4", ATOMICS, 1500, QN_ISA_V4, QN_SPECIALIZE_DYNAMIC, QN_RUNG_FAST},
@@ -380,7 +387,7 @@ static void test_no_room(qn_context *c)
     if (child == 0) {
         made m;
         qn_error err = {0};
-        char history[2000] = "";
+        char history[20000] = ""; /* that of all examples before */
         qn_options o = {.bytes = sizeof o, .isa = x.isa};
         rlim_t most = (rlim_t)(addresses_mb() + 200) << 20;
         struct rlimit limit = {most, most};
