@@ -22,7 +22,7 @@ struct qn_function {
     int height;          /* regions inside each other, those of callees included */
     uint32_t n_inlined;  /* at most so many instructions without calls ... */
     uint32_t n_regions;  /* ... and regions */
-    const char *keyword; /* of a function of the built-in library; NULL: a caller's */
+    char keyword[24];    /* of a mathematical function (ir/math.c); empty: a caller's function */
 };
 
 /** The last instruction of a body. */
@@ -38,6 +38,13 @@ void qn__measure_frames(const qn_kernel *k, uint32_t *values, uint32_t *places);
 void qn__mark_views(qn_kernel *k, uint32_t i);
 /** Instructions, regions and nesting of a kernel or body whose calls are replaced. */
 void qn__measure_calls(const qn_kernel *k, uint32_t *n_inlined, uint32_t *n_regions, int *height);
+/** The mathematical function of this name, with its dtype, and keyword; NULL and an error if there is none, or no memory. It
+ *  is never released (ir/math.c). */
+const qn_function *qn__math_function(const char *name, const char *keyword, qn_error *err);
+/** Whether a mathematical function has this keyword. */
+bool qn__is_math(const char *name);
+/** Reads one mathematical function, which may call others (ir/parse_function.c). */
+qn_status qn__parse_math(const char *text, size_t n, const char *keyword, qn_function **out, qn_error *err);
 /** Makes k->inlined of a kernel with calls, if the result is not too large (ir/inline.c). */
 qn_status qn__inline_calls(qn_kernel *k, qn_error *err);
 

@@ -53,6 +53,7 @@ typedef struct parser {
     qn_function *function[QN_MAX_FUNCTIONS]; /* defined in this text, with references */
     const qn_library *uses;                  /* more functions, or NULL */
     const char *who;                         /* the public function */
+    bool is_math;      /* of the library: it calls mathematical functions by their whole names */
     bool is_canonical;                       /* the text of a kernel made of kernels, see qn__kernel_parse_canonical */
 } parser;
 
@@ -154,5 +155,7 @@ bool qn__parse_statement(parser *p);
 bool qn__parse_definitions_of_functions(parser *p);
 /** function "(" [argument ("," argument)*] ")" behind "call" */
 bool qn__parse_call(parser *p, const definitions *d);
+/** value ("," value)* behind the keyword of a mathematical function */
+bool qn__parse_math_call(parser *p, const definitions *d, const char *name);
 
 #endif

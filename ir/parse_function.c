@@ -6,6 +6,7 @@
 #include "ir/function.h"
 #include "ir/parse.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct qn_library {
@@ -116,6 +117,32 @@ bool qn__parse_definitions_of_functions(parser *p)
     return true;
 }
 
+qn_status qn__parse_math(const char *text, size_t n, const char *keyword, qn_function **out, qn_error *err)
+{
+    parser *p = NULL;
+    qn_status status = qn__parse_start("qn_math", text, n, err, &p);
+    if (status)
+        return status;
+    p->is_math = true;
+    status = parse_definition(p) ? QN_OK : p->status;
+    if (status == QN_OK) {
+        *out = p->function[--p->n_functions];
+        snprintf((*out)->keyword, sizeof (*out)->keyword, "%s", keyword);
+    }
+    qn__parse_end(p);
+    return status;
+}
+
+bool qn__parse_math_call(parser *p, const definitions *d, const char *name)
+{
+    values args = {.n = 0};
+    qn_val results[QN_MAX_CARRIED] = {{0}};
+    if (!qn__parse_values(p, &args))
+        return false;
+    qn_math(p->b, name, args.n, args.v, results);
+    return qn__parse_define_all(p, d, results);
+}
+
 static bool parse_library(parser *p, qn_library **out)
 {
     if (!qn__parse_is_word(p, "function"))
@@ -166,6 +193,11 @@ static const qn_function *parse_function_name(parser *p)
     const qn_function *f = find(p->function, p->n_functions, name, n);
     if (!f && p->uses)
         f = find(p->uses->function, p->uses->n, name, n);
+    if (!f && p->is_math && n < 64) {
+        char full[64] = "";
+        memcpy(full, name, n);
+        f = qn__math_function(full, full, NULL);
+    }
     if (!f)
         FAIL(p, &at, "no function \"%.*s\" is defined before", qn__parse_shown_bytes(name, n), name);
     return f;

@@ -5,6 +5,7 @@
  * allowed where is the builder's to say.
  */
 #include "ir/builder.h"
+#include "ir/function.h"
 #include "ir/parse.h"
 
 #include <string.h>
@@ -452,6 +453,10 @@ static bool begin_statement(parser *p)
                    forms[i].parse(p, &d) && (p->depth > depth || qn__parse_expect_symbol(p, ';'));
     qn__parse_copy_word(p, word);
     int op = qn_op_of_name(word);
+    if (op == 0 && qn__is_math(word)) {
+        qn__parse_advance(p);
+        return qn__parse_math_call(p, &d, word) && qn__parse_expect_symbol(p, ';');
+    }
     if (op == 0)
         return qn__parse_fail_expected(p, d.n ? "an op" : "a statement or '}'");
     qn__parse_advance(p);

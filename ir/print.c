@@ -295,7 +295,7 @@ static void add_call(printer *p, uint32_t i)
     const qn_function *f = qn__callee(p->k, i);
     const uint32_t *args = qn__args(p->k, i);
     add_results(p, i);
-    if (f->keyword) {
+    if (f->keyword[0]) {
         qn__text_add(p->out, "%s ", f->keyword);
         add_values(p, args, f->n_values);
         return;
@@ -500,7 +500,7 @@ static void print_body(const qn_kernel *k, bool anonymous, qn_text *out)
 void qn__print(const qn_kernel *k, bool anonymous, qn_text *out)
 {
     for (int i = 0; i < k->n_functions; i++)
-        if (!k->function[i]->keyword)
+        if (!k->function[i]->keyword[0])
             print_body(&k->function[i]->body, false, out);
     print_body(k, anonymous, out);
 }

@@ -63,7 +63,7 @@ includes include/*.h include/quern/* |
     grep -vE '^include/quern/[a-z]+\.hpp:("quern\.hpp"|<[a-z_]+>)$' |
     grep -vE '^include/quern/fortran\.h:<(ISO_Fortran_binding|stdarg|stdio|string)\.h>$' |
     is_empty "include/ uses itself only"
-includes ir/*.[ch] | grep '"' | grep -vE ':"(ir/[a-z0-9_]+\.h|quern\.h|quern/ops\.def)"$' |
+includes ir/*.[ch] | grep '"' | grep -vE ':"(ir/[a-z0-9_]+\.h|quern\.h|quern/(ops|math)\.def)"$' |
     is_empty "ir/ uses include/ and itself"
 includes ir/*.[ch] | grep -E ':<(llvm|pthread|threads|unistd|dlfcn|sys/|fcntl|signal|cuda|time)' |
     is_empty "ir/ has no LLVM, threads or input and output"
@@ -120,7 +120,7 @@ readelf -dW "$build/libquern-llvm.so" | grep -q 'NEEDED.*libLLVM' ||
     is_empty "libquern-llvm.so with LLVM in it registers no destructors"
 grep -hoE '\bqn_[a-z0-9_]+\(' include/quern.h include/quern/*.h | tr -d '(' | sort -u > "${TMPDIR:-/tmp}/quern-names.$$"
 exported "$build/libquern.so" | grep -vxFf "${TMPDIR:-/tmp}/quern-names.$$" |
-    grep -vxFf <(sed -nE 's/^QN_OP\([A-Z0-9_]+, *([a-z0-9_]+),.*/qn_\1/p' include/quern/ops.def) |
+    grep -vxFf <(sed -nE 's/^QN_(OP\([A-Z0-9_]+, *|MATH\()([a-z0-9_]+),.*/qn_\2/p' include/quern/ops.def include/quern/math.def) |
     is_empty "everything exported is declared in a public header"
 rm -f "${TMPDIR:-/tmp}/quern-names.$$"
 nm -D "$build/libquern.so" 2> /dev/null | grep -i llvm | is_empty "libquern.so does not link LLVM"

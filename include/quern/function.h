@@ -70,6 +70,14 @@ QN_API qn_array qn_const_array(qn_builder *b, int dtype, int64_t n, const void *
 /** The element at an index: the first for an index below 0, the last for one beyond the array. */
 QN_API qn_val qn_lookup(qn_builder *b, qn_array array, qn_val index);
 
+/** The mathematical functions of quern/math.def by name, for a first argument of f32, f64, f16 or bf16; their results go to
+ *  `results`. What they compute, and how exactly, stands in docs/math.md. Errors: QN_ERR_NOT_FOUND. */
+QN_API void qn_math(qn_builder *b, const char *name, int n, const qn_val *args, qn_val *results);
+/** qn_exp(b, x), ...: the functions of quern/math.def. */
+#define QN_MATH(name, arity, doc) QN_API qn_val qn_##name(QN_ARGS##arity(b));
+#include "quern/math.def"
+#undef QN_MATH
+
 /** A set of functions that were read from one text. Counted, immutable, usable from several threads. */
 typedef struct qn_library qn_library;
 /** Reads functions (docs/kernel-text.md). err->line is set; the message holds line and column. A function may call those
