@@ -220,7 +220,7 @@ qn_status qn_run(qn_call *call, qn_error *err)
 {
     if (!call)
         return qn__fail(err, QN_ERR_ARGUMENT, "qn_run: call is NULL");
-    if (*call->task.cancel)
+    if (qn__is_stopped(call->task.cancel))
         return qn__fail(err, QN_ERR_CANCELLED, "qn_run: kernel \"%.60s\": cancelled before it began", call->kernel->name);
     if (!call->is_direct)
         return call->timeout_ns ? run_until(call, err) : run_indirect(call, err);

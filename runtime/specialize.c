@@ -220,7 +220,7 @@ static qn_status find_or_add(qn_launch_state *l, qn_text *key, qn_facts *facts, 
     while ((f = qn__cache_function(&c->cache, l->kernel, key, l->options.loader)) != NULL) {
         qn__code_retain(f);
         status = wait_until_built(c, f, l->options.cancel, err);
-        if (status != QN_ERR_CANCELLED || (l->options.cancel && *l->options.cancel))
+        if (status != QN_ERR_CANCELLED || qn__is_stopped(l->options.cancel))
             break;
         status = QN_OK; /* who built it was cancelled, and it is not in the cache any more */
         qn__unlock(c);
