@@ -99,17 +99,19 @@ static void close_single(lower *g, loop *l, LLVMValueRef *next, LLVMValueRef *ou
         out[n] = next[n];
 }
 
-/** Jumps back to the head, by way of a look if `polls`; the block from which l->after is entered. */
+/** Jumps back to the head, behind a look if `polls`; the block from which l->after is entered. The look is not on the way
+ *  back, so that the loop has one way out at its end whether there is a look or not. */
 static LLVMBasicBlockRef close_simple(lower *g, loop *l, LLVMValueRef index, LLVMValueRef *next, bool polls)
 {
-    LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b), back = polls ? qn__poll(g, l->head) : latch;
-    LLVMPositionBuilderAtEnd(g->b, latch);
-    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntNE, index, l->end, ""), polls ? back : l->head, l->after);
+    if (polls)
+        qn__look(g);
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b);
+    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntNE, index, l->end, ""), l->head, l->after);
     LLVMAddIncoming(l->index, &l->start, &l->before, 1);
-    LLVMAddIncoming(l->index, &index, &back, 1);
+    LLVMAddIncoming(l->index, &index, &latch, 1);
     for (int n = 0; n < l->n_carried; n++) {
         LLVMAddIncoming(l->phi[n], &l->init[n], &l->before, 1);
-        LLVMAddIncoming(l->phi[n], &next[n], &back, 1);
+        LLVMAddIncoming(l->phi[n], &next[n], &latch, 1);
     }
     return latch;
 }

@@ -143,6 +143,7 @@ typedef struct lower {
     const struct stage_place *stage_at; /* of the iteration in the tile of staged loads, see llvm_stage.h; NULL: none is */
     int64_t work; /* what one trip of the loop being emitted does in loops inside, see llvm_poll.c */
     LLVMBasicBlockRef cancelled; /* where a cancelled launch leaves; NULL: nothing looks */
+    LLVMValueRef cancel; /* the address of the word that says so, read at the begin; NULL: no loop looks after every trip */
     bool failed; /* out of memory, too deep or beyond the budget: emission goes on, the result is dropped */
     bool is_over; /* beyond the budget: no more values and statements are emitted */
     bool is_fast; /* instructions are selected fast: scalar code */
@@ -229,6 +230,8 @@ LLVMValueRef qn__fact(lower *g, const qn_fact *fact);     /* level 0, i64 */
 int64_t qn__strip_trips(lower *g, LLVMBasicBlockRef head, int64_t most_trips, int64_t outer_work);
 /** A block that looks, and goes on to another one. */
 LLVMBasicBlockRef qn__poll(lower *g, LLVMBasicBlockRef go_on);
+/** Looks where the builder stands, and goes on behind. */
+void qn__look(lower *g);
 /** The block where a cancelled launch leaves; after the last instruction of the function. */
 void qn__poll_end(lower *g);
 /** Closes a loop in strips of so many trips; the block from which l->after is entered. */

@@ -2,11 +2,13 @@
 /*
  * llvm_poll.c: loops that may run for long look now and then whether the launch was cancelled, at the word that the fault
  * record names, and leave the function if so. Work is counted in emitted instructions. A loop that does less than
- * INNER_WORK x OUTER_FACTOR at most does not look, so short loops are as they would be without. Else the loop is strip-mined: the inner loop is the one that
- * would have been emitted, with the end of its strip as its end, and between strips the word is read. A strip of a loop
- * without loops inside is INNER_WORK at most, of other loops OUTER_FACTOR times that: outer strips are some trips of inner ones that
- * never fill a strip, as short rows do. A loop of which a strip would
- * be few trips looks after every trip: the end of a strip is a branch that processors do not foresee.
+ * INNER_WORK x OUTER_FACTOR at most does not look, so short loops are as they would be without. Else the loop is strip-mined:
+ * the inner loop is the one that would have been emitted, with the end of its strip as its end, and between strips the word is
+ * read. A loop of one strip, as most rows are, pays one test and one branch that is never taken at its end; a loop that may be
+ * empty is tested once in any case. A strip of a loop without loops inside is INNER_WORK at most, of other loops OUTER_FACTOR
+ * times that: outer strips are some trips of inner ones that never fill a strip, as short rows do. A loop of which a strip would
+ * be few trips looks after every trip: the end of a strip is a branch that processors do not foresee. The address of the word is
+ * in a register then, and the look is a comparison with memory and a branch that is never taken.
  */
 #include "jit/llvm_lower.h"
 
@@ -38,20 +40,44 @@ int64_t qn__strip_trips(lower *g, LLVMBasicBlockRef head, int64_t most_trips, in
     return strip / trip < FEW_TRIPS ? 1 : strip / trip;
 }
 
-LLVMBasicBlockRef qn__poll(lower *g, LLVMBasicBlockRef go_on)
+/** Where the address of the word is read, when the builder stands there. */
+static LLVMValueRef load_address(lower *g)
 {
-    LLVMBasicBlockRef poll = qn__new_block(g, "poll");
-    LLVMPositionBuilderAtEnd(g->b, poll);
-    if (!g->cancelled)
-        g->cancelled = qn__new_block(g, "cancelled");
     LLVMValueRef at = LLVMBuildLoad2(g->b, g->ptr, qn__ahead(g, g->fault, offsetof(qn_fault, cancel)), "");
     LLVMSetAlignment(at, 8);
+    return at;
+}
+
+/** Ends a block: goes on to another one unless the word says that the launch was cancelled. */
+static void branch_on_word(lower *g, LLVMValueRef at, LLVMBasicBlockRef go_on)
+{
+    if (!g->cancelled)
+        g->cancelled = qn__new_block(g, "cancelled");
     LLVMValueRef word = LLVMBuildLoad2(g->b, g->i32, at, "");
     LLVMSetAlignment(word, 4);
     LLVMSetVolatile(word, true);
     LLVMValueRef goes_on = LLVMBuildICmp(g->b, LLVMIntEQ, word, LLVMConstInt(g->i32, 0, false), "");
     qn__mark_likely(g, LLVMBuildCondBr(g->b, goes_on, go_on, g->cancelled));
+}
+
+LLVMBasicBlockRef qn__poll(lower *g, LLVMBasicBlockRef go_on)
+{
+    LLVMBasicBlockRef poll = qn__new_block(g, "poll");
+    LLVMPositionBuilderAtEnd(g->b, poll);
+    branch_on_word(g, load_address(g), go_on);
     return poll;
+}
+
+void qn__look(lower *g)
+{
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b), go_on = qn__new_block(g, "looked");
+    if (!g->cancel) {
+        LLVMPositionBuilderBefore(g->b, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(g->function)));
+        g->cancel = load_address(g);
+        LLVMPositionBuilderAtEnd(g->b, here);
+    }
+    branch_on_word(g, g->cancel, go_on);
+    LLVMPositionBuilderAtEnd(g->b, go_on);
 }
 
 void qn__poll_end(lower *g)
@@ -89,25 +115,29 @@ static void branch_on_length(lower *g, const loop *l, LLVMBasicBlockRef from, bo
 }
 
 /** Where the first strip ends, at the block behind which the loop is entered, *entry. Short loops must not pay for strips:
- *  whether the loop is longer than one is the same test as whether it has any trip. */
+ *  whether the loop is longer than one is the same test as whether it has any trip. The first strip of a longer loop takes what
+ *  does not fill one, so that the ends of the others need no register of the inner loop. */
 static LLVMValueRef first_end(lower *g, loop *l, int64_t most, LLVMBasicBlockRef *entry)
 {
-    LLVMBasicBlockRef rare = qn__new_block(g, "rare"), from = l->is_guarded ? l->guard : l->before;
+    LLVMBasicBlockRef rare = qn__new_block(g, "rare"), from = l->is_guarded ? l->guard : l->before, longer = rare;
     LLVMValueRef n;
     *entry = l->is_guarded ? l->before : qn__new_block(g, "inside");
     branch_on_length(g, l, from, l->is_guarded, most, *entry, rare, &n);
-    LLVMValueRef values[2] = {l->end, LLVMBuildAdd(g->b, l->start, qn__const_i64(g, most), "")};
-    LLVMBasicBlockRef blocks[2] = {from, rare};
     if (l->is_guarded) {
-        LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, n, qn__const_i64(g, 0), ""), l->after, *entry);
+        longer = qn__new_block(g, "longer");
+        LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, n, qn__const_i64(g, 0), ""), l->after, longer);
         l->guard = rare; /* from where l->after is entered without a trip */
-        LLVMPositionBuilderBefore(g->b, LLVMGetFirstInstruction(*entry));
-    } else {
-        LLVMBuildBr(g->b, *entry);
+        LLVMPositionBuilderAtEnd(g->b, longer);
+    }
+    LLVMValueRef rest = LLVMBuildURem(g->b, LLVMBuildSub(g->b, n, l->step, ""), qn__const_i64(g, most), "");
+    LLVMValueRef first = LLVMBuildAdd(g->b, LLVMBuildAdd(g->b, l->start, rest, ""), l->step, ""), values[2] = {l->end, first};
+    LLVMBasicBlockRef blocks[2] = {from, longer};
+    LLVMBuildBr(g->b, *entry);
+    if (!l->is_guarded) {
         LLVMPositionBuilderAtEnd(g->b, *entry);
         LLVMBuildBr(g->b, l->head);
-        LLVMPositionBuilderBefore(g->b, LLVMGetFirstInstruction(*entry));
     }
+    LLVMPositionBuilderBefore(g->b, LLVMGetFirstInstruction(*entry));
     LLVMValueRef end = LLVMBuildPhi(g->b, g->i64, "");
     LLVMAddIncoming(end, values, blocks, 2);
     return end;
@@ -128,17 +158,18 @@ LLVMBasicBlockRef qn__strip_close(lower *g, loop *l, LLVMValueRef index, LLVMVal
     int64_t step = LLVMConstIntGetSExtValue(l->step), most;
     if (__builtin_mul_overflow(trips, step, &most))
         most = step;
-    LLVMBasicBlockRef poll = qn__poll(g, strip);
-    LLVMPositionBuilderBefore(g->b, LLVMGetFirstInstruction(poll));
-    LLVMValueRef further = strip_end(g, qn__opaque(g, index), l->end, most); /* opaque: else the test before would be a subtraction */
+    LLVMBasicBlockRef next_strip = qn__new_block(g, "next"), poll = qn__poll(g, next_strip);
+    LLVMPositionBuilderAtEnd(g->b, next_strip);
+    LLVMValueRef further = LLVMBuildAdd(g->b, index, qn__const_i64(g, most), "");
+    LLVMBuildBr(g->b, strip);
     LLVMValueRef first = first_end(g, l, most, &entry);
     LLVMSetSuccessor(LLVMGetBasicBlockTerminator(entry), 0, strip);
     LLVMPositionBuilderAtEnd(g->b, strip);
-    LLVMValueRef from = phi_of(g, l->start, entry, index, poll), end = phi_of(g, first, entry, further, poll);
+    LLVMValueRef from = phi_of(g, l->start, entry, index, next_strip), end = phi_of(g, first, entry, further, next_strip);
     LLVMAddIncoming(l->index, &from, &strip, 1);
     LLVMAddIncoming(l->index, &index, &latch, 1);
     for (int n = 0; n < l->n_carried; n++) {
-        LLVMValueRef carried = phi_of(g, l->init[n], entry, next[n], poll);
+        LLVMValueRef carried = phi_of(g, l->init[n], entry, next[n], next_strip);
         LLVMAddIncoming(l->phi[n], &carried, &strip, 1);
         LLVMAddIncoming(l->phi[n], &next[n], &latch, 1);
     }
