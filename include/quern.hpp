@@ -11,6 +11,14 @@
 #ifndef QUERN_HPP
 #define QUERN_HPP
 
+#if __cplusplus < 201703L
+#error "quern.hpp needs C++17 or later: compile with -std=c++17"
+/* The parts stay empty, too. */
+#define QUERN_VIEW_HPP
+#define QUERN_BUILDER_HPP
+#define QUERN_MDSPAN_HPP
+#else
+
 #include "quern.h"
 
 #include <array>
@@ -301,5 +309,7 @@ class call : public owner<qn_call, qn_call_release>
 
 #include "quern/builder.hpp"
 #include "quern/mdspan.hpp"
+
+#endif /* C++17 */
 
 #endif

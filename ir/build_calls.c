@@ -29,13 +29,12 @@ static bool append_return(qn_builder *b, const char *who, int n, const qn_val *r
     if (!qn__flatten(b, who, "result", n, results, flat))
         return false;
     if (n == 0) {
-        qn__builder_fail(b, QN_ERR_BUILD, "%s: function \"%.100s\" has no result", who, b->name);
+        qn__builder_fail(b, QN_ERR_BUILD, "%s: no result: a function returns a value", who);
         return false;
     }
     for (int i = 0; i < n; i++)
         if ((flat->shape[i] & 0xff) == QN_RECORD) {
-            qn__builder_fail(b, QN_ERR_UNSUPPORTED, "%s: function \"%.100s\": result %d is a record: return its fields",
-                             who, b->name, i);
+            qn__builder_fail(b, QN_ERR_UNSUPPORTED, "%s: result %d is a record: return its fields", who, i);
             return false;
         }
     for (int i = 0; i < flat->n; i++)
@@ -78,7 +77,7 @@ qn_status qn_function_finish(qn_builder *b, int n, const qn_val *results, qn_fun
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: %s is NULL", who, b ? "out" : "builder");
     qn_flat flat;
     if (qn__builder_ready(b, who) && !b->is_function)
-        qn__builder_fail(b, QN_ERR_BUILD, "%s: \"%.100s\" is a kernel: qn_finish ends it", who, b->name);
+        qn__builder_fail(b, QN_ERR_BUILD, "%s: this is a kernel: qn_finish ends it", who);
     if (!qn__builder_closed(b, who) || !append_return(b, who, n, results, &flat))
         return qn_builder_status(b, err);
     b->is_finished = true;
@@ -96,8 +95,7 @@ qn_status qn_function_finish(qn_builder *b, int n, const qn_val *results, qn_fun
         *out = f;
         return QN_OK;
     }
-    qn__builder_fail(b, QN_ERR_LIMIT, "%s: function \"%.100s\" has %d values as parameters, limit %d", who, f->body.name,
-                     f->n_values, QN_MAX_CARRIED);
+    qn__builder_fail(b, QN_ERR_LIMIT, "%s: %d values as parameters, limit %d", who, f->n_values, QN_MAX_CARRIED);
     qn_function_release(f);
     return qn_builder_status(b, err);
 }
@@ -138,8 +136,9 @@ static bool use_arguments(qn_builder *b, const char *who, const qn_function *f, 
         }
         int type = qn_type_of(b, values[given]);
         if (type != param->dtype) {
-            qn__builder_fail(b, QN_ERR_TYPE, "%s: function \"%.100s\": argument \"%.100s\" is %s, not %s", who, body->name,
-                             param->name, qn_dtype_name(type), qn_dtype_name(param->dtype));
+            qn__builder_fail(b, QN_ERR_TYPE, "%s: call of \"%.60s\": argument %d%s is %s, parameter \"%.60s\" is %s", who,
+                             body->name, given, qn__origin(b, qn__number(values[given]), (char[ORIGIN_BYTES]){0}),
+                             qn_dtype_name(type), param->name, qn_dtype_name(param->dtype));
             return false;
         }
         for (int i = 0; i < qn__n_parts(param->dtype, NULL); i++, at++)
@@ -148,7 +147,7 @@ static bool use_arguments(qn_builder *b, const char *who, const qn_function *f, 
     }
     if (given == n)
         return true;
-    qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: function \"%.100s\" takes %d values, not %d", who, body->name,
+    qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: call of \"%.100s\": the function takes %d values, not %d", who, body->name,
                      body->n_params - f->n_views, n);
     return false;
 }
@@ -158,7 +157,7 @@ static bool use_views(qn_builder *b, const char *who, const qn_function *f, int 
 {
     const qn_kernel *body = &f->body;
     if (n != f->n_views || (n && !views)) {
-        qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: function \"%.100s\" takes %d views, not %d", who, body->name, f->n_views,
+        qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: call of \"%.100s\": the function takes %d views, not %d", who, body->name, f->n_views,
                          views ? n : 0);
         return false;
     }
@@ -172,7 +171,7 @@ static bool use_views(qn_builder *b, const char *who, const qn_function *f, int 
         bool is_same = view->dtype == param->dtype && view->rank == param->rank &&
                        (!param->record || qn_record_equal(view->record, param->record));
         if (!is_same) {
-            qn__builder_fail(b, QN_ERR_TYPE, "%s: function \"%.60s\": view \"%.60s\" is %s[%d], parameter \"%.60s\" is %s[%d]",
+            qn__builder_fail(b, QN_ERR_TYPE, "%s: call of \"%.60s\": view \"%.60s\" is %s[%d], parameter \"%.60s\" is %s[%d]",
                              who, body->name, view->name, qn_dtype_name(view->dtype), view->rank, param->name,
                              qn_dtype_name(param->dtype), param->rank);
             return false;
@@ -217,12 +216,12 @@ void qn__invoke(qn_builder *b, const char *who, const qn_function *f, int n_valu
         return;
     }
     if (b->depth + f->height > QN_MAX_NESTING) {
-        qn__builder_fail(b, QN_ERR_LIMIT, "%s: function \"%.100s\" has %d regions inside each other and is called inside %d, "
+        qn__builder_fail(b, QN_ERR_LIMIT, "%s: call of \"%.100s\": the function has %d regions inside each other and is called inside %d, "
                          "limit %d", who, f->body.name, f->height, b->depth, QN_MAX_NESTING);
         return;
     }
     if (f->depth + b->is_function > QN_MAX_CALL_DEPTH) {
-        qn__builder_fail(b, QN_ERR_LIMIT, "%s: function \"%.100s\" is the first of %d calls inside each other, limit %d", who,
+        qn__builder_fail(b, QN_ERR_LIMIT, "%s: call of \"%.100s\": the function is the first of %d calls inside each other, limit %d", who,
                          f->body.name, f->depth + b->is_function, QN_MAX_CALL_DEPTH);
         return;
     }
@@ -261,7 +260,7 @@ static bool bind(qn_replay *r, const char *who, int n_index, const qn_val *index
             r->param[p] = views[n_seen - 1];
     }
     if (n_index != k->n_dims || n_scalars != n_values || n_seen != n_views) {
-        qn__builder_fail(r->b, QN_ERR_ARGUMENT, "%s: kernel \"%.100s\" takes %d indices, %d values and %d views, not %d, %d, %d",
+        qn__builder_fail(r->b, QN_ERR_ARGUMENT, "%s: call of \"%.100s\": the kernel takes %d indices, %d values and %d views, not %d, %d, %d",
                          who, k->name, k->n_dims, n_scalars, n_seen, n_index, n_values, n_views);
         return false;
     }
@@ -275,7 +274,7 @@ static bool bind(qn_replay *r, const char *who, int n_index, const qn_val *index
         if (type == param->dtype && rank == param->rank &&
             (!param->record || qn_record_equal(view->record, param->record)))
             continue;
-        qn__builder_fail(r->b, QN_ERR_TYPE, "%s: kernel \"%.60s\": parameter \"%.60s\" is %s, rank %d; the argument is %s, rank %d",
+        qn__builder_fail(r->b, QN_ERR_TYPE, "%s: call of \"%.60s\": parameter \"%.60s\" is %s, rank %d; the argument is %s, rank %d",
                          who, k->name, param->name, qn_dtype_name(param->dtype), param->rank, qn_dtype_name(type), rank);
         return false;
     }

@@ -51,9 +51,10 @@ static uint32_t append_comparison(qn_builder *b, const char *who, int op, int n,
     return all;
 }
 
-static qn_val fail_op(qn_builder *b, const char *who, int dtype)
+static qn_val fail_op(qn_builder *b, const char *who, int n, const uint32_t *a, const char *problem)
 {
-    return qn__builder_fail(b, QN_ERR_TYPE, "%s: %s: type not taken", who, qn_dtype_name(dtype));
+    qn__fail_operands(b, who, n, a, problem);
+    return (qn_val){0};
 }
 
 qn_val qn__tuple_op(qn_builder *b, const char *who, int op, int n, const uint32_t *a)
@@ -65,8 +66,7 @@ qn_val qn__tuple_op(qn_builder *b, const char *who, int op, int n, const uint32_
         is_same = is_same && b->inst[a[i]].op == QN_I_TUPLE && b->inst[a[i]].type == dtype &&
                   b->inst[a[i]].imm == b->inst[a[first]].imm;
     if (!is_same || (first && b->inst[a[0]].type != QN_BOOL))
-        return qn__builder_fail(b, QN_ERR_TYPE, "%s: %s, %s: types differ", who, qn_dtype_name(b->inst[a[0]].type),
-                                qn_dtype_name(b->inst[a[n - 1]].type));
+        return fail_op(b, who, n, a, "types differ");
     int n_parts = qn__copy_parts(b, a[first], x), record = (int)b->inst[a[first]].imm;
     if (n > first + 1)
         qn__copy_parts(b, a[first + 1], y);
@@ -76,7 +76,7 @@ qn_val qn__tuple_op(qn_builder *b, const char *who, int op, int n, const uint32_
         return qn__value(b, qn__append_value(b, who, dtype, record, x), 0);
     }
     if (!is_complex(b, a[first]))
-        return fail_op(b, who, dtype);
+        return fail_op(b, who, n, a, "type not taken");
     switch (op) {
     case QN_OP_add:
     case QN_OP_sub:
@@ -91,7 +91,7 @@ qn_val qn__tuple_op(qn_builder *b, const char *who, int op, int n, const uint32_
     case QN_OP_ne:
         return qn__value(b, append_comparison(b, who, op, n_parts, x, y), 0);
     default:
-        return fail_op(b, who, dtype);
+        return fail_op(b, who, n, a, "type not taken");
     }
 }
 
@@ -153,10 +153,8 @@ static bool use_complex(qn_builder *b, const char *who, qn_val z, uint32_t *part
     if (!qn__builder_ready(b, who) || !qn__use(b, who, "operand", z, &i))
         return false;
     *dtype = b->inst[i].type;
-    if (!is_complex(b, i)) {
-        fail_op(b, who, *dtype);
-        return false;
-    }
+    if (!is_complex(b, i))
+        return qn__fail_operands(b, who, 1, &i, "type not taken, expected c64 or c128");
     qn__copy_parts(b, i, parts);
     return true;
 }

@@ -35,8 +35,7 @@ bool qn__use_indices(qn_builder *b, const char *who, const qn_kernel_parameter *
 bool qn__can_write(qn_builder *b, const char *who, const qn_kernel_parameter *view)
 {
     if (b->is_function) {
-        qn__builder_fail(b, QN_ERR_BUILD, "%s: function \"%.60s\" stores nothing: view \"%.60s\"", who, b->name,
-                         view->name);
+        qn__builder_fail(b, QN_ERR_BUILD, "%s: view \"%.100s\": a function stores nothing", who, view->name);
         return false;
     }
     if (view->traits & (QN_READ_ONLY | QN_RANDOM_ACCESS)) {
@@ -63,8 +62,8 @@ static bool use_value(qn_builder *b, const char *who, const qn_kernel_parameter 
         return false;
     if (qn__is_element_of(b, view, *out))
         return true;
-    qn__builder_fail(b, QN_ERR_TYPE, "%s: %s is %s, the view's elements are %s", who, label,
-                     qn_dtype_name(b->inst[*out].type), qn_dtype_name(view->dtype));
+    qn__builder_fail(b, QN_ERR_TYPE, "%s: %s%s is %s, the view's elements are %s", who, label,
+                     qn__origin(b, *out, (char[ORIGIN_BYTES]){0}), qn_dtype_name(b->inst[*out].type), qn_dtype_name(view->dtype));
     return false;
 }
 
@@ -134,28 +133,19 @@ void qn_store(qn_builder *b, qn_param p, int n, const qn_val *index, qn_val valu
 
 /* ---------------------------------------------------------------- atomics */
 
-bool qn__is_atomic_combine(int combine)
-{
-    static const bool is_atomic[QN_N_COMBINES] = {
-#define QN_X(name, number, text, is_reduction, is_atomic_op) [number] = is_atomic_op,
-        QN_COMBINE_LIST(QN_X)
-#undef QN_X
-    };
-    return combine >= 0 && combine < QN_N_COMBINES && is_atomic[combine];
-}
-
 /** Whether an atomic combination exists and takes the dtype. */
 static bool check_combine(qn_builder *b, const char *who, int combine,
                           const qn_kernel_parameter *view)
 {
     if (!qn__is_atomic_combine(combine)) {
-        qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: %d is no atomic combination", who, combine);
+        qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: %s", who,
+                         qn__no_combine(combine, false, (char[NO_COMBINE_BYTES]){0}));
         return false;
     }
     if (!qn__has_parts(view->dtype) && qn__atomic_takes(combine, qn__dtype_class(view->dtype)))
         return true;
-    qn__builder_fail(b, QN_ERR_TYPE, "%s: view \"%.100s\": this combination does not take %s", who,
-                     view->name, qn_dtype_name(view->dtype));
+    qn__builder_fail(b, QN_ERR_TYPE, "%s: view \"%.100s\": %s does not take %s", who, view->name,
+                     qn__combine_name(combine), qn_dtype_name(view->dtype));
     return false;
 }
 

@@ -199,16 +199,35 @@ uint32_t qn__choose(qn_builder *b, const char *who, uint32_t condition, uint32_t
     return condition && x && y ? qn__append_op(b, who, QN_OP_select, args) : 0;
 }
 
-/** "f32 + i64", "bool, f32, i64": the operands' types for a message. */
-static void show_types(const qn_builder *b, int op, const uint32_t *a, char *out, size_t out_bytes)
+bool qn__fail_operands(qn_builder *b, const char *who, int n, const uint32_t *a, const char *problem)
 {
-    static const char *const joints[QN_N_TABLE_OPS] = {
-        [QN_OP_add] = " + ", [QN_OP_sub] = " - ", [QN_OP_mul] = " * ", [QN_OP_div] = " / "};
-    const char *joint = joints[op] ? joints[op] : ", ";
-    size_t n = 0;
-    for (int i = 0; i < qn__op_info[op].arity && n < out_bytes; i++)
-        n += (size_t)snprintf(out + n, out_bytes - n, "%s%s", i ? joint : "",
-                              qn_dtype_name(b->inst[a[i]].type));
+    char text[3 * (ORIGIN_BYTES + 40)];
+    size_t at = 0;
+    for (int i = 0; i < n; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%soperand %d%s is %s", i ? ", " : "", i,
+                               qn__origin(b, a[i], (char[ORIGIN_BYTES]){0}), qn_dtype_name(b->inst[a[i]].type));
+    qn__builder_fail(b, QN_ERR_TYPE, "%s: %s: %s", who, text, problem);
+    return false;
+}
+
+/** "type not taken, expected integers or floats" */
+static const char *show_classes(int classes, char *out, size_t bytes)
+{
+    static const struct {
+        int classes;
+        const char *name;
+    } words[] = {{QN_CLASS_B, "bool"}, {QN_CLASS_S | QN_CLASS_U, "integers"}, {QN_CLASS_S, "signed integers"},
+                 {QN_CLASS_U, "unsigned integers"}, {QN_CLASS_F, "floats"}, {QN_CLASS_C, "complex numbers"}};
+    size_t n = (size_t)snprintf(out, bytes, "type not taken, expected");
+    const char *joint = " ";
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if ((classes & words[i].classes) != words[i].classes)
+            continue;
+        classes &= ~words[i].classes;
+        n += (size_t)snprintf(out + n, bytes - n, "%s%s", joint, words[i].name);
+        joint = " or ";
+    }
+    return out;
 }
 
 /** The rule of the table: which operands must agree, and the dtypes taken. */
@@ -217,19 +236,15 @@ static bool check_types(qn_builder *b, const char *who, int op, const uint32_t *
     const qn_op_info *info = &qn__op_info[op];
     int first = info->rule == QN_RULE_SELECT ? 1 : 0;
     const char *problem = NULL;
+    char words[120];
     if (first && b->inst[a[0]].type != QN_BOOL)
         problem = "the condition is not bool";
     for (int i = first + 1; i < info->arity; i++)
         if (b->inst[a[i]].type != b->inst[a[first]].type)
             problem = "types differ";
     if (!problem && !(qn__dtype_class(b->inst[a[first]].type) & info->classes))
-        problem = "type not taken";
-    if (!problem)
-        return true;
-    char types[64];
-    show_types(b, op, a, types, sizeof types);
-    qn__builder_fail(b, QN_ERR_TYPE, "%s: %s: %s", who, types, problem);
-    return false;
+        problem = show_classes(info->classes, words, sizeof words);
+    return !problem || qn__fail_operands(b, who, info->arity, a, problem);
 }
 
 static qn_val build_op(qn_builder *b, const char *who, int op, const qn_val *args)
@@ -250,8 +265,8 @@ static qn_val build_op(qn_builder *b, const char *who, int op, const qn_val *arg
         return (qn_val){0};
     bool is_integer = qn__dtype_class(b->inst[a[0]].type) != QN_CLASS_F;
     if ((op == QN_OP_div || op == QN_OP_rem) && is_integer && is_number(b, a[1], 0))
-        return qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: %s by constant 0", who,
-                                qn_dtype_name(b->inst[a[0]].type));
+        return qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: operand 0%s: %s by constant 0", who,
+                                qn__origin(b, a[0], (char[ORIGIN_BYTES]){0}), qn_dtype_name(b->inst[a[0]].type));
     return qn__value(b, qn__append_op(b, who, op, a), kind);
 }
 
@@ -309,8 +324,8 @@ qn_val qn_cast(qn_builder *b, int dtype, qn_val v)
     if (qn__is_tuple(b, x) || qn__dtype_class(dtype) == QN_CLASS_C)
         return qn__tuple_cast(b, who, dtype, x);
     if (dtype == QN_BOOL && qn__dtype_class(from) == QN_CLASS_F)
-        return qn__builder_fail(b, QN_ERR_TYPE, "%s: %s to bool: compare instead", who,
-                                qn_dtype_name(from));
+        return qn__builder_fail(b, QN_ERR_TYPE, "%s: operand%s: %s to bool: compare instead", who,
+                                qn__origin(b, x, (char[ORIGIN_BYTES]){0}), qn_dtype_name(from));
     return qn__value(b, qn__append_cast(b, who, dtype, x), qn__kind(v));
 }
 
@@ -324,8 +339,8 @@ qn_val qn_bitcast(qn_builder *b, int dtype, qn_val v)
     int from = b->inst[x].type;
     bool has_parts = qn__is_tuple(b, x) || qn__dtype_class(dtype) == QN_CLASS_C;
     if (has_parts || qn_dtype_bytes(from) != qn_dtype_bytes(dtype))
-        return qn__builder_fail(b, QN_ERR_TYPE, "%s: %s to %s: %s", who,
-                                qn_dtype_name(from), qn_dtype_name(dtype),
+        return qn__builder_fail(b, QN_ERR_TYPE, "%s: operand%s: %s to %s: %s", who,
+                                qn__origin(b, x, (char[ORIGIN_BYTES]){0}), qn_dtype_name(from), qn_dtype_name(dtype),
                                 has_parts ? "only parts have bits" : "sizes differ");
     return qn__value(b, qn__append_bitcast(b, who, dtype, x), qn__kind(v));
 }

@@ -126,8 +126,8 @@ static bool use_values(qn_builder *b, const char *who, qn_frame *f, const char *
         int type = b->inst[qn__number(values[i])].type;
         int wanted = f->shape[i] ? f->shape[i] & 0xff : f->type[at];
         if (type != wanted || flat.shape[i] != f->shape[i]) {
-            qn__builder_fail(b, QN_ERR_TYPE, "%s: %s %d is %s, not %s: types differ", who, what, i,
-                             qn_dtype_name(type), qn_dtype_name(wanted));
+            qn__builder_fail(b, QN_ERR_TYPE, "%s: %s %d%s is %s, not %s: types differ", who, what, i,
+                             qn__origin(b, qn__number(values[i]), (char[ORIGIN_BYTES]){0}), qn_dtype_name(type), qn_dtype_name(wanted));
             return false;
         }
         at += f->shape[i] ? b->inst[qn__number(values[i])].n_args : 1;
@@ -387,11 +387,12 @@ void qn_reduce(qn_builder *b, int combine, int order, int n, const qn_val *dims)
     if (!qn__builder_ready(b, who))
         return;
     if (combine < 0 || combine > QN_COMBINE_XOR) {
-        qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: %d is no reduction", who, combine);
+        qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: %s", who,
+                         qn__no_combine(combine, true, (char[NO_COMBINE_BYTES]){0}));
         return;
     }
     if (order < QN_ORDER_DEFAULT || order > QN_ORDERED) {
-        qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: %d is no order rule", who, order);
+        qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: order %d: expected QN_ORDER_DEFAULT, QN_STRIPED, QN_INDEXED or QN_ORDERED", who, order);
         return;
     }
     if (n < 1 || n > QN_MAX_RANK || !dims) {

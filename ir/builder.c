@@ -106,7 +106,12 @@ qn_val qn__builder_fail(qn_builder *b, qn_status status, const char *format, ...
     va_start(ap, format);
     vsnprintf(message, sizeof message, format, ap);
     va_end(ap);
-    qn__fail(&b->error, status, "%s", message);
+    const char *rest = strstr(message, ": ");
+    if (rest && b->name && *b->name) /* a finished kernel took the name along */
+        qn__fail(&b->error, status, "%.*s: %s \"%.60s\"%s", (int)(rest - message), message,
+                 b->is_function ? "function" : "kernel", b->name, rest);
+    else
+        qn__fail(&b->error, status, "%s", message);
     return (qn_val){0};
 }
 
@@ -142,6 +147,29 @@ const char *qn__inst_name(int op)
     return name ? name : "?";
 }
 
+const char *qn__origin(const qn_builder *b, uint32_t i, char *out)
+{
+    const qn_inst *x = &b->inst[i];
+    const char *name = qn__inst_name(x->op);
+    switch (x->op) {
+    case QN_I_LOAD:
+    case QN_I_EXTENT:
+    case QN_I_LOWER:
+    case QN_I_ATOMIC:
+        snprintf(out, ORIGIN_BYTES, " (%s of %.40s)", name, b->param[x->imm].name);
+        break;
+    case QN_I_PARAM:
+        snprintf(out, ORIGIN_BYTES, " (scalar %.40s)", b->param[x->imm].name);
+        break;
+    case QN_I_DIM:
+        snprintf(out, ORIGIN_BYTES, " (index of dimension %d)", (int)x->imm);
+        break;
+    default:
+        snprintf(out, ORIGIN_BYTES, " (%s)", name);
+    }
+    return out;
+}
+
 /** The open frame whose instruction is i, or NULL. */
 static const qn_frame *frame_of(const qn_builder *b, uint32_t i)
 {
@@ -171,7 +199,7 @@ bool qn__use(qn_builder *b, const char *who, const char *what, qn_val v, uint32_
 {
     uint32_t i = qn__number(v);
     if (i == 0) {
-        qn__builder_fail(b, QN_ERR_BUILD, "%s: %s is not set: it is {0}", who, what);
+        qn__builder_fail(b, QN_ERR_BUILD, "%s: %s is not set: expected what a call of this builder returned", who, what);
         return false;
     }
     if (v.builder != b->number) {
@@ -207,8 +235,8 @@ bool qn__use_index(qn_builder *b, const char *who, const char *what, qn_val v, u
         return false;
     int type = b->inst[i].type;
     if (!qn__is_integer(type)) {
-        qn__builder_fail(b, QN_ERR_TYPE, "%s: %s is %s, not an integer", who, what,
-                         qn_dtype_name(type));
+        qn__builder_fail(b, QN_ERR_TYPE, "%s: %s%s is %s, not an integer", who, what,
+                         qn__origin(b, i, (char[ORIGIN_BYTES]){0}), qn_dtype_name(type));
         return false;
     }
     *out = qn__append_cast(b, who, QN_I64, i);
@@ -238,7 +266,7 @@ bool qn__use_list(qn_builder *b, const char *who, const char *what, int n, const
 qn_kernel_parameter *qn__view_of(qn_builder *b, const char *who, qn_param p)
 {
     if (p.id == 0) {
-        qn__builder_fail(b, QN_ERR_BUILD, "%s: the view parameter is not set: it is {0}", who);
+        qn__builder_fail(b, QN_ERR_BUILD, "%s: no view: expected what qn_view_param or qn_record_param returned", who);
         return NULL;
     }
     if (p.builder != b->number) {
@@ -256,7 +284,7 @@ bool qn__known_dtype(qn_builder *b, const char *who, int dtype)
 {
     if (qn__dtype_class(dtype))
         return true;
-    qn__builder_fail(b, QN_ERR_DTYPE, "%s: no dtype has number %d", who, dtype);
+    qn__builder_fail(b, QN_ERR_DTYPE, "%s: %s", who, qn__no_dtype(dtype, (char[NO_DTYPE_BYTES]){0}));
     return false;
 }
 
@@ -454,7 +482,7 @@ static bool is_bound(qn_builder *b, const char *who, const char *what, qn_val v,
 static qn_val append_dim(qn_builder *b, const char *who, qn_dim_kind kind, qn_val begin, qn_val end)
 {
     if (b->is_function)
-        return qn__builder_fail(b, QN_ERR_BUILD, "%s: function \"%.100s\" has no dimensions: give it indices", who, b->name);
+        return qn__builder_fail(b, QN_ERR_BUILD, "%s: a function has no dimensions: give it indices", who);
     if (b->has_body)
         return qn__builder_fail(
             b, QN_ERR_BUILD,

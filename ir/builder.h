@@ -81,7 +81,7 @@ bool qn__builder_closed(qn_builder *b, const char *who);
 /** qn_invoke with the name of the public function. */
 void qn__invoke(qn_builder *b, const char *who, const qn_function *f, int n_values, const qn_val *values, int n_views,
                 const qn_param *views, qn_val *results);
-/** Records the first error. Returns the inert value, for `return qn__builder_fail(...)`. */
+/** Records the first error, with the name of the kernel or function behind that of the call. Returns the inert value, for `return qn__builder_fail(...)`. */
 qn_val qn__builder_fail(qn_builder *b, qn_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /** Whether building can go on: there is a builder, no error, and it is not finished. */
@@ -97,6 +97,11 @@ bool qn__use_list(qn_builder *b, const char *who, const char *what, int n, const
 qn_kernel_parameter *qn__view_of(qn_builder *b, const char *who, qn_param p);
 /** Whether dtype is one of the table; else an error. */
 bool qn__known_dtype(qn_builder *b, const char *who, int dtype);
+/** What a value is, for messages: " (load of x)" of at most ORIGIN_BYTES in `out`, which is returned. */
+enum { ORIGIN_BYTES = 72 };
+const char *qn__origin(const qn_builder *b, uint32_t i, char *out);
+/** Fails with what the n operands of an op are, 3 at most, and the problem. Returns false. */
+bool qn__fail_operands(qn_builder *b, const char *who, int n, const uint32_t *a, const char *problem);
 /** Name of an instruction for messages: its keyword. */
 const char *qn__inst_name(int op);
 

@@ -121,7 +121,7 @@ qn_status qn_finish(qn_builder *b, qn_kernel **out, qn_error *err)
     if (!b || !out)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: %s is NULL", who, b ? "out" : "builder");
     if (qn__builder_ready(b, who) && b->is_function)
-        qn__builder_fail(b, QN_ERR_BUILD, "%s: \"%.100s\" is a function: qn_function_finish ends it", who, b->name);
+        qn__builder_fail(b, QN_ERR_BUILD, "%s: this is a function: qn_function_finish ends it", who);
     if (!qn__builder_closed(b, who))
         return qn_builder_status(b, err);
     b->is_finished = true;

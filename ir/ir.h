@@ -73,6 +73,24 @@ uint64_t qn__hash(const void *p, size_t n, uint64_t seed);
 /* ---------------------------------------------------------------- dtypes (ir/core.c) */
 
 enum { QN_CLASS_B = 1, QN_CLASS_S = 2, QN_CLASS_U = 4, QN_CLASS_F = 8, QN_CLASS_C = 16 };
+/** Why a number is the dtype of no element, for messages: at most NO_DTYPE_BYTES in `out`, which is returned. */
+enum { NO_DTYPE_BYTES = 100 };
+const char *qn__no_dtype(int dtype, char *out);
+/** Why a number is no combination of a reduction, or of an atomic, in the same way. */
+enum { NO_COMBINE_BYTES = 200 };
+const char *qn__no_combine(int combine, bool is_reduction, char *out);
+/** "sum", ...; NULL for unknown numbers. */
+const char *qn__combine_name(int combine);
+/** Text of up to 16 numbers, "[3,4]", as messages show extents and indices. */
+void qn__print_numbers(char *text, size_t bytes, int n, const int64_t *number);
+/** An unknown word and, after qn__nearest_add with all known ones, the nearest of those that are near, or NULL. */
+typedef struct qn_nearest {
+    const char *text; /* the unknown word */
+    size_t n;
+    const char *best, *prefix; /* the known one, and what was given with it */
+    int distance;
+} qn_nearest;
+void qn__nearest_add(qn_nearest *s, const char *prefix, const char *candidate);
 /** QN_CLASS_..., 0 for unknown dtypes. */
 int qn__dtype_class(int dtype);
 /** Width in bits as the ops see it: 1 for bool. */

@@ -139,7 +139,7 @@ qn_status qn_layout_bounds(int rank, const int64_t *begin, const int64_t *end, c
         return status;
     for (int d = 0; d < rank; d++) {
         if (end[d] < begin[d])
-            return qn__fail(err, QN_ERR_RANGE, "%s: dimension %d: bounds [%lld,%lld) are reversed",
+            return qn__fail(err, QN_ERR_RANGE, "%s: dimension %d: bounds [%lld,%lld) begin above their end",
                             who, d, (long long)begin[d], (long long)end[d]);
         if (__builtin_sub_overflow(end[d], begin[d], &extents[d]))
             return qn__fail(err, QN_ERR_OVERFLOW,

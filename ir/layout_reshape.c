@@ -157,7 +157,7 @@ qn_status qn_layout_merge(const qn_layout *l, int d, qn_layout *out, qn_error *e
     int64_t extent, outer = l->dim[d].extent, inner = l->dim[d + 1].extent;
     if (__builtin_mul_overflow(outer, inner, &extent))
         return qn__fail(err, QN_ERR_OVERFLOW,
-                        "%s: dimension %d: extents %lld x %lld do not fit in 64 bits", who, d,
+                        "%s: dimension %d: the product of extents %lld and %lld does not fit in 64 bits", who, d,
                         (long long)outer, (long long)inner);
     if (extent > 0 && outer > 1 && is_cut(l, d + 1))
         return qn__fail(err, QN_ERR_UNSUPPORTED,

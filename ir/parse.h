@@ -153,6 +153,8 @@ bool qn__parse_statement(parser *p);
 
 /** Definitions of functions, up to the first other token. */
 bool qn__parse_definitions_of_functions(parser *p);
+/** Adds the names of the functions that can be called. */
+void qn__parse_near_functions(const parser *p, const char *prefix, qn_nearest *near);
 /** function "(" [argument ("," argument)*] ")" behind "call" */
 bool qn__parse_call(parser *p, const definitions *d);
 /** value ("," value)* behind the keyword of a mathematical function */

@@ -182,6 +182,14 @@ qn_status qn_library_parse(const char *text, size_t text_bytes, const qn_library
 
 /* ----------------------------------------------------------------------------------------- calls */
 
+void qn__parse_near_functions(const parser *p, const char *prefix, qn_nearest *near)
+{
+    for (int i = 0; i < p->n_functions; i++)
+        qn__nearest_add(near, prefix, qn_function_name(p->function[i]));
+    for (int i = 0; p->uses && i < p->uses->n; i++)
+        qn__nearest_add(near, prefix, qn_function_name(p->uses->function[i]));
+}
+
 /** The function of a call, defined before or in the library. */
 static const qn_function *parse_function_name(parser *p)
 {
@@ -198,8 +206,12 @@ static const qn_function *parse_function_name(parser *p)
         memcpy(full, name, n);
         f = qn__math_function(full, full, NULL);
     }
+    qn_nearest near = {.text = name, .n = n};
     if (!f)
-        FAIL(p, &at, "no function \"%.*s\" is defined before", qn__parse_shown_bytes(name, n), name);
+        qn__parse_near_functions(p, "", &near);
+    if (!f)
+        FAIL(p, &at, "no function \"%.*s\" is defined before%s%s%s", qn__parse_shown_bytes(name, n), name,
+             near.best ? ": did you mean \"" : "", near.best ? near.best : "", near.best ? "\"?" : "");
     return f;
 }
 

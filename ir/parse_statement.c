@@ -438,6 +438,25 @@ static bool check_count(parser *p, const char *word, int n, int least, int most)
                 most == 0 ? "no value" : "one value", n);
 }
 
+/** Fails at a word that begins no statement, with the nearest one that does. */
+static bool fail_unknown(parser *p, bool has_values)
+{
+    static const char *const more[] = {"view", "scalar", "array", "yield", "return"};
+    const qn_token *t = &p->token;
+    qn_nearest near = {.text = t->text, .n = t->kind == QN_TOKEN_WORD ? t->n : 0};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        qn__nearest_add(&near, "", forms[i].word);
+    for (int op = 1; op < QN_N_TABLE_OPS; op++)
+        qn__nearest_add(&near, "", qn__op_info[op].name);
+    for (size_t i = 0; !has_values && i < sizeof more / sizeof *more; i++)
+        qn__nearest_add(&near, "", more[i]);
+    qn__parse_near_functions(p, "call ", &near);
+    if (!near.best || (near.distance == 0 && !*near.prefix))
+        return qn__parse_fail_expected(p, has_values ? "an op" : "a statement or '}'");
+    return FAIL(p, t, "unknown %s \"%.*s\": did you mean \"%s%s\"?", has_values ? "op" : "statement", (int)t->n, t->text,
+                near.prefix, near.best);
+}
+
 /** A statement, or the head of one with blocks, up to the "{". */
 static bool begin_statement(parser *p)
 {
@@ -458,7 +477,7 @@ static bool begin_statement(parser *p)
         return qn__parse_math_call(p, &d, word) && qn__parse_expect_symbol(p, ';');
     }
     if (op == 0)
-        return qn__parse_fail_expected(p, d.n ? "an op" : "a statement or '}'");
+        return fail_unknown(p, d.n > 0);
     qn__parse_advance(p);
     return check_count(p, word, d.n, 1, 1) && parse_op(p, &d, op) &&
            qn__parse_expect_symbol(p, ';');

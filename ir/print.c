@@ -19,12 +19,6 @@ typedef struct printer {
     int depth;
 } printer;
 
-static const char *const combine_names[QN_N_COMBINES] = {
-#define QN_X(name, number, text, is_reduction, is_atomic) [number] = text,
-    QN_COMBINE_LIST(QN_X)
-#undef QN_X
-};
-
 /* ---------------------------------------------------------------------------------------- names */
 
 static bool is_identifier(const char *name)
@@ -263,7 +257,7 @@ static void add_reduce(printer *p, uint32_t i)
 {
     const qn_inst *x = &p->k->inst[i];
     add_typed(p, i);
-    qn__text_add(p->out, " = reduce %s", combine_names[x->sub]);
+    qn__text_add(p->out, " = reduce %s", qn__combine_name(x->sub));
     for (const qn_word *order = qn__order_words; order->text; order++)
         if (order->number == x->imm)
             qn__text_add(p->out, " %s", order->text);
@@ -351,7 +345,7 @@ static void add_expression(printer *p, uint32_t i)
         add_access(p, i);
         return;
     case QN_I_ATOMIC:
-        qn__text_add(p->out, "atomic %s ", combine_names[x->sub]);
+        qn__text_add(p->out, "atomic %s ", qn__combine_name(x->sub));
         add_access(p, i);
         return;
     case QN_I_DIM:

@@ -50,8 +50,8 @@ static qn_status check_field(const qn_field *fields, int i, qn_error *err)
     const char *who = "qn_record_new";
     const qn_field *f = &fields[i];
     if (!qn__dtype_class(f->dtype))
-        return qn__fail(err, QN_ERR_DTYPE, "%s: field %d (%.60s): dtype %d is no number or bool", who, i,
-                        name_of(f), (int)f->dtype);
+        return qn__fail(err, QN_ERR_DTYPE, "%s: field %d (%.60s): %s", who, i, name_of(f),
+                        qn__no_dtype(f->dtype, (char[NO_DTYPE_BYTES]){0}));
     if (f->reserved)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: field %d (%.60s): reserved is %d, not 0", who, i, name_of(f),
                         (int)f->reserved);

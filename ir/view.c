@@ -56,9 +56,8 @@ qn_status qn__view_check(const qn_view *v, const char *who, qn_error *err)
     if (!v)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: view is NULL", who);
     if (qn__element_bytes(v) == 0)
-        return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": dtype %d is no element type%s", who,
-                        qn__label(v->label), (int)v->dtype,
-                        v->dtype == QN_RECORD ? ": the record is NULL" : "");
+        return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": %s", who, qn__label(v->label),
+                        qn__no_dtype(v->dtype, (char[NO_DTYPE_BYTES]){0}));
     if (v->dtype != QN_RECORD && v->record)
         return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": dtype %s, and a record", who, qn__label(v->label),
                         qn_dtype_name(v->dtype));
@@ -125,16 +124,6 @@ bool qn__view_is_storable(const qn_view *v)
 
 /* ---------------------------------------------------------------- elements */
 
-/** Text of up to 16 numbers, "[3,4]". */
-static void print_numbers(char *text, size_t bytes, int n, const int64_t *number)
-{
-    size_t at = (size_t)snprintf(text, bytes, "[");
-    for (int d = 0; d < n && at < bytes; d++)
-        at += (size_t)snprintf(text + at, bytes - at, "%s%lld", d ? "," : "", (long long)number[d]);
-    if (at < bytes)
-        snprintf(text + at, bytes - at, "]");
-}
-
 static qn_status fail_bounds(const qn_view *v, int d, const int64_t *index, qn_error *err)
 {
     char indices[200], extents[200];
@@ -142,8 +131,8 @@ static qn_status fail_bounds(const qn_view *v, int d, const int64_t *index, qn_e
     int n = v->layout.rank;
     for (int k = 0; k < n; k++)
         extent[k] = v->layout.dim[k].extent;
-    print_numbers(indices, sizeof indices, n, index);
-    print_numbers(extents, sizeof extents, n, extent);
+    qn__print_numbers(indices, sizeof indices, n, index);
+    qn__print_numbers(extents, sizeof extents, n, extent);
     const qn_dim *dim = &v->layout.dim[d];
     return qn__fail(err, QN_ERR_BOUNDS,
                     "qn_view_at: view \"%.80s\": dimension %d: index %lld not in [%lld,%lld); "

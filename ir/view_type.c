@@ -11,8 +11,8 @@
 static qn_status check_fields(const char *who, const qn_view_type *type, qn_error *err)
 {
     if (type->dtype == QN_RECORD ? !type->record : qn_dtype_bytes(type->dtype) == 0)
-        return qn__fail(err, QN_ERR_DTYPE, "%s: type: dtype %d is no element type%s", who,
-                        (int)type->dtype, type->dtype == QN_RECORD ? ": the record is NULL" : "");
+        return qn__fail(err, QN_ERR_DTYPE, "%s: type: %s", who,
+                        qn__no_dtype(type->dtype, (char[NO_DTYPE_BYTES]){0}));
     if (type->dtype != QN_RECORD && type->record)
         return qn__fail(err, QN_ERR_DTYPE, "%s: type: dtype %s, and a record", who,
                         qn_dtype_name(type->dtype));

@@ -193,8 +193,8 @@ qn_status qn__view_storage(const char *who, const char *label, int dtype, const 
     int64_t element = dtype == QN_RECORD ? qn_record_bytes(record) : qn_dtype_bytes(dtype);
     int64_t low, high, elements;
     if (element == 0)
-        return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": dtype %d is no element type", who,
-                        qn__label(label), dtype);
+        return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": %s", who, qn__label(label),
+                        qn__no_dtype(dtype, (char[NO_DTYPE_BYTES]){0}));
     if (qn__layout_members(l) >= 0)
         return qn__fail(err, QN_ERR_UNSUPPORTED,
                         "%s: view \"%s\": the layout selects members of a MultiView", who,

@@ -18,15 +18,14 @@ enum { SHAPE_BYTES = 150, WHO_BYTES = 120, MOST_WORDS = 16 };
 
 /* ---------------------------------------------------------------- checks */
 
-/** Text of label and extents: "q"(5,3). */
+/** Text of label and extents: "q" [5,3]. */
 static const char *print_shape(const qn_view *v, char *out)
 {
-    int at = snprintf(out, SHAPE_BYTES, "\"%.60s\"(", qn__label(v->label));
-    for (int d = 0; d < v->layout.rank && at < SHAPE_BYTES; d++)
-        at += snprintf(out + at, (size_t)(SHAPE_BYTES - at), "%s%lld", d ? "," : "",
-                       (long long)v->layout.dim[d].extent);
-    if (at < SHAPE_BYTES)
-        snprintf(out + at, (size_t)(SHAPE_BYTES - at), ")");
+    int64_t extent[QN_MAX_RANK];
+    for (int d = 0; d < v->layout.rank; d++)
+        extent[d] = v->layout.dim[d].extent;
+    int at = snprintf(out, SHAPE_BYTES, "\"%.60s\" ", qn__label(v->label));
+    qn__print_numbers(out + at, (size_t)(SHAPE_BYTES - at), v->layout.rank, extent);
     return out;
 }
 

@@ -108,8 +108,8 @@ qn_status qn_view_from_bytes(const char *label, void *data, int dtype, int rank,
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": out is NULL", who,
                         qn__label(label));
     if (qn_dtype_bytes(dtype) == 0)
-        return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": dtype %d is no element type", who,
-                        qn__label(label), dtype);
+        return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": %s", who, qn__label(label),
+                        qn__no_dtype(dtype, (char[NO_DTYPE_BYTES]){0}));
     if (stride_bytes && extents && rank > 0 && rank <= QN_MAX_RANK) {
         f.unit = divide_strides(&f, stride_bytes, strides);
         f.strides = strides;

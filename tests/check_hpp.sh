@@ -28,10 +28,35 @@ runs() {
     fi
 }
 
+# refuses HEADER COMPILER FLAGS...: before C++17 there is one error, which says so.
+refuses() {
+    local header=$1
+    shift
+    n=$((n + 1))
+    if ! command -v "$1" > /dev/null; then
+        echo "ok $n # SKIP no $*"
+        return
+    fi
+    printf '#include "%s"\nint main() {}\n' "$header" |
+        "$@" -I"$root/include" -fsyntax-only -x c++ - > "$folder/log" 2>&1
+    if [ "$(grep -cE '(error|warning|note): ' "$folder/log")" = 1 ] &&
+        grep -q 'error: .*quern.hpp needs C++17' "$folder/log"; then
+        echo "ok $n - $* refuses $header in one line"
+    else
+        echo "not ok $n - $* refuses $header in one line"
+        head -30 "$folder/log" | sed 's/^/# /'
+        failed=1
+    fi
+}
+
 echo "TAP version 13"
 runs g++ -std=c++17
 runs g++ -std=c++20
 runs clang++-19 -std=c++17
 runs clang++-19 -std=c++23 -stdlib=libc++
+refuses quern.hpp g++ -std=c++14
+refuses quern/view.hpp g++ -std=c++11
+refuses quern/builder.hpp g++ -std=c++14
+refuses quern.hpp clang++-19 -std=c++14
 echo "1..$n"
 exit $failed

@@ -223,7 +223,7 @@ static void test_limits(void)
     tap_is_int(qn_builder_status(b, NULL), QN_OK, "10000 instructions");
     qn_sqrt(b, v);
     tap_is_int(qn_builder_status(b, &err), QN_ERR_LIMIT, "one more is an error");
-    tap_contains(err.message, "qn_sqrt: more than 10000 instructions", "... that says so");
+    tap_contains(err.message, "qn_sqrt: kernel \"k\": more than 10000 instructions", "... that says so");
     qn_builder_release(b);
 
     b = qn_builder_new("k", 0);
@@ -247,7 +247,7 @@ static void test_limits(void)
     tap_is_int(qn_builder_status(f.b, NULL), QN_OK, "... counts as none");
     qn_if(f.b, f.t);
     qn_builder_status(f.b, &err);
-    tap_contains(err.message, "qn_if: nesting deeper than 64", "nesting 65");
+    tap_contains(err.message, "qn_if: kernel \"k\": nesting deeper than 64", "nesting 65");
     qn_builder_release(f.b);
 
     f = make(0);
@@ -259,7 +259,7 @@ static void test_limits(void)
     tap_is_int(qn_builder_status(f.b, NULL), QN_OK, "500 regions");
     qn_if(f.b, f.t);
     qn_builder_status(f.b, &err);
-    tap_contains(err.message, "qn_if: more than 500 regions", "501 regions");
+    tap_contains(err.message, "qn_if: kernel \"k\": more than 500 regions", "501 regions");
     qn_builder_release(f.b);
 
     f = make(0);
@@ -272,7 +272,7 @@ static void test_limits(void)
     tap_ok(f.b->inst[many[31].id].op == QN_I_RESULT && f.b->inst[many[31].id].imm == 31, "... are results");
     qn_for(f.b, f.zero, f.n, 1, QN_MAX_CARRIED + 1, many, NULL);
     qn_builder_status(f.b, &err);
-    tap_contains(err.message, "qn_for: 33 initial values, limit 32", "33 carried values");
+    tap_contains(err.message, "qn_for: kernel \"k\": 33 initial values, limit 32", "33 carried values");
     qn_builder_release(f.b);
 }
 

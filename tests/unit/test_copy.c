@@ -168,11 +168,11 @@ static void test_rows(void)
     qn_view q = new_view("q", QN_I32, 1, INDEX(5)), y = new_view("y", QN_I32, 1, INDEX(4)),
             none = {0};
     tap_ok(qn_deep_copy(context, &q, &y, &err) == QN_ERR_EXTENT, "DC2: extents");
-    tap_is_str(err.message, "qn_deep_copy: extents differ: dst \"q\"(5), src \"y\"(4)",
+    tap_is_str(err.message, "qn_deep_copy: extents differ: dst \"q\" [5], src \"y\" [4]",
                "DC2: labels, extents");
     qn_view two = new_view("two", QN_I32, 2, INDEX(5, 1));
     tap_ok(qn_deep_copy(context, &q, &two, &err) == QN_ERR_EXTENT, "DC7: rank");
-    tap_contains(err.message, "dst \"q\"(5), src \"two\"(5,1)", "DC7: message");
+    tap_contains(err.message, "dst \"q\" [5], src \"two\" [5,1]", "DC7: message");
     none.dtype = QN_I32;
     none.layout.rank = 1;
     none.layout.dim[0] = (qn_dim){0, 0, 1};

@@ -297,21 +297,21 @@ static const struct refused {
     {"a call before the definition", "function \"f\" { scalar x: f32; %x: f32 = param x; %y: f32 = call f(%x); return %y; }\n",
      "no function \"f\" is defined before"},
     {"a store", "function \"f\" { view y: f32[1]; scalar x: f32; %x: f32 = param x; %z: i64 = const 0; store y[%z], %x; return %x; }\n",
-     "qn_store: function \"f\" stores nothing: view \"y\""},
+     "qn_store: function \"f\": view \"y\": a function stores nothing"},
     {"an order of reductions", "function \"f\" striped { scalar x: f32; %x: f32 = param x; return %x; }\n",
      "a function takes QN_CONTRACT only"},
     {"a dimension", "function \"f\" { scalar n: i64; %n: i64 = param n; %z: i64 = const 0; %i: i64 = parallel %z, %n; return %i; }\n",
-     "qn_parallel: function \"f\" has no dimensions"},
+     "qn_parallel: function \"f\": a function has no dimensions"},
     {"two of one name", SQUARES SQUARES, "function \"squares\" is already defined"},
     {"a limit of trips from a parameter",
      "function \"f\" { scalar n: i64; %n: i64 = param n; while max %n () { %t: bool = const true; yield %t; } do { }; return %n; }\n",
      "max_trips"},
     {"an argument of another type",
      SQUARES "kernel \"k\" { view y: f64[1]; %0: i64 = const 0; %v: f64 = load y[%0]; %a: f32, %b: f32 = call squares(%v, %v); }\n",
-     "function \"squares\": argument \"x\" is f64, not f32"},
+     "qn_invoke: kernel \"k\": call of \"squares\": argument 0 (load of y) is f64, parameter \"x\" is f32"},
     {"a view of another rank", SQUARES ROW
      "kernel \"k\" { view y: f32[2]; %0: i64 = const 0; %a: f32 = call row(y, %0); store y[%0, %0], %a; }\n",
-     "function \"row\": view \"y\" is f32[2], parameter \"a\" is f32[1]"},
+     "call of \"row\": view \"y\" is f32[2], parameter \"a\" is f32[1]"},
     {"a result too many", SQUARES "kernel \"k\" { scalar x: f32; %x: f32 = param x; %a: f32 = call squares(%x, %x); }\n",
      "function \"squares\" has 2 results, not 1"},
 };
@@ -346,7 +346,7 @@ static void test_depth(void)
     qn_error err = {0};
     tap_is_int(qn_kernel_parse(text, strlen(text), &k, &err), QN_OK, "calls inside each other up to the limit");
     tap_is_int(qn_kernel_parse(longer, strlen(longer), &none, &err), QN_ERR_LIMIT, "one more is refused");
-    tap_contains(err.message, "function \"f15\" is the first of 17 calls inside each other, limit 16", "... by name and number");
+    tap_contains(err.message, "call of \"f15\": the function is the first of 17 calls inside each other, limit 16", "... by name and number");
     qn_kernel_release(k);
     free(text);
     free(longer);
@@ -365,7 +365,7 @@ static void test_names(void)
     qn_invoke(b, qn_library_function(l, 0), 2, two, 0, NULL, out);
     qn_invoke(b, qn_library_function(m, 0), 1, two, 0, NULL, out);
     tap_is_int(qn_builder_status(b, &err), QN_ERR_ARGUMENT, "two functions of one name in a kernel are refused");
-    tap_contains(err.message, "qn_invoke: two functions have the name \"squares\"", "... by name");
+    tap_contains(err.message, "qn_invoke: kernel \"k\": two functions have the name \"squares\"", "... by name");
     qn_builder_release(b);
     qn_library_release(l);
     qn_library_release(m);

@@ -251,8 +251,8 @@ static void test_check(void)
     qn_view_wrap("g", memory, QN_F64, &l, 0, &good, NULL);
     tap_ok(qn__view_check(&good, "x", NULL) == QN_OK, "a good view");
     tap_ok(qn__view_check(NULL, "x", NULL) == QN_ERR_ARGUMENT, "NULL");
-    is_refused((qn_view){0}, QN_ERR_DTYPE, "view \"(no label)\": dtype 0");
-    v = good, v.dtype = 99, is_refused(v, QN_ERR_DTYPE, "view \"g\": dtype 99");
+    is_refused((qn_view){0}, QN_ERR_DTYPE, "view \"(no label)\": no dtype is set (0, QN_VOID)");
+    v = good, v.dtype = 99, is_refused(v, QN_ERR_DTYPE, "view \"g\": no dtype has number 99");
     v = good, v.space = QN_SPACE_HBW,
     is_refused(v, QN_ERR_SPACE, "space 4 (hbw) is not available");
     v = good, v.space = -1, is_refused(v, QN_ERR_SPACE, "space -1 (?)");
