@@ -336,6 +336,7 @@ static void build_domain(generator *g, const qn_val *end_scalar)
 static void build_params(generator *g, qn_val *end_scalar)
 {
     test_case *t = g->t;
+    t->n_args = 0; /* a kernel may be made again */
     for (int i = 0; i < t->n_views; i++) {
         const test_view *v = &t->view[i];
         g->param[i] = v->record ? qn_record_param(g->b, v->name, v->record, v->rank, v->traits)

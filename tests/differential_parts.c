@@ -189,18 +189,21 @@ void gen_store_part(generator *g, int view, const qn_val *index)
 {
     const test_view *v = &g->t->view[view];
     qn_val from[VIEW_RANK] = {{0}};
-    if (v->dtype == QN_RECORD && random_percent(g->r, 50)) {
+    bool is_empty = false; /* then nothing can be loaded from it in range, and a constant is stored */
+    for (int d = 0; d < v->rank; d++)
+        is_empty = is_empty || v->extent[d] <= 0;
+    if (v->dtype == QN_RECORD && (random_percent(g->r, 50) || is_empty)) {
         int field = random_below(g->r, qn_record_n_fields(v->record));
         qn_field f;
         qn_record_field(v->record, field, &f, NULL);
         qn_store_field(g->b, g->param[view], field, v->rank, index, gen_any(g, f.dtype));
         return;
     }
-    qn_val x = {0};
-    for (int d = 0; d < v->rank; d++)
-        if (v->extent[d] <= 0)
-            return;
+    if (is_empty) {
+        qn_store(g->b, g->param[view], v->rank, index, qn_const_complex(g->b, v->dtype, 1, -1));
+        return;
+    }
     gen_indices(g, view, false, from);
-    x = qn_load(g->b, g->param[view], v->rank, from);
+    qn_val x = qn_load(g->b, g->param[view], v->rank, from);
     qn_store(g->b, g->param[view], v->rank, index, gen_carried(g, v, x));
 }

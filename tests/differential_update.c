@@ -102,7 +102,6 @@ bool drop_atomics(test_case *t)
         v->traits &= is_dropped ? ~(uint32_t)QN_ATOMIC : UINT32_MAX;
         has_any = has_any || is_dropped;
     }
-    t->n_args = 0;
     t->has_updates = false;
     return has_any;
 }
