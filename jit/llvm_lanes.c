@@ -16,9 +16,21 @@ static void set_mask(lower *g, int u, LLVMValueRef mask)
         g->mask[u * g->jam_max + j] = g->tail_mask[u * g->jam_max + j] = mask;
 }
 
-/** A mask of the first n lanes; n is from 1 to the width. */
+/** A mask of the first n lanes, each of them a constant. */
+static LLVMValueRef first_lanes(const lower *g, int64_t n)
+{
+    LLVMValueRef lane[64];
+    for (int l = 0; l < g->width; l++)
+        lane[l] = LLVMConstInt(g->i1, l < n, false);
+    return g->width == 1 ? lane[0] : LLVMConstVector(lane, (unsigned)g->width);
+}
+
+/** A mask of the first n lanes; n is from 1 to the width. Of a constant n the lanes are constants, which a cast of bits is not. */
 static LLVMValueRef lanes_below(lower *g, LLVMValueRef n)
 {
+    int64_t known;
+    if (qn__is_const(n, &known))
+        return first_lanes(g, known);
     unsigned bits = g->width < 8 ? 8 : (unsigned)g->width;
     LLVMValueRef off = LLVMBuildSub(g->b, qn__const_i64(g, 64), n, "");
     LLVMValueRef word = LLVMBuildLShr(g->b, LLVMConstAllOnes(g->i64), off, "");
@@ -93,15 +105,6 @@ static void masked_rest_of_rows(lower *g, const span *spans, int at, span s, int
     set_mask(g, 0, mask);
     qn__nest_once(g, spans, at, end, s.high, end);
     qn__clear_masks(g);
-}
-
-/** A mask of the first n lanes. */
-static LLVMValueRef first_lanes(const lower *g, int64_t n)
-{
-    LLVMValueRef lane[64];
-    for (int l = 0; l < g->width; l++)
-        lane[l] = LLVMConstInt(g->i1, l < n, false);
-    return g->width == 1 ? lane[0] : LLVMConstVector(lane, (unsigned)g->width);
 }
 
 /** `n` iterations from `low` on in one vector of `width` >= n lanes; those beyond are masked. */

@@ -224,12 +224,22 @@ static void store_pieces(lower *g, const pieces *s, LLVMValueRef *r)
     }
     transpose_groups(g, r, s->q, n);
     for (int l = 0; l < s->lanes; l++) {
-        LLVMValueRef is_inside = s->mask ? LLVMGetAggregateElement(s->mask, (unsigned)l) : NULL;
-        if (is_inside && LLVMIsNull(is_inside))
+        if (s->mask && LLVMIsNull(LLVMGetAggregateElement(s->mask, (unsigned)l)))
             continue;
         LLVMValueRef piece = elements(g, r[l % s->q], l / s->q * s->q, s->q);
         LLVMSetAlignment(LLVMBuildStore(g->b, piece, lane_pointer(g, s, l)), (unsigned)s->bytes);
     }
+}
+
+/** Whether each lane of a mask is known to be inside or outside; NULL: all are inside. */
+static bool has_known_lanes(const lower *g, LLVMValueRef mask)
+{
+    for (int l = 0; l < g->width && mask; l++) {
+        LLVMValueRef lane = LLVMIsConstant(mask) ? LLVMGetAggregateElement(mask, (unsigned)l) : NULL;
+        if (!lane || !LLVMIsAConstantInt(lane))
+            return false;
+    }
+    return true;
 }
 
 bool qn__lower_transposed_store(lower *g, uint32_t i, uint32_t value)
@@ -239,7 +249,7 @@ bool qn__lower_transposed_store(lower *g, uint32_t i, uint32_t value)
     int dtype = qn__access_dtype(g->k, i);
     int64_t bytes = qn_dtype_bytes(dtype);
     for (int u = 0; u < g->unroll; u++)
-        if (g->tail_mask[u * g->jam_max] && !LLVMIsConstant(g->tail_mask[u * g->jam_max]))
+        if (!has_known_lanes(g, g->tail_mask[u * g->jam_max]))
             return false; /* a piece would need a branch for each lane */
     for (int u = 0; u < g->unroll; u++)
         for (int j = 0, q; j < g->jam; j += q) {
