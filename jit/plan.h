@@ -90,8 +90,9 @@ static inline int qn__place_of(const qn_plan *p, int d)
 double qn__touched_in_all(const qn_kernel *k, const qn_facts *f, const qn_analysis *a);
 /** The reduce over one dimension in which load i stands, outside branches; or 0. */
 uint32_t qn__single_reduce(const qn_kernel *k, uint32_t i);
-/** Whether what load i reads for one step of the lanes may be copied before the loop over dimension j. */
-bool qn__may_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim, int j, uint32_t i);
+/** Whether what load i reads for one step of the lanes may be copied before the loop over dimension j; c is the third dimension
+ *  of the tile, or -1. One copy serves all iterations of both. */
+bool qn__may_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim, int j, int c, uint32_t i);
 /** Whether iterations may run twice, one after the other or by two threads: what they read is not written, also where two
  *  arguments are the same array, and they combine nothing. */
 bool qn__may_repeat(const qn_kernel *k);

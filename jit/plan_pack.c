@@ -40,13 +40,13 @@ static bool is_copyable(const qn_kernel *k, const qn_facts *f, uint32_t i)
     return !qn__is_checked(f, k, qn__site_of(k, i)) && qn__is_plain_access(k, f, i) && qn__is_known_ahead(k, i);
 }
 
-bool qn__may_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim, int j, uint32_t i)
+bool qn__may_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim, int j, int c, uint32_t i)
 {
     uint32_t deps = a->value[i].deps;
     if (!is_copyable(k, f, i) || k->param[k->inst[i].imm].is_written)
         return false;
     int d = qn__dim_of(k, qn__single_reduce(k, i), 0);
-    bool is_used = (deps >> lane_dim & 1) && (deps >> d & 1) && !(deps >> j & 1);
+    bool is_used = (deps >> lane_dim & 1) && (deps >> d & 1) && !(deps >> j & 1) && (c < 0 || !(deps >> c & 1));
     return is_used && qn__trips(f, lane_dim) > 0 && qn__trips(f, d) > 0 && qn__trips(f, j) > 0 && qn__may_repeat(k);
 }
 
@@ -91,7 +91,7 @@ static void choose_load(const qn_kernel *k, const qn_facts *f, const qn_analysis
         return;
     for (uint32_t n = 0; n < k->n_accesses && !p->pack; n++) {
         uint32_t i = k->access[n].inst;
-        if (!qn__may_pack(k, f, a, p->lane_dim, p->jam_dim, i) || !is_worth(k, f, a, p, i))
+        if (!qn__may_pack(k, f, a, p->lane_dim, p->jam_dim, p->cross_dim, i) || !is_worth(k, f, a, p, i))
             continue;
         int64_t step = (int64_t)p->width * p->unroll * qn_dtype_bytes(k->inst[i].type), bytes;
         int64_t points = qn__trips(f, qn__dim_of(k, qn__single_reduce(k, i), 0));

@@ -152,12 +152,12 @@ static bool fits_registers(const tiler *s, const shape *t)
 }
 
 /** Of one part; a splat takes a load instruction or half of one. What would be loaded lane by lane is copied if it can be:
- *  once for all tiles of dimension j. */
-static double load_cost(const tiler *s, uint32_t i, int j, int jam)
+ *  once for all tiles of the jammed dimension. */
+static double load_cost(const tiler *s, uint32_t i, const shape *t)
 {
     double cost = qn__access_cost(s->k, s->f, s->a, i, s->p->lane_dim);
-    if (j >= 0 && cost >= COST_GATHER && qn__may_pack(s->k, s->f, s->a, s->p->lane_dim, j, i))
-        cost = 1 + COPY_COST * jam / (double)qn__trips(s->f, j);
+    if (t->j >= 0 && cost >= COST_GATHER && qn__may_pack(s->k, s->f, s->a, s->p->lane_dim, t->j, t->c, i))
+        cost = 1 + COPY_COST * t->jam / (double)qn__trips(s->f, t->j);
     return cost > LEAST_LOAD ? cost : LEAST_LOAD;
 }
 
@@ -184,7 +184,7 @@ static double step_cost(const tiler *s, const shape *t)
             continue;
         bool is_data = qn__is_pure(x) && x->type != QN_I64 && x->op != QN_I_CONST;
         if (x->op == QN_I_LOAD)
-            loads += parts(s, i, t) * load_cost(s, i, t->j, t->jam);
+            loads += parts(s, i, t) * load_cost(s, i, t);
         else if (is_data)
             ops += parts(s, i, t);
     }
@@ -231,9 +231,10 @@ static double iteration_cost(const tiler *s, const shape *t)
 /** Gathers take so long lane by lane that unrolling only adds code, unless they are made once, for a copy. */
 static int most_unroll(const tiler *s, int j)
 {
+    const shape t = {.j = j, .c = -1, .jam = 1};
     for (uint32_t n = 0; n < s->k->n_accesses; n++) {
         uint32_t i = s->k->access[n].inst;
-        if (qn__enclosing_reduce(s->k, i) && load_cost(s, i, j, 1) >= COST_GATHER)
+        if (qn__enclosing_reduce(s->k, i) && load_cost(s, i, &t) >= COST_GATHER)
             return 1;
     }
     return MOST_UNROLL;

@@ -321,6 +321,21 @@ static void test_batches(void)
     tap_is_int(p.pack_steps, 7, "small arrays where the caller wants it");
 }
 
+/** A copy for a tile holds what one iteration of each of its dimensions reads. */
+static void test_copies_of_tiles(void)
+{
+    const int64_t e[3] = {16, 16, 96};
+    qn_view v[3] = {view(QN_F64, 3, e, false), view(QN_F64, 3, e, false), view(QN_F64, 3, e, false)};
+    qn_options o = {.bytes = sizeof o};
+    o.plan = PLAN_WITH(.lane_dim = 3, .width = 4, .order = {2, 3, 1}, .jam_dim = 1, .jam = 2, .cross_dim = 2, .cross = 3, .pack = 1);
+    qn_plan p = plan_of(batch3, v, 3, &o, QN_ISA_V4, false);
+    tap_ok(p.jam_dim == 0 && p.jam == 2 && p.cross_dim == 1 && p.cross == 3, "a tile of three dimensions with the lanes inside");
+    tap_ok(!p.pack && !p.scratch_bytes, "has no copy where each operand depends on one of its other dimensions");
+    o.plan = PLAN_WITH(.lane_dim = 3, .width = 4, .order = {2, 3, 1}, .jam_dim = 1, .jam = 2, .cross = 1, .pack = 1);
+    p = plan_of(batch3, v, 3, &o, QN_ISA_V4, false);
+    tap_ok(p.cross == 1 && p.pack && p.scratch_bytes, "one of two dimensions has a copy of the operand that is shared");
+}
+
 static void test_overrides(void)
 {
     int64_t e[2] = {100, 64};
@@ -554,6 +569,7 @@ int main(void)
     test_straight();
     test_reductions();
     test_batches();
+    test_copies_of_tiles();
     test_overrides();
     return tap_done();
 }
