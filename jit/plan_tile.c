@@ -66,6 +66,13 @@ static bool is_applicable(const tiler *s)
     return has_reduce;
 }
 
+/** Whether two indices may be one index of the kernel as it was given. An index list is a view of its own for each argument,
+ *  so that one index became two loads where both arguments have the list. */
+static bool may_be_one_index(const qn_kernel *k, uint32_t i, uint32_t m)
+{
+    return i == m || (k->inst[i].op == QN_I_LOAD && k->inst[m].op == QN_I_LOAD);
+}
+
 bool qn__may_repeat(const qn_kernel *k)
 {
     for (uint32_t n = 0; n < k->n_accesses; n++) {
@@ -78,7 +85,7 @@ bool qn__may_repeat(const qn_kernel *k)
             int rank = k->param[k->inst[l].imm].rank;
             bool is_same = k->inst[l].op == QN_I_LOAD && rank == written->rank;
             for (int r = 0; r < rank && is_same; r++)
-                is_same = qn__args(k, l)[r] == qn__args(k, i)[r];
+                is_same = may_be_one_index(k, qn__args(k, l)[r], qn__args(k, i)[r]);
             if (is_same)
                 return false;
         }
