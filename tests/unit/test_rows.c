@@ -138,7 +138,7 @@ static void test_refused(qn_context *c)
     qn_param map = qn_view_param(b, "map", QN_F32, 1, 0);
     qn_row_begin(b, map, qn_index(b, 0));
     qn_builder_status(b, &err);
-    tap_contains(err.message, "qn_row_begin: view \"map\" of f32 and rank 1 is no map of rows", "no map");
+    tap_contains(err.message, "qn_row_begin: kernel \"bad\": view \"map\" of f32 and rank 1 is no map of rows", "no map");
     qn_builder_release(b);
     tap_is_int(qn_for_row(NULL, map, (qn_val){0}, 0, NULL, NULL).id, 0, "no builder");
 }
