@@ -38,9 +38,9 @@ void qn__measure_frames(const qn_kernel *k, uint32_t *values, uint32_t *places);
 void qn__mark_views(qn_kernel *k, uint32_t i);
 /** Instructions, regions and nesting of a kernel or body whose calls are replaced. */
 void qn__measure_calls(const qn_kernel *k, uint32_t *n_inlined, uint32_t *n_regions, int *height);
-/** The mathematical function of this name, with its dtype, and keyword; NULL and an error if there is none, or no memory. It
+/** The mathematical function NAME_DTYPE, whose keyword is NAME; NULL and an error if there is none, or no memory. It
  *  is never released (ir/math.c). */
-const qn_function *qn__math_function(const char *name, const char *keyword, qn_error *err);
+const qn_function *qn__math_function(const char *name, qn_error *err);
 /** Whether a mathematical function has this keyword. */
 bool qn__is_math(const char *name);
 /** Reads one mathematical function, which may call others (ir/parse_function.c). */

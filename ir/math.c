@@ -49,9 +49,12 @@ static qn_status read_function(const char *definition, const char *keyword, qn_f
     return qn__parse_math(begin, (size_t)(end - begin), keyword, out, err);
 }
 
-const qn_function *qn__math_function(const char *name, const char *keyword, qn_error *err)
+const qn_function *qn__math_function(const char *name, qn_error *err)
 {
+    char keyword[24];
+    const char *dtype = strrchr(name, '_');
     int number;
+    snprintf(keyword, sizeof keyword, "%.*s", dtype ? (int)(dtype - name) : (int)sizeof keyword - 1, name);
     const char *definition = find_definition(name, &number);
     if (!definition || number >= MOST_FUNCTIONS) {
         qn__fail(err, QN_ERR_NOT_FOUND, "no mathematical function is called \"%.60s\"", name);
@@ -106,7 +109,7 @@ void qn_math(qn_builder *b, const char *name, int n, const qn_val *args, qn_val 
     if (!widen(b, n, args, wide))
         return;
     snprintf(full, sizeof full, "%.40s_%s", name, qn_dtype_name(qn_type_of(b, wide[0])));
-    const qn_function *f = qn__math_function(full, name, &e);
+    const qn_function *f = qn__math_function(full, &e);
     if (!f) {
         qn__builder_fail(b, (qn_status)e.status, "%s: %s", who, e.message);
         return;

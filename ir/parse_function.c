@@ -204,7 +204,7 @@ static const qn_function *parse_function_name(parser *p)
     if (!f && p->is_math && n < 64) {
         char full[64] = "";
         memcpy(full, name, n);
-        f = qn__math_function(full, full, NULL);
+        f = qn__math_function(full, NULL);
     }
     qn_nearest near = {.text = name, .n = n};
     if (!f)

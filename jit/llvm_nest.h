@@ -18,7 +18,7 @@ static inline bool qn__is_known_empty(const span *s)
 void qn__nest_emit(lower *g, const span *spans, int at);
 /** [low, high) in steps; high - low is a multiple of step. The body is what comes next in the nest. */
 void qn__nest_over(lower *g, const span *spans, int at, span s, int64_t step, bool guarded);
-/** The same; of so many indices at most. */
+/** qn__nest_over of a range that has at most `most` indices. */
 void qn__nest_some(lower *g, const span *spans, int at, span s, int64_t step, bool guarded, int64_t most);
 /** One step at `first`, if middle != high; no branch where that is known. */
 void qn__nest_once(lower *g, const span *spans, int at, LLVMValueRef middle, LLVMValueRef high, LLVMValueRef first);

@@ -200,7 +200,7 @@ static qn_status run_indirect(qn_call *call, qn_error *err)
     return status;
 }
 
-/** The same with a time limit. */
+/** A run of a call that has a time limit. */
 static qn_status run_until(qn_call *call, qn_error *err)
 {
     const char *who = "qn_run";
