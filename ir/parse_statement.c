@@ -184,11 +184,41 @@ static bool parse_atomic(parser *p, const definitions *d)
     return qn__parse_define_all(p, d, &old);
 }
 
+/** A value, or a literal of the dtype; QN_VOID: a value. */
+static bool parse_operand(parser *p, int dtype, qn_val *v)
+{
+    uint64_t bits = 0;
+    bool is_literal = p->token.kind == QN_TOKEN_NUMBER || qn__parse_is_symbol(p, '-') || qn__parse_is_word(p, "inf") ||
+                      qn__parse_is_word(p, "nan") || qn__parse_is_word(p, "true") || qn__parse_is_word(p, "false");
+    if (dtype == QN_VOID || qn__dtype_class(dtype) == QN_CLASS_C || !is_literal)
+        return qn__parse_value(p, v);
+    if (!qn__parse_literal(p, dtype, &bits))
+        return false;
+    *v = qn_const_bits(p->b, dtype, bits);
+    return true;
+}
+
+/** The dtype of a literal behind the operands `args` of an op: QN_VOID where no literal may stand. */
+static int dtype_of_operand(parser *p, const definitions *d, int op, const values *args)
+{
+    int rule = qn__op_info[op].rule;
+    if (args->n == 0 && rule != QN_RULE_SAME)
+        return QN_VOID;
+    return rule == QN_RULE_COMPARE ? (int)qn_type_of(p->b, args->v[0]) : d->d[0].dtype;
+}
+
+/** operand ("," operand)* */
 static bool parse_op(parser *p, const definitions *d, int op)
 {
     values args = {.n = 0};
-    return qn__parse_values(p, &args) &&
-           qn__parse_define(p, &d->d[0], qn_op(p->b, op, args.n, args.v));
+    do {
+        if (args.n == QN_MAX_CARRIED)
+            return FAIL(p, &p->token, "more than %d operands", QN_MAX_CARRIED);
+        if (!parse_operand(p, dtype_of_operand(p, d, op, &args), &args.v[args.n]))
+            return false;
+        args.n++;
+    } while (qn__parse_accept_symbol(p, ','));
+    return qn__parse_define(p, &d->d[0], qn_op(p->b, op, args.n, args.v));
 }
 
 /* --------------------------------------------------------------------------------------- blocks */
