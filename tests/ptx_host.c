@@ -118,14 +118,16 @@ static qn_status run_function(const qn_code *f, const qn_kernel *k, int n, const
 qn_status ptx_host_run(qn_context *c, const qn_code *f, const qn_kernel *k, int n, const qn_arg *args,
                        const ptx_memory *memory, int n_memories, uint32_t seed, qn_error *err)
 {
-    k = qn__kernel_to_run(k);
+    qn_status status = qn__late_atomics(k, n, args, &k, err);
+    if (status)
+        return status;
     ptx_memory views[MOST_MEMORIES];
     int n_views = n_memories;
     memcpy(views, memory, (size_t)n_memories * sizeof *views);
     if (!qn__has_tables(k, n, args))
         return run_function(f, k, n, args, views, n_views, seed, err);
     qn_expanded *e = NULL;
-    qn_status status = qn__expand(c, "ptx", k, n, args, NULL, &e, err);
+    status = qn__expand(c, "ptx", k, n, args, NULL, &e, err);
     if (status)
         return status;
     for (int i = n; i < e->n && n_views < MOST_MEMORIES - 3; i++) { /* tables */
