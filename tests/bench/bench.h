@@ -14,6 +14,7 @@
  * bench_cases_threads.c  what threads gain, against threads of fma chains and of streams
  * bench_cases_data.c   copies, sums, sparse rows, lists, tables, pixels (bench_data_list.c) against C
  * bench_cases_sum.c    those that reduce or sweep
+ * bench_cases_math.c   mathematical functions against libmvec and SLEEF
  * bench_cases_kokkos.c kernels against Kokkos, where there is a peer library (kokkos_peer.cpp)
  * native_*.c           the loops in C, see native.h
  */
@@ -26,7 +27,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GROUP_EXACT, GROUP_DYNAMIC, GROUP_COST, GROUP_PEAK, GROUP_BODY, GROUP_DATA, GROUP_EXPERT, GROUP_KOKKOS, N_GROUPS };
+enum {
+    GROUP_EXACT,
+    GROUP_DYNAMIC,
+    GROUP_COST,
+    GROUP_PEAK,
+    GROUP_BODY,
+    GROUP_DATA,
+    GROUP_EXPERT,
+    GROUP_KOKKOS,
+    GROUP_LIBMVEC,
+    GROUP_SLEEF,
+    GROUP_ALONE, /* lines that nothing is compared with */
+    N_GROUPS
+};
 enum { MOST_SHORT = 64, BENCH_ARRAYS = 16 };
 
 typedef struct bench {
@@ -52,6 +66,7 @@ typedef struct bench_line {
     double ratio;       /* theirs / ours; larger is better */
     double goal;        /* printed */
     double short_below; /* ratios below this are SHORT */
+    int n_elements;     /* bench_in_turns: times are those of one of so many elements; 0: of a call */
 } bench_line;
 
 /** Whether a case is wanted: all filters, or exactly the case of --asm. */
@@ -127,6 +142,7 @@ void bench_threads_cases(bench *b);
 void bench_data_cases(bench *b);
 void bench_sum_cases(bench *b);
 void bench_kokkos_cases(bench *b);
+void bench_math_cases(bench *b);
 
 /** Times a prepared call and theirs(data) in turns, by the clock of the thread, completes the line by medians and reports it. */
 void bench_in_turns(bench *b, bench_line *line, qn_call *call, void (*theirs)(const void *data), const void *data);

@@ -86,6 +86,12 @@ void bench_report(bench *b, const bench_line *line)
 {
     bool is_short = line->ratio < line->short_below;
     char ours[32], theirs[32];
+    if (line->group == GROUP_ALONE) {
+        printf("%s\t%s\t-\t-\t-\tok\n", line->name, time_text(line->ours, ours, sizeof ours));
+        fflush(stdout);
+        b->n_cases++;
+        return;
+    }
     printf("%s\t%s\t%s\t%.3f\t%.2f\t%s\n", line->name, time_text(line->ours, ours, sizeof ours),
            time_text(line->theirs, theirs, sizeof theirs), line->ratio, line->goal,
            is_short ? "SHORT" : "ok");
@@ -264,6 +270,8 @@ static void print_summary(const bench *b)
     print_class(b, GROUP_BODY, "RAJAPerf bodies", 1.1);
     print_class(b, GROUP_EXPERT, "experts", 0.95);
     print_class(b, GROUP_KOKKOS, "Kokkos", 1);
+    print_class(b, GROUP_LIBMVEC, "libmvec", 0.75);
+    print_class(b, GROUP_SLEEF, "SLEEF", 1.2);
     print_short(b);
     /* The mean is that of the cases against C; of the costs only where nothing else was asked for.
      */
@@ -318,6 +326,7 @@ int main(int argc, char **argv)
         bench_kokkos_cases(&b);
         bench_threads_cases(&b);
         bench_data_cases(&b);
+        bench_math_cases(&b);
     }
     if (!b.assembly_of)
         print_summary(&b);

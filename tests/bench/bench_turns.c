@@ -40,8 +40,9 @@ void bench_in_turns(bench *b, bench_line *line, qn_call *call, void (*theirs)(co
         sample[!first][i] = time_of(&s, !first);
         ratio[i] = sample[0][i] / sample[1][i];
     }
-    line->theirs = bench_median(sample[0], N_PAIRS);
-    line->ours = bench_median(sample[1], N_PAIRS);
+    double n = line->n_elements ? line->n_elements : 1;
+    line->theirs = bench_median(sample[0], N_PAIRS) / n;
+    line->ours = bench_median(sample[1], N_PAIRS) / n;
     line->ratio = bench_median(ratio, N_PAIRS);
     bench_report(b, line);
 }
