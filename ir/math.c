@@ -69,11 +69,23 @@ const qn_function *qn__math_function(const char *name, qn_error *err)
     return found;
 }
 
+/** Whether "_DTYPE" and a quote stand here. */
+static bool is_suffix(const char *at)
+{
+    char dtype[8];
+    size_t n = strcspn(at, "\"");
+    if (*at != '_' || n > sizeof dtype)
+        return false;
+    memcpy(dtype, at + 1, n - 1);
+    dtype[n - 1] = 0;
+    return qn_dtype_of_name(dtype) != QN_VOID;
+}
+
 bool qn__is_math(const char *name)
 {
     size_t n = strlen(name);
     for (const char *at = next_definition((const char *)qn__math_text); n && at; at = next_definition(at))
-        if (strncmp(at, name, n) == 0 && strncmp(at + n, "_f32\"", 5) == 0)
+        if (strncmp(at, name, n) == 0 && is_suffix(at + n))
             return true;
     return false;
 }
@@ -125,6 +137,14 @@ void qn_math(qn_builder *b, const char *name, int n, const qn_val *args, qn_val 
     {                                                                                              \
         x                                                                                          \
     }
+#define ARRAY2                                                                                     \
+    {                                                                                              \
+        x, y                                                                                       \
+    }
+#define ARRAY3                                                                                     \
+    {                                                                                              \
+        x, y, z                                                                                    \
+    }
 
 #define QN_MATH(name, arity, doc)                                                                  \
     qn_val qn_##name(QN_ARGS##arity(b))                                                            \
@@ -134,5 +154,6 @@ void qn_math(qn_builder *b, const char *name, int n, const qn_val *args, qn_val 
         qn_math(b, #name, arity, args, &result);                                                   \
         return result;                                                                             \
     }
+#define QN_RANDOM QN_MATH
 #include "quern/math.def"
 #undef QN_MATH

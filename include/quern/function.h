@@ -75,6 +75,7 @@ QN_API qn_val qn_lookup(qn_builder *b, qn_array array, qn_val index);
 QN_API void qn_math(qn_builder *b, const char *name, int n, const qn_val *args, qn_val *results);
 /** qn_exp(b, x), ...: the functions of quern/math.def. */
 #define QN_MATH(name, arity, doc) QN_API qn_val qn_##name(QN_ARGS##arity(b));
+#define QN_RANDOM QN_MATH
 #include "quern/math.def"
 #undef QN_MATH
 
