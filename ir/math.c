@@ -92,11 +92,15 @@ bool qn__is_math(const char *name)
 
 /* ---------------------------------------------------------------- calls */
 
-/** The arguments in the dtype in which a function computes: halves in f32. False after an error. */
-static bool widen(qn_builder *b, int n, const qn_val *args, qn_val *out)
+/** The arguments in the dtype in which a function computes: halves in f32, but where it has a text for them. False after an error. */
+static bool widen(qn_builder *b, const char *name, int n, const qn_val *args, qn_val *out)
 {
+    char full[64];
+    int number;
+    snprintf(full, sizeof full, "%.40s_%s", name, qn_dtype_name(qn_type_of(b, args[0])));
+    bool is_own = find_definition(full, &number) != NULL;
     for (int i = 0; i < n; i++)
-        out[i] = qn__is_half(qn_type_of(b, args[i])) ? qn_cast(b, QN_F32, args[i]) : args[i];
+        out[i] = !is_own && qn__is_half(qn_type_of(b, args[i])) ? qn_cast(b, QN_F32, args[i]) : args[i];
     return b->error.status == QN_OK;
 }
 
@@ -118,7 +122,7 @@ void qn_math(qn_builder *b, const char *name, int n, const qn_val *args, qn_val 
         if (!qn__use(b, who, "argument", args[i], &number))
             return;
     }
-    if (!widen(b, n, args, wide))
+    if (!widen(b, name, n, args, wide))
         return;
     snprintf(full, sizeof full, "%.40s_%s", name, qn_dtype_name(qn_type_of(b, wide[0])));
     const qn_function *f = qn__math_function(full, &e);
