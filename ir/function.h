@@ -38,11 +38,18 @@ void qn__measure_frames(const qn_kernel *k, uint32_t *values, uint32_t *places);
 void qn__mark_views(qn_kernel *k, uint32_t i);
 /** Instructions, regions and nesting of a kernel or body whose calls are replaced. */
 void qn__measure_calls(const qn_kernel *k, uint32_t *n_inlined, uint32_t *n_regions, int *height);
-/** The mathematical function NAME_DTYPE, whose keyword is NAME; NULL and an error if there is none, or no memory. It
- *  is never released (ir/math.c). */
+/** The function NAME_DTYPE of ir/math, whose keyword is NAME; NULL and an error if there is none, or no memory. It is never
+ *  released (ir/math.c). */
 const qn_function *qn__math_function(const char *name, qn_error *err);
-/** Whether a mathematical function has this keyword. */
-bool qn__is_math(const char *name);
+/** The function that computes a mathematical function of this keyword whose first argument is of this dtype; NULL and an
+ *  error if there is none. */
+const qn_function *qn__math_of(const char *keyword, int dtype, qn_error *err);
+/** The dtype of argument p of that function where the first argument is of this dtype. */
+int qn__math_argument(const qn_function *f, int p, int dtype);
+/** Whether a function of ir/math has this keyword. */
+bool qn__is_math(const char *keyword);
+/** Looks at all keywords for the nearest to a wrong one. */
+void qn__near_math(qn_nearest *near);
 /** Reads one mathematical function, which may call others (ir/parse_function.c). */
 qn_status qn__parse_math(const char *text, size_t n, const char *keyword, qn_function **out, qn_error *err);
 /** Makes k->inlined of a kernel with calls, if the result is not too large (ir/inline.c). */

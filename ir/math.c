@@ -1,115 +1,133 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * math.c: the mathematical functions, which are functions of kernel text (ir/math) as a user could write them. Function
- * NAME of dtype T is called NAME_T there. A function is read when it is first called and stays for the life of the process:
+ * NAME whose first argument is of dtype T is called NAME_T there. A function is read when it is first called and stays for the life of the process:
  * this table is the one state that contexts and builders share. It only grows, each entry is set once, and whoever loses a
  * race to set it drops its copy.
  */
+#include "ir/math.h"
 #include "ir/builder.h"
 #include "ir/function.h"
 
 #include <stdio.h>
 #include <string.h>
 
-extern const unsigned char qn__math_text[];
-extern const size_t qn__math_bytes;
+static const char *const keywords[] = {
+#define QN_MATH(name, arguments, results, doc) #name,
+#define QN_RANDOM(name, arity, doc) #name,
+#include "quern/math.def"
+#undef QN_MATH
+};
 
-enum { MOST_FUNCTIONS = 512 };
-static qn_function *_Atomic table[MOST_FUNCTIONS]; /* in the order of the text */
-
-static const char begin_of_function[] = "\nfunction \"";
-enum { BEGIN_BYTES = sizeof begin_of_function - 1 };
-
-/** The first definition at or behind `at`: where its name is; NULL: there is none. */
-static const char *next_definition(const char *at)
+/** The number of the first definition whose name is not below this one. */
+static int lower_bound(const char *name)
 {
-    const char *end = (const char *)qn__math_text + qn__math_bytes;
-    for (; at + BEGIN_BYTES < end; at++)
-        if (memcmp(at, begin_of_function, BEGIN_BYTES) == 0)
-            return at + BEGIN_BYTES;
-    return NULL;
+    int low = 0, high = qn__n_math_definitions;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (strcmp(qn__math_definitions[middle].name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
-/** The definition of a function: *number counts those before it. NULL: there is none. */
-static const char *find_definition(const char *name, int *number)
+/** Whether the definition of this number, which may be none, has this name. */
+static bool is_defined(const char *name, int number)
 {
-    size_t n = strlen(name);
-    *number = 0;
-    for (const char *at = next_definition((const char *)qn__math_text); at; at = next_definition(at), ++*number)
-        if (strncmp(at, name, n) == 0 && at[n] == '"')
-            return at;
-    return NULL;
+    return number < qn__n_math_definitions && strcmp(qn__math_definitions[number].name, name) == 0;
 }
 
-/** Reads a definition, which ends where the next one begins. */
-static qn_status read_function(const char *definition, const char *keyword, qn_function **out, qn_error *err)
+/** Reads a definition; its keyword is what stands before the last "_". */
+static qn_status read_function(const qn_math_definition *d, qn_function **out, qn_error *err)
 {
-    const char *begin = definition - BEGIN_BYTES, *next = next_definition(definition);
-    const char *end = next ? next - BEGIN_BYTES : (const char *)qn__math_text + qn__math_bytes;
-    return qn__parse_math(begin, (size_t)(end - begin), keyword, out, err);
+    char keyword[24];
+    snprintf(keyword, sizeof keyword, "%.*s", (int)(strrchr(d->name, '_') - d->name), d->name);
+    return qn__parse_math((const char *)qn__math_text + d->begin, d->end - d->begin, keyword, out, err);
 }
 
 const qn_function *qn__math_function(const char *name, qn_error *err)
 {
-    char keyword[24];
-    const char *dtype = strrchr(name, '_');
-    int number;
-    snprintf(keyword, sizeof keyword, "%.*s", dtype ? (int)(dtype - name) : (int)sizeof keyword - 1, name);
-    const char *definition = find_definition(name, &number);
-    if (!definition || number >= MOST_FUNCTIONS) {
+    int i = lower_bound(name);
+    if (!is_defined(name, i)) {
         qn__fail(err, QN_ERR_NOT_FOUND, "no mathematical function is called \"%.60s\"", name);
         return NULL;
     }
-    qn_function *found = atomic_load_explicit(&table[number], memory_order_acquire), *made = NULL;
-    if (found || read_function(definition, keyword, &made, err))
+    qn_function *_Atomic *slot = &qn__math_table[i];
+    qn_function *found = atomic_load_explicit(slot, memory_order_acquire), *made = NULL;
+    if (found || read_function(&qn__math_definitions[i], &made, err))
         return found;
-    if (atomic_compare_exchange_strong_explicit(&table[number], &found, made, memory_order_acq_rel, memory_order_acquire))
+    if (atomic_compare_exchange_strong_explicit(slot, &found, made, memory_order_acq_rel, memory_order_acquire))
         return made;
     qn_function_release(made);
     return found;
 }
 
-/** Whether "_DTYPE" and a quote stand here. */
-static bool is_suffix(const char *at)
+bool qn__is_math(const char *keyword)
 {
-    char dtype[8];
-    size_t n = strcspn(at, "\"");
-    if (*at != '_' || n > sizeof dtype)
-        return false;
-    memcpy(dtype, at + 1, n - 1);
-    dtype[n - 1] = 0;
-    return qn_dtype_of_name(dtype) != QN_VOID;
+    char begin[64];
+    int n = snprintf(begin, sizeof begin, "%.40s_", keyword);
+    for (int i = lower_bound(begin); i < qn__n_math_definitions; i++) {
+        const char *name = qn__math_definitions[i].name;
+        if (strncmp(name, begin, (size_t)n) != 0)
+            return false;
+        if (qn_dtype_of_name(name + n) != QN_VOID)
+            return true;
+    }
+    return false;
 }
 
-bool qn__is_math(const char *name)
+void qn__near_math(qn_nearest *near)
 {
-    size_t n = strlen(name);
-    for (const char *at = next_definition((const char *)qn__math_text); n && at; at = next_definition(at))
-        if (strncmp(at, name, n) == 0 && is_suffix(at + n))
-            return true;
-    return false;
+    for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++)
+        qn__nearest_add(near, "", keywords[i]);
+}
+
+const qn_function *qn__math_of(const char *keyword, int dtype, qn_error *err)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%.40s_%s", keyword, qn_dtype_name(dtype));
+    if (qn__is_half(dtype) && !is_defined(name, lower_bound(name)))
+        snprintf(name, sizeof name, "%.40s_f32", keyword);
+    return qn__math_function(name, err);
 }
 
 /* ---------------------------------------------------------------- calls */
 
-/** The arguments in the dtype in which a function computes: halves in f32, but where it has a text for them. False after an error. */
-static bool widen(qn_builder *b, const char *name, int n, const qn_val *args, qn_val *out)
+int qn__math_argument(const qn_function *f, int p, int dtype)
 {
-    char full[64];
-    int number;
-    snprintf(full, sizeof full, "%.40s_%s", name, qn_dtype_name(qn_type_of(b, args[0])));
-    bool is_own = find_definition(full, &number) != NULL;
-    for (int i = 0; i < n; i++)
-        out[i] = !is_own && qn__is_half(qn_type_of(b, args[i])) ? qn_cast(b, QN_F32, args[i]) : args[i];
+    int wanted = f->body.param[p].dtype;
+    return qn__is_half(dtype) && wanted == QN_F32 ? dtype : wanted;
+}
+
+/** The arguments of f in the dtypes in which it computes: halves in f32, but where it has a text for them. False after an error. */
+static bool widen(qn_builder *b, const char *who, const char *name, const qn_function *f, int n, const qn_val *args, qn_val *out)
+{
+    int dtype = qn_type_of(b, args[0]);
+    if (n != f->n_values) {
+        qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: %s takes %d arguments, not %d", who, name, f->n_values, n);
+        return false;
+    }
+    for (int i = 0; i < n; i++) {
+        int given = qn_type_of(b, args[i]), wanted = qn__math_argument(f, i, dtype);
+        if (given != wanted) {
+            qn__builder_fail(b, QN_ERR_TYPE, "%s: %s of %s: argument %d is %s, expected %s", who, name, qn_dtype_name(dtype), i,
+                             qn_dtype_name(given), qn_dtype_name(wanted));
+            return false;
+        }
+        out[i] = given != f->body.param[i].dtype ? qn_cast(b, QN_F32, args[i]) : args[i];
+    }
     return b->error.status == QN_OK;
 }
 
-void qn_math(qn_builder *b, const char *name, int n, const qn_val *args, qn_val *results)
+/** qn_math with the name of the public function. */
+static void call(qn_builder *b, const char *who, const char *name, int n, const qn_val *args, qn_val *results)
 {
-    const char *who = "qn_math";
-    char full[64];
     qn_val wide[QN_MAX_CARRIED];
     qn_error e = {0};
+    if (results)
+        results[0] = (qn_val){0};
     if (!qn__builder_ready(b, who))
         return;
     if (!name || n < 1 || n > QN_MAX_CARRIED || !args || !results) {
@@ -122,42 +140,55 @@ void qn_math(qn_builder *b, const char *name, int n, const qn_val *args, qn_val 
         if (!qn__use(b, who, "argument", args[i], &number))
             return;
     }
-    if (!widen(b, name, n, args, wide))
-        return;
-    snprintf(full, sizeof full, "%.40s_%s", name, qn_dtype_name(qn_type_of(b, wide[0])));
-    const qn_function *f = qn__math_function(full, &e);
+    int dtype = qn_type_of(b, args[0]);
+    const qn_function *f = qn__math_of(name, dtype, &e);
     if (!f) {
         qn__builder_fail(b, (qn_status)e.status, "%s: %s", who, e.message);
         return;
     }
+    memset(results, 0, (size_t)f->n_results * sizeof *results);
+    if (!widen(b, who, name, f, n, args, wide))
+        return;
     qn__invoke(b, who, f, n, wide, 0, NULL, results);
-    int dtype = qn_type_of(b, args[0]);
     for (int i = 0; qn__is_half(dtype) && i < f->n_results; i++)
         if (qn_type_of(b, results[i]) == QN_F32)
             results[i] = qn_cast(b, dtype, results[i]);
 }
 
-#define ARRAY1                                                                                     \
-    {                                                                                              \
-        x                                                                                          \
-    }
-#define ARRAY2                                                                                     \
-    {                                                                                              \
-        x, y                                                                                       \
-    }
-#define ARRAY3                                                                                     \
-    {                                                                                              \
-        x, y, z                                                                                    \
-    }
+void qn_math(qn_builder *b, const char *name, int n, const qn_val *args, qn_val *results)
+{
+    call(b, "qn_math", name, n, args, results);
+}
 
-#define QN_MATH(name, arity, doc)                                                                  \
-    qn_val qn_##name(QN_ARGS##arity(b))                                                            \
+#define LIST_1 x
+#define LIST_2 x, y
+#define LIST_3 x, y, z
+#define LIST_T LIST_1
+#define LIST_TT LIST_2
+#define LIST_TI LIST_2
+#define QN_MATH_ARGS_1(b) QN_ARGS1(b)
+#define QN_MATH_ARGS_2(b) QN_ARGS2(b)
+#define QN_MATH_ARGS_3(b) QN_ARGS3(b)
+#define DEFINE_T(name, arguments)                                                                  \
+    qn_val qn_##name(QN_MATH_ARGS_##arguments(b))                                                  \
     {                                                                                              \
-        const qn_val args[] = ARRAY##arity;                                                        \
-        qn_val result = {0};                                                                       \
-        qn_math(b, #name, arity, args, &result);                                                   \
+        const qn_val args[] = {LIST_##arguments};                                                  \
+        qn_val result;                                                                             \
+        call(b, "qn_" #name, #name, sizeof args / sizeof args[0], args, &result);                  \
         return result;                                                                             \
     }
-#define QN_RANDOM QN_MATH
+#define DEFINE_B(name, arguments) DEFINE_T(name, arguments)
+#define DEFINE_TT(name, arguments)                                                                 \
+    void qn_##name(QN_MATH_ARGS_##arguments(b), qn_val results[2])                                 \
+    {                                                                                              \
+        const qn_val args[] = {LIST_##arguments};                                                  \
+        if (results)                                                                               \
+            results[1] = (qn_val){0};                                                              \
+        call(b, "qn_" #name, #name, sizeof args / sizeof args[0], args, results);                  \
+    }
+#define DEFINE_TI(name, arguments) DEFINE_TT(name, arguments)
+
+#define QN_MATH(name, arguments, results, doc) DEFINE_##results(name, arguments)
+#define QN_RANDOM(name, arity, doc) DEFINE_T(name, arity)
 #include "quern/math.def"
 #undef QN_MATH

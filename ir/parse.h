@@ -157,7 +157,9 @@ bool qn__parse_definitions_of_functions(parser *p);
 void qn__parse_near_functions(const parser *p, const char *prefix, qn_nearest *near);
 /** function "(" [argument ("," argument)*] ")" behind "call" */
 bool qn__parse_call(parser *p, const definitions *d);
-/** value ("," value)* behind the keyword of a mathematical function */
+/** A value, or a literal of the dtype; QN_VOID: a value. */
+bool qn__parse_operand(parser *p, int dtype, qn_val *v);
+/** value ("," operand)* behind the keyword of a mathematical function */
 bool qn__parse_math_call(parser *p, const definitions *d, const char *name);
 
 #endif

@@ -184,8 +184,7 @@ static bool parse_atomic(parser *p, const definitions *d)
     return qn__parse_define_all(p, d, &old);
 }
 
-/** A value, or a literal of the dtype; QN_VOID: a value. */
-static bool parse_operand(parser *p, int dtype, qn_val *v)
+bool qn__parse_operand(parser *p, int dtype, qn_val *v)
 {
     uint64_t bits = 0;
     bool is_literal = p->token.kind == QN_TOKEN_NUMBER || qn__parse_is_symbol(p, '-') || qn__parse_is_word(p, "inf") ||
@@ -214,7 +213,7 @@ static bool parse_op(parser *p, const definitions *d, int op)
     do {
         if (args.n == QN_MAX_CARRIED)
             return FAIL(p, &p->token, "more than %d operands", QN_MAX_CARRIED);
-        if (!parse_operand(p, dtype_of_operand(p, d, op, &args), &args.v[args.n]))
+        if (!qn__parse_operand(p, dtype_of_operand(p, d, op, &args), &args.v[args.n]))
             return false;
         args.n++;
     } while (qn__parse_accept_symbol(p, ','));
@@ -478,6 +477,7 @@ static bool fail_unknown(parser *p, bool has_values)
         qn__nearest_add(&near, "", forms[i].word);
     for (int op = 1; op < QN_N_TABLE_OPS; op++)
         qn__nearest_add(&near, "", qn__op_info[op].name);
+    qn__near_math(&near);
     for (size_t i = 0; !has_values && i < sizeof more / sizeof *more; i++)
         qn__nearest_add(&near, "", more[i]);
     qn__parse_near_functions(p, "call ", &near);

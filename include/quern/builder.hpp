@@ -145,6 +145,76 @@ template <class T> value cast(const value &x)
 {
     return value(x.builder(), qn_cast(x.builder(), dtype_of<T>(), x.get()));
 }
+/** The mathematical functions of quern/math.def by these names: exp(x), pow(x, 2.0), ldexp(x, 3), auto [f, n] = frexp(x), ...
+ *  Numbers take the dtype of the other argument, or that of an exponent. */
+#define QN_HPP_ARGS_1 const value &x
+#define QN_HPP_ARGS_2 const value &x, const value &y
+#define QN_HPP_ARGS_3 const value &x, const value &y, const value &z
+#define QN_HPP_ARGS_T QN_HPP_ARGS_1
+#define QN_HPP_ARGS_TT QN_HPP_ARGS_2
+#define QN_HPP_ARGS_TI QN_HPP_ARGS_2
+#define QN_HPP_LIST_1 x.builder(), x.get()
+#define QN_HPP_LIST_2 x.builder(), x.get(), y.get()
+#define QN_HPP_LIST_3 x.builder(), x.get(), y.get(), z.get()
+#define QN_HPP_LIST_T QN_HPP_LIST_1
+#define QN_HPP_LIST_TT QN_HPP_LIST_2
+#define QN_HPP_LIST_TI QN_HPP_LIST_2
+#define QN_HPP_NUMBERS_T(name)
+#define QN_HPP_NUMBERS_TT(name)                                                                    \
+    template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>                          \
+    auto name(const value &x, T y)                                                                 \
+    {                                                                                              \
+        return name(x, x.like(y));                                                                 \
+    }                                                                                              \
+    template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>                          \
+    auto name(T x, const value &y)                                                                 \
+    {                                                                                              \
+        return name(y.like(x), y);                                                                 \
+    }
+#define QN_HPP_NUMBERS_TI(name)                                                                    \
+    inline auto name(const value &x, int y)                                                        \
+    {                                                                                              \
+        return name(x, value::constant(x.builder(), QN_I32, y));                                   \
+    }
+#define QN_HPP_T(name, args)                                                                       \
+    inline value name(QN_HPP_ARGS_##args)                                                          \
+    {                                                                                              \
+        return value(x.builder(), qn_##name(QN_HPP_LIST_##args));                                  \
+    }
+#define QN_HPP_B(name, args) QN_HPP_T(name, args)
+#define QN_HPP_TT(name, args)                                                                      \
+    inline std::array<value, 2> name(QN_HPP_ARGS_##args)                                           \
+    {                                                                                              \
+        qn_val results[2];                                                                         \
+        qn_##name(QN_HPP_LIST_##args, results);                                                    \
+        return {value(x.builder(), results[0]), value(x.builder(), results[1])};                   \
+    }
+#define QN_HPP_TI(name, args) QN_HPP_TT(name, args)
+#define QN_MATH(name, arguments, results, doc)                                                     \
+    QN_HPP_##results(name, arguments) QN_HPP_NUMBERS_##arguments(name)
+#define QN_RANDOM(name, arity, doc) QN_HPP_T(name, arity)
+#include "quern/math.def"
+#undef QN_MATH
+#undef QN_HPP_ARGS_1
+#undef QN_HPP_ARGS_2
+#undef QN_HPP_ARGS_3
+#undef QN_HPP_LIST_1
+#undef QN_HPP_LIST_2
+#undef QN_HPP_LIST_3
+#undef QN_HPP_ARGS_T
+#undef QN_HPP_ARGS_TT
+#undef QN_HPP_ARGS_TI
+#undef QN_HPP_LIST_T
+#undef QN_HPP_LIST_TT
+#undef QN_HPP_LIST_TI
+#undef QN_HPP_NUMBERS_T
+#undef QN_HPP_NUMBERS_TT
+#undef QN_HPP_NUMBERS_TI
+#undef QN_HPP_T
+#undef QN_HPP_B
+#undef QN_HPP_TT
+#undef QN_HPP_TI
+
 /** Any op of the table by its keyword. An unknown one is a builder error. */
 template <class... V> value op(const char *name, const value &x, const V &...more)
 {

@@ -70,14 +70,27 @@ QN_API qn_array qn_const_array(qn_builder *b, int dtype, int64_t n, const void *
 /** The element at an index: the first for an index below 0, the last for one beyond the array. */
 QN_API qn_val qn_lookup(qn_builder *b, qn_array array, qn_val index);
 
-/** The mathematical functions of quern/math.def by name, for a first argument of f32, f64, f16 or bf16; their results go to
- *  `results`. What they compute, and how exactly, stands in docs/math.md. Errors: QN_ERR_NOT_FOUND. */
+/** A mathematical function of quern/math.def by name, for a first argument of f32, f64, f16 or bf16, with n arguments; its one
+ *  or two results go to `results`. What it computes, and how exactly, stands in docs/math.md. Errors: QN_ERR_NOT_FOUND, and
+ *  QN_ERR_ARGUMENT or QN_ERR_TYPE for arguments that it does not take. */
 QN_API void qn_math(qn_builder *b, const char *name, int n, const qn_val *args, qn_val *results);
-/** qn_exp(b, x), ...: the functions of quern/math.def. */
-#define QN_MATH(name, arity, doc) QN_API qn_val qn_##name(QN_ARGS##arity(b));
-#define QN_RANDOM QN_MATH
+/** The functions of quern/math.def: qn_exp(b, x), qn_ldexp(b, x, y), ... Two results are given as an array:
+ *  qn_sincos(b, x, results) with qn_val results[2]. */
+#define QN_MATH_ARGS_T(b) QN_ARGS1(b)
+#define QN_MATH_ARGS_TT(b) QN_ARGS2(b)
+#define QN_MATH_ARGS_TI(b) QN_ARGS2(b)
+#define QN_MATH_T(function, ...) QN_API qn_val function(__VA_ARGS__);
+#define QN_MATH_B(function, ...) QN_API qn_val function(__VA_ARGS__);
+#define QN_MATH_TT(function, ...) QN_API void function(__VA_ARGS__, qn_val results[2]);
+#define QN_MATH_TI(function, ...) QN_API void function(__VA_ARGS__, qn_val results[2]);
+#define QN_MATH(name, arguments, results, doc) QN_MATH_##results(qn_##name, QN_MATH_ARGS_##arguments(b))
+#define QN_RANDOM(name, arity, doc) QN_API qn_val qn_##name(QN_ARGS##arity(b));
 #include "quern/math.def"
 #undef QN_MATH
+#undef QN_MATH_T
+#undef QN_MATH_B
+#undef QN_MATH_TT
+#undef QN_MATH_TI
 
 /** A set of functions that were read from one text. Counted, immutable, usable from several threads. */
 typedef struct qn_library qn_library;

@@ -132,18 +132,18 @@ static peers open_peers(void)
 static bool takes(math_case *c, int dtype2)
 {
     qn_builder *b = qn_function_new(c->function, 0);
-    qn_val arg[2] = {qn_scalar_param(b, "x", c->dtype)}, result = {0};
+    qn_val arg[2] = {qn_scalar_param(b, "x", c->dtype)}, result[2] = {{0}};
     if (c->arity == 2)
         arg[1] = qn_scalar_param(b, "z", dtype2);
-    qn_math(b, c->function, c->arity, arg, &result);
+    qn_math(b, c->function, c->arity, arg, result);
     c->dtype2 = dtype2;
-    c->dtype_of_result = (int)qn_type_of(b, result);
+    c->dtype_of_result = (int)qn_type_of(b, result[0]);
     bool is_taken = qn_builder_status(b, NULL) == QN_OK;
     qn_builder_release(b);
     return is_taken;
 }
 
-/* y[i] = f(x[i]) or f(x[i], z[i]) */
+/* y[i] = f(x[i]) or f(x[i], z[i]), the first result */
 static qn_kernel *build(const math_case *c, qn_error *err)
 {
     qn_builder *b = qn_builder_new(c->function, 0);
@@ -152,11 +152,11 @@ static qn_kernel *build(const math_case *c, qn_error *err)
     if (c->arity == 2)
         z = qn_view_param(b, "z", c->dtype2, 1, QN_READ_ONLY);
     qn_param y = qn_view_param(b, "y", c->dtype_of_result, 1, 0);
-    qn_val i = qn_parallel_over(b, x, 0), arg[2] = {qn_load(b, x, 1, &i)}, result = {0};
+    qn_val i = qn_parallel_over(b, x, 0), arg[2] = {qn_load(b, x, 1, &i)}, result[2] = {{0}};
     if (c->arity == 2)
         arg[1] = qn_load(b, z, 1, &i);
-    qn_math(b, c->function, c->arity, arg, &result);
-    qn_store(b, y, 1, &i, result);
+    qn_math(b, c->function, c->arity, arg, result);
+    qn_store(b, y, 1, &i, result[0]);
     (void)qn_finish(b, &k, err);
     qn_builder_release(b);
     return k;
@@ -314,7 +314,7 @@ void bench_math_cases(bench *b)
         const char *name;
         int arity;
     } functions[] = {
-#define QN_MATH(name, arity, doc) {#name, arity},
+#define QN_MATH(name, arguments, results, doc) {#name, sizeof #arguments - 1},
 #include "quern/math.def"
 #undef QN_MATH
     };

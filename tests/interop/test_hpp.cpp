@@ -177,6 +177,76 @@ void test_operators(const quern::context &c)
 }
 
 /** Every operator of an element, through an atomic view: all iterations update one element. */
+void test_math(const quern::context &c)
+{
+    quern::builder b("math");
+    auto x = b.view<const float>("x", 1);
+    auto y = b.view<float>("y", 1);
+    auto n = b.view<std::int32_t>("n", 1);
+    auto i = b.parallel(x, 0);
+    auto [fraction, exponent] = quern::frexp(x(i));
+    auto [behind, before] = modf(fraction * 8);
+    y(i) = ldexp(select(isnan(quern::value(x(i))), behind.like(0), behind), 2) + ldexp(exp2(before), exponent);
+    n(i) = exponent;
+    quern::kernel k = b.finish();
+
+    constexpr int count = 100;
+    quern::view xs = quern::view::make<float>("xs", {count}), ys = quern::view::make<float>("ys", {count});
+    quern::view ns = quern::view::make<std::int32_t>("ns", {count});
+    for (int j = 0; j < count; j++)
+        xs.at<float>(j) = 0.37f * static_cast<float>(j * j - 500);
+    c.launch(k, xs, ys, ns);
+    bool same = true;
+    for (int j = 0; j < count; j++) {
+        int e = 0;
+        float whole = 0, left = std::modf(8 * std::frexp(xs.at<float>(j), &e), &whole);
+        same = same && ns.at<std::int32_t>(j) == e &&
+               ys.at<float>(j) == std::ldexp(left, 2) + std::ldexp(std::exp2(whole), e);
+    }
+    ok(same, "mathematical functions by their names");
+}
+
+#define QN_MATH(name, arguments, results, doc) #name,
+const char *const math_names[] = {
+#include "quern/math.def"
+};
+#undef QN_MATH
+
+/** Every function of the table can be called with values, and gives what the table says. */
+void test_math_names()
+{
+    quern::builder b("names");
+    auto y = b.view<double>("y", 1);
+    quern::value x = b.scalar<double>("x"), n = b.scalar<std::int32_t>("n");
+    std::vector<quern::value> all;
+    [[maybe_unused]] auto keep = [&](auto... v) { (all.push_back(v), ...); };
+#define QN_CALL_T(name) quern::name(x)
+#define QN_CALL_TT(name) quern::name(x, x)
+#define QN_CALL_TI(name) quern::name(x, n)
+#define QN_KEEP_T(call) keep(call);
+#define QN_KEEP_B(call) keep(quern::cast<double>(call));
+#define QN_KEEP_TT(call)                                                                           \
+    {                                                                                              \
+        auto [first, second] = call;                                                               \
+        keep(first, second);                                                                       \
+    }
+#define QN_KEEP_TI(call)                                                                           \
+    {                                                                                              \
+        auto [first, second] = call;                                                               \
+        keep(first, quern::cast<double>(second));                                                  \
+    }
+#define QN_MATH(name, arguments, results, doc) QN_KEEP_##results(QN_CALL_##arguments(name))
+#include "quern/math.def"
+#undef QN_MATH
+    for (std::size_t i = 0; i < all.size(); i++)
+        y(static_cast<int>(i)) = all[i];
+    const std::string text = b.finish().text();
+    bool has_all = true;
+    for (const char *name : math_names)
+        has_all = has_all && text.find(std::string("= ") + name + " ") != std::string::npos;
+    ok(has_all, "every function of math.def has its name in C++");
+}
+
 void test_updates(const quern::context &c)
 {
     constexpr int n = 20000;
@@ -330,6 +400,8 @@ int main()
         test_control(moved);
         test_operators(moved);
         test_updates(moved);
+        test_math(moved);
+        test_math_names();
         test_mdspan();
         test_standard();
         test_c_headers();

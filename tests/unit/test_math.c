@@ -264,18 +264,69 @@ static void test_random(qn_context *c, const struct function *f, int dtype, int6
     end(&t, &e);
 }
 
-/** A name that there is none of, and a dtype that a function does not take. */
+/** A call that there is none of: its number i. */
+static void wrong_call(qn_builder *b, int i, qn_val x, qn_val n)
+{
+    qn_val two[2] = {x, n}, y[2];
+    switch (i) {
+    case 0: qn_math(b, "expo", 1, &x, y); break;
+    case 1: qn_math(b, "exp", 1, &n, y); break;
+    case 2: qn_math(b, "exp", 2, two, y); break;
+    case 3: qn_math(b, "ldexp", 1, two, y); break;
+    case 4: qn_ldexp(b, x, x); break;
+    case 5: qn_frexp(b, n, y); break;
+    case 6: qn_frexp(b, x, NULL); break;
+    case 7: qn_math(b, NULL, 1, &x, y); break;
+    }
+}
+
+/** Names, dtypes and numbers of arguments that no function has. */
 static void test_refused(void)
 {
-    static const char *const names[] = {"expo", "exp"};
-    for (int i = 0; i < 2; i++) {
+    static const struct {
+        qn_status status;
+        const char *part;
+    } wrong[] = {
+        {QN_ERR_NOT_FOUND, "no mathematical function is called \"expo_f32\""},
+        {QN_ERR_NOT_FOUND, "no mathematical function is called \"exp_i32\""},
+        {QN_ERR_ARGUMENT, "exp takes 1 arguments, not 2"},
+        {QN_ERR_ARGUMENT, "ldexp takes 2 arguments, not 1"},
+        {QN_ERR_TYPE, "qn_ldexp: kernel \"k\": ldexp of f16: argument 1 is f16, expected i32"},
+        {QN_ERR_NOT_FOUND, "no mathematical function is called \"frexp_i32\""},
+        {QN_ERR_ARGUMENT, "qn_frexp: kernel \"k\": arguments or results are NULL"},
+        {QN_ERR_ARGUMENT, "name is NULL"},
+    };
+    for (int i = 0; i < (int)(sizeof wrong / sizeof wrong[0]); i++) {
         qn_builder *b = qn_builder_new("k", 0);
-        qn_val x = qn_scalar_param(b, "x", i ? QN_I32 : QN_F32), y;
+        qn_val x = qn_scalar_param(b, "x", QN_F16), n = qn_scalar_param(b, "n", QN_I32);
         qn_error err = {0};
-        qn_math(b, names[i], 1, &x, &y);
-        tap_ok(qn_builder_status(b, &err) == QN_ERR_NOT_FOUND, "refused: %s", err.message);
+        wrong_call(b, i, x, n);
+        tap_ok(qn_builder_status(b, &err) == wrong[i].status && strstr(err.message, wrong[i].part), "refused: %s", err.message);
         qn_builder_release(b);
     }
+}
+
+/** Functions with two results, and the text of their calls. */
+static void test_results(void)
+{
+    qn_builder *b = qn_builder_new("k", 0);
+    qn_param x = qn_view_param(b, "x", QN_BF16, 1, 0), n = qn_view_param(b, "n", QN_I32, 1, 0);
+    qn_val i = qn_parallel_over(b, x, 0), v = qn_load(b, x, 1, &i), parts[2];
+    qn_frexp(b, v, parts);
+    tap_ok(qn_type_of(b, parts[0]) == QN_BF16 && qn_type_of(b, parts[1]) == QN_I32, "the fraction is bf16, the exponent i32");
+    qn_store(b, n, 1, &i, parts[1]);
+    qn_store(b, x, 1, &i, qn_ldexp(b, parts[0], parts[1]));
+    qn_kernel *k = NULL, *again = NULL;
+    qn_error err = {0};
+    char text[4096], text_again[4096];
+    tap_ok(qn_finish(b, &k, &err) == QN_OK, "a kernel of frexp and ldexp%s", err.message);
+    qn_kernel_print(k, text, sizeof text);
+    bool is_read = qn_kernel_parse(text, strlen(text), &again, &err) == QN_OK;
+    qn_kernel_print(again, text_again, sizeof text_again);
+    tap_ok(is_read && strcmp(text, text_again) == 0 && strstr(text, "= frexp %"), "its text and back%s", err.message);
+    qn_kernel_release(k);
+    qn_kernel_release(again);
+    qn_builder_release(b);
 }
 
 int main(int argc, char **argv)
@@ -296,6 +347,7 @@ int main(int argc, char **argv)
             test_random(c, f, QN_F64, count);
     }
     test_refused();
+    test_results();
     qn_context_release(c);
     return tap_done();
 }
