@@ -15,9 +15,25 @@ void qn__clear_masks(lower *g)
     memset(g->side, 0, sizeof g->side);
 }
 
+/**
+ * A mask of constant lanes whose lanes LLVM does not know. LLVM 19 may give the upper half of a masked load no mask at all where
+ * its lanes follow from an `and` with constants, as in <1, 1, 1, 0, 0, 0, 0, 0> of 256-bit registers, and then reads beyond the
+ * view (tests/unit/test_code.c). No address of a user's process has the uppermost bit, which LLVM cannot know.
+ */
+static LLVMValueRef hidden(lower *g, LLVMValueRef mask)
+{
+    LLVMTypeRef type = LLVMTypeOf(mask);
+    if (LLVMGetTypeKind(type) != LLVMVectorTypeKind || !LLVMIsConstant(mask))
+        return mask;
+    LLVMTypeRef bits = LLVMIntTypeInContext(g->context, LLVMGetVectorSize(type));
+    LLVMValueRef zero = LLVMBuildAShr(g->b, LLVMBuildPtrToInt(g->b, g->slots, g->i64, ""), qn__const_i64(g, 63), "");
+    zero = LLVMGetVectorSize(type) < 64 ? LLVMBuildTrunc(g->b, zero, bits, "") : zero;
+    return LLVMBuildBitCast(g->b, LLVMBuildOr(g->b, LLVMConstBitCast(mask, bits), zero, ""), type, "");
+}
+
 LLVMValueRef qn__mask_and(lower *g, LLVMValueRef mask, LLVMValueRef more)
 {
-    return !mask ? more : !more ? mask : LLVMBuildAnd(g->b, mask, more, "");
+    return !mask ? more : !more ? mask : LLVMBuildAnd(g->b, hidden(g, mask), hidden(g, more), "");
 }
 
 LLVMValueRef qn__any(lower *g, LLVMValueRef mask)

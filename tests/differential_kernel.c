@@ -37,10 +37,19 @@ static int64_t random_extent(randoms *r, int64_t so_far, int64_t limit)
     return random_between(r, 1, 2);
 }
 
+/* An empty dimension counts as one iteration: it may grow between two launches. */
+static int64_t points_so_far(const test_case *t)
+{
+    int64_t points = 1;
+    for (int d = 0; d < t->n_dims; d++)
+        points *= t->dim[d].end > t->dim[d].begin ? t->dim[d].end - t->dim[d].begin : 1;
+    return points;
+}
+
 static void add_dim(test_case *t, int kind)
 {
     randoms *r = &t->random;
-    int64_t so_far = t->points > 0 ? t->points : 1;
+    int64_t so_far = points_so_far(t);
     int64_t n = random_extent(r, so_far, MAX_POINTS);
     if (kind == KIND_SEQUENTIAL && n > 17)
         n = 17;
