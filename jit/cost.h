@@ -30,7 +30,8 @@
     X(SHUFFLE, 1, 3, 3, 2, 2, 3, 3, 2, 2)                                                          \
     X(LANE, 1, 2, 2, 2, 2, 2, 2, 2, 2)            /* one lane in or out */                         \
     X(ATOMIC, 6, 6, 6, 6, 6, 6, 6, 6, 6)                                                           \
-    X(BLOCK, 6, 6, 6, 6, 6, 6, 6, 6, 6)           /* a basic block, its end included */
+    X(BLOCK, 6, 6, 6, 6, 6, 6, 6, 6, 6)           /* a basic block, its end included */            \
+    X(WRONG_GUESS, 48, 48, 48, 48, 48, 48, 48, 48, 48) /* what a processor could do after a branch that it guessed wrongly: 16 to 20 cycles */
 enum {
 #define QN_X(name, ...) QN_WORK_##name,
     QN_WORK_LIST(QN_X)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * llvm_control.c: regions, loops over the domain, and `if`. Control flow on a value that is the same for the whole block
- * becomes branches; on one that differs it becomes masks, with a branch around a region that touches memory when no lane is
- * active.
+ * becomes branches; on one that differs it becomes masks, with a branch around a region that touches memory, or computes more
+ * than such a test costs, when no lane is active.
  */
 #include "jit/llvm_yields.h"
+
+#include "jit/budget.h"
 
 #include <string.h>
 
@@ -225,16 +227,52 @@ LLVMValueRef qn__any_part(lower *g)
     return any;
 }
 
-/** One branch of a divergent if, under the masks that stand in g->mask. */
-static void lower_masked_branch(lower *g, uint32_t begin, uint32_t end, yields *y)
+/** Whether any lane of any part is set; `masks` are never NULL. */
+static LLVMValueRef any_of(lower *g, const LLVMValueRef *masks)
 {
-    if (!qn__region_has_memory(g->k, begin, end)) {
+    LLVMValueRef all = NULL;
+    FOR_PARTS(g, p)
+        all = !all || all == masks[p] ? masks[p] : LLVMBuildOr(g->b, all, masks[p], "");
+    return qn__any(g, all);
+}
+
+/** Units of a region of pure values, those left out that are the same in all lanes: they may stand outside. */
+static int64_t cost_of_values(const lower *g, uint32_t begin, uint32_t end)
+{
+    int64_t units = 0;
+    for (uint32_t i = begin; i < end; i++) {
+        int n_parts = 0;
+        FOR_PARTS(g, p)
+            n_parts += qn__canonical_part(g, i, p) == p;
+        if (g->width == 1 || g->a.value[i].shape != QN_UNIFORM)
+            units += n_parts * qn__cost_of_instruction(g->k, g->f, &g->a, i, false, g->width);
+    }
+    return units;
+}
+
+/** Whether a test that may skip a region of pure values pays where every other one is skipped, half of them unforeseen. */
+static bool is_branch_cheaper(const lower *g, uint32_t begin, uint32_t end)
+{
+    int isa = g->f->isa;
+    int64_t test = qn__work_units(QN_WORK_BLOCK, 64, 1, isa) + g->unroll * g->jam;
+    return cost_of_values(g, begin, end) >= 2 * test + qn__work_units(QN_WORK_WRONG_GUESS, 64, 1, isa);
+}
+
+/** One side of a divergent if, `takes` being the lanes that take it. Memory is accessed under their mask. What is pure is right
+ *  in all of these lanes, active or not, whether the side is skipped or not: accesses that were proved in range rely on it. */
+static void lower_masked_side(lower *g, uint32_t begin, uint32_t end, const LLVMValueRef *takes, yields *y)
+{
+    LLVMValueRef outer[MOST_PARTS];
+    bool is_pure = !qn__region_has_memory(g->k, begin, end);
+    if (is_pure && !(y->n && is_branch_cheaper(g, begin, end))) {
         if (y->n)
             qn__collect(g, y, qn__args(g->k, end - 1));
         return;
     }
-    LLVMValueRef any = qn__any_part(g);
-    branch active = qn__begin_choice(g, any, "active", NULL);
+    memcpy(outer, g->mask, sizeof outer);
+    FOR_PARTS(g, p)
+        g->mask[p] = is_pure ? outer[p] : qn__mask_and(g, outer[p], takes[p]);
+    branch active = qn__begin_choice(g, is_pure ? any_of(g, takes) : qn__any_part(g), "active", NULL);
     lower_side(g, begin, end, y);
     qn__end_branch(g, &active, NULL);
     for (int n = 0; n < y->n; n++)
@@ -244,24 +282,20 @@ static void lower_masked_branch(lower *g, uint32_t begin, uint32_t end, yields *
             if (v)
                 *slot_of(y, n, p) = qn__join(g, &active, v, LLVMConstNull(LLVMTypeOf(v)));
         }
+    memcpy(g->mask, outer, sizeof outer);
 }
 
 static void lower_masked_if(lower *g, uint32_t i, yields *then, yields *other)
 {
     const qn_inst *x = &g->k->inst[i];
     uint32_t condition = qn__args(g->k, i)[0];
-    LLVMValueRef outer[MOST_PARTS], c[MOST_PARTS];
-    memcpy(outer, g->mask, sizeof outer);
+    LLVMValueRef c[MOST_PARTS], not_c[MOST_PARTS];
     FOR_PARTS(g, p)
-    {
         c[p] = qn__vector(g, condition, p);
-        g->mask[p] = qn__mask_and(g, outer[p], c[p]);
-    }
-    lower_masked_branch(g, x->region[0], x->region[1], then);
+    lower_masked_side(g, x->region[0], x->region[1], c, then);
     FOR_PARTS(g, p)
-        g->mask[p] = qn__mask_and(g, outer[p], LLVMBuildNot(g->b, c[p], ""));
-    lower_masked_branch(g, x->region[1], x->region[2], other);
-    memcpy(g->mask, outer, sizeof outer);
+        not_c[p] = LLVMBuildNot(g->b, c[p], "");
+    lower_masked_side(g, x->region[1], x->region[2], not_c, other);
     for (int n = 0; n < then->n; n++)
         FOR_PARTS(g, p)
         {

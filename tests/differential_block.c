@@ -67,21 +67,52 @@ static void pool_values(generator *g, int n, const int *types, const qn_val *val
 
 /* ---------------------------------------------------------------- if */
 
-static void gen_branches(generator *g, int n, const int *types, qn_val *results)
+/* Many operations on a value, each with a constant: one NaN stays one. */
+static qn_val gen_chain(generator *g, qn_val v, int dtype)
 {
-    qn_val values[MAX_RESULTS] = {{0}};
+    if (!is_float(dtype) && !is_half(dtype) && !is_integer(dtype))
+        return v;
+    for (int n = (int)random_between(g->r, 15, 50); n > 0; n--) {
+        bool is_whole = is_integer(dtype);
+        qn_val factor = is_whole ? qn_const_int(g->b, dtype, 3 + n % 5) : qn_const_float(g->b, dtype, 0.5 + n % 3 * 0.25);
+        qn_val term = is_whole ? qn_const_int(g->b, dtype, n) : qn_const_float(g->b, dtype, n * 0.125);
+        v = qn_add(g->b, qn_mul(g->b, v, factor), term);
+    }
+    return v;
+}
+
+/* A side that computes much and accesses nothing, of values from outside: code may go around it where no lane takes it. */
+static void gen_pure_side(generator *g, int n, const int *types, const qn_val *outside, qn_val *values)
+{
+    bool is_long = random_percent(g->r, 70);
+    for (int i = 0; i < n; i++)
+        values[i] = is_long ? gen_chain(g, outside[i], types[i]) : outside[i];
+}
+
+static void gen_side(generator *g, int n, const int *types, const qn_val *outside, qn_val *values)
+{
     scope s;
-    qn_if(g->b, random_percent(g->r, 25) ? gen_uniform(g, QN_BOOL) : gen_value(g, QN_BOOL, 3));
     enter(g, &s);
-    gen_block(g, random_below(g->r, 3));
-    gen_values(g, n, types, values);
-    leave(g, &s);
-    if (n > 0 || random_percent(g->r, 40)) {
-        qn_else(g->b, n, values);
-        enter(g, &s);
+    if (outside) {
+        gen_pure_side(g, n, types, outside, values);
+    } else {
         gen_block(g, random_below(g->r, 3));
         gen_values(g, n, types, values);
-        leave(g, &s);
+    }
+    leave(g, &s);
+}
+
+static void gen_branches(generator *g, int n, const int *types, qn_val *results)
+{
+    qn_val values[MAX_RESULTS] = {{0}}, outside[MAX_RESULTS] = {{0}};
+    const qn_val *pure = n > 0 && random_percent(g->r, 20) ? outside : NULL;
+    if (pure)
+        gen_values(g, n, types, outside);
+    qn_if(g->b, random_percent(g->r, 25) ? gen_uniform(g, QN_BOOL) : gen_value(g, QN_BOOL, 3));
+    gen_side(g, n, types, pure, values);
+    if (n > 0 || random_percent(g->r, 40)) {
+        qn_else(g->b, n, values);
+        gen_side(g, n, types, pure, values);
     }
     qn_end_if(g->b, n, values, results);
     pool_values(g, n, types, results);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_code.c: that what a plan says of memory is in the code: prefetches and non-temporal stores change no result, so no other
- * test sees whether they are there. Views are only described.
+ * test sees whether they are there; nor whether code goes around sides of an `if` that no lane takes. Views are only described.
  */
 #include "tests/unit/launch.h"
 
@@ -83,6 +83,63 @@ static void test_known_lanes(qn_context *c)
     qn_kernel_release(k);
 }
 
+/** Appends so many multiplications and additions of %x, the last of which is %p. */
+static size_t add_chain(char *text, size_t at, size_t bytes, int n)
+{
+    at += (size_t)snprintf(text + at, bytes - at, "%%p%d: f64 = mul %%x, 0x1p-1;\n", n);
+    for (; n > 0; n--)
+        at += (size_t)snprintf(text + at, bytes - at, "%%p%d: f64 = fma %%p%d, %%x, %d;\n", n - 1, n, n);
+    return at;
+}
+
+/** How often a word stands in a text. */
+static int count_of(const char *text, const char *word)
+{
+    int n = 0;
+    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
+        n++;
+    return n;
+}
+
+/** Sides of so many operations: around how many the code of this plan goes. */
+static void check_sides(qn_context *c, int n_yes, int n_no, const qn_plan_options *plan, int isa, int n_around, const char *what)
+{
+    static char text[16384], code[1 << 20];
+    size_t at = (size_t)snprintf(text, sizeof text, "kernel \"sides\" { view x: f64[2]; view y: f64[2]; %%o: i64 = const 0;\n"
+                                 "%%m: i64 = extent y, 0; %%n: i64 = extent y, 1; %%i: i64 = parallel %%o, %%m; %%j: i64 = parallel %%o, %%n;\n"
+                                 "%%x: f64 = load x[%%i, %%j]; %%b: f64 = const 1; %%c: bool = gt %%x, %%b; %%r: f64 = if %%c {\n");
+    at = add_chain(text, at, sizeof text, n_yes);
+    at += (size_t)snprintf(text + at, sizeof text - at, "yield %%p0; } else {\n");
+    at = add_chain(text, at, sizeof text, n_no);
+    snprintf(text + at, sizeof text - at, "yield %%p0; }; store y[%%i, %%j], %%r; }");
+    qn_kernel *k = kernel_of(text);
+    qn_view v[2] = {view(2, DIMS(64, 64), false), view(2, DIMS(64, 64), false)};
+    const qn_arg args[] = {qn_arg_view(&v[0]), qn_arg_view(&v[1])};
+    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .isa = isa, .plan = plan};
+    qn_code *f = NULL;
+    qn_error err = {0};
+    bool ok = qn_specialize(c, k, 2, args, &o, &f, &err) == QN_OK && qn_code_text(f, QN_DUMP_LLVM, code, sizeof code);
+    int found = ok ? count_of(code, "\nactive") : -1;
+    if (!tap_ok(found == n_around, "%s", what))
+        tap_note("%s, found %d", err.message, found);
+    qn_code_release(f);
+    qn_kernel_release(k);
+}
+
+/** Plans whose steps fill the rows, so that each body stands once. */
+static void test_sides(qn_context *c)
+{
+    const qn_plan_options *plain = PLAN_WITH(.width = 4, .unroll = 1, .jam = 1), *unrolled = PLAN_WITH(.width = 4, .unroll = 4, .jam = 1),
+                          *jammed = PLAN_WITH(.lane_dim = 2, .width = 4, .unroll = 1, .jam_dim = 1, .jam = 2);
+    check_sides(c, 3, 3, plain, QN_ISA_V3, 0, "sides of three operations are computed both");
+    check_sides(c, 80, 3, plain, QN_ISA_V3, 1, "a test skips a side of 80");
+    check_sides(c, 3, 80, plain, QN_ISA_V3, 1, "... also the second");
+    check_sides(c, 80, 80, plain, QN_ISA_V3, 2, "... and both");
+    check_sides(c, 30, 3, plain, QN_ISA_V3, 0, "30 operations cost less than a test that was guessed wrongly");
+    check_sides(c, 30, 3, unrolled, QN_ISA_V3, 1, "30 of four vectors cost more");
+    check_sides(c, 50, 3, jammed, QN_ISA_V3, 1, "... and so do 50 of two rows");
+}
+
 int main(void)
 {
     char reason[QN_MESSAGE_BYTES];
@@ -110,6 +167,7 @@ int main(void)
               streams > 0 ? "its stores are non-temporal" : "nor has it such stores");
     }
     test_known_lanes(c);
+    test_sides(c);
     qn_context_release(c);
     return tap_done();
 }
