@@ -323,6 +323,8 @@ void bench_math_cases(bench *b)
     for (size_t i = 0; i < 2 * sizeof functions / sizeof *functions; i++) {
         math_case c = {.function = functions[i / 2].name, .arity = functions[i / 2].arity, .dtype = i % 2 ? QN_F64 : QN_F32};
         bool wants = false;
+        if (c.dtype == QN_F64 && strncmp(c.function, "cr_", 3) == 0) /* correctly rounded: of f32 alone */
+            continue;
         snprintf(c.name, sizeof c.name, "math/%s/%s", c.function, qn_dtype_name(c.dtype));
         for (int end = 0; end < 3; end++) {
             char name[80];
