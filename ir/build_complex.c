@@ -51,6 +51,15 @@ static uint32_t append_comparison(qn_builder *b, const char *who, int op, int n,
     return all;
 }
 
+/** sqrt and abs, which are functions of kernel text for complex numbers (ir/math/complex.qn). */
+static qn_val call_math(qn_builder *b, int op, uint32_t x)
+{
+    const qn_val z = qn__value(b, x, 0);
+    qn_val result = {0};
+    qn_math(b, qn__op_info[op].name, 1, &z, &result);
+    return result;
+}
+
 static qn_val fail_op(qn_builder *b, const char *who, int n, const uint32_t *a, const char *problem)
 {
     qn__fail_operands(b, who, n, a, problem);
@@ -87,6 +96,9 @@ qn_val qn__tuple_op(qn_builder *b, const char *who, int op, int n, const uint32_
         return qn__value(b, append_quotient(b, who, dtype, x, y), 0);
     case QN_OP_neg:
         return qn__value(b, append_complex(b, who, dtype, qn__op1(b, who, op, x[0]), qn__op1(b, who, op, x[1])), 0);
+    case QN_OP_sqrt:
+    case QN_OP_abs:
+        return call_math(b, op, a[first]);
     case QN_OP_eq:
     case QN_OP_ne:
         return qn__value(b, append_comparison(b, who, op, n_parts, x, y), 0);

@@ -48,6 +48,8 @@ const qn_function *qn__math_of(const char *keyword, int dtype, qn_error *err);
 int qn__math_argument(const qn_function *f, int p, int dtype);
 /** Whether a function of ir/math has this keyword. */
 bool qn__is_math(const char *keyword);
+/** Whether a function of ir/math has this whole name. */
+bool qn__is_math_name(const char *name);
 /** Looks at all keywords for the nearest to a wrong one. */
 void qn__near_math(qn_nearest *near);
 /** Reads one mathematical function, which may call others (ir/parse_function.c). */

@@ -78,6 +78,11 @@ bool qn__is_math(const char *keyword)
     return false;
 }
 
+bool qn__is_math_name(const char *name)
+{
+    return is_defined(name, lower_bound(name));
+}
+
 void qn__near_math(qn_nearest *near)
 {
     for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++)
@@ -104,9 +109,9 @@ int qn__math_argument(const qn_function *f, int p, int dtype)
 /** The arguments of f in the dtypes in which it computes: halves in f32, but where it has a text for them. False after an error. */
 static bool widen(qn_builder *b, const char *who, const char *name, const qn_function *f, int n, const qn_val *args, qn_val *out)
 {
-    int dtype = qn_type_of(b, args[0]);
-    if (n != f->n_values) {
-        qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: %s takes %d arguments, not %d", who, name, f->n_values, n);
+    int dtype = qn_type_of(b, args[0]), n_params = f->body.n_params;
+    if (n != n_params) {
+        qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: %s takes %d arguments, not %d", who, name, n_params, n);
         return false;
     }
     for (int i = 0; i < n; i++) {

@@ -159,7 +159,7 @@ void qn__parse_near_functions(const parser *p, const char *prefix, qn_nearest *n
 bool qn__parse_call(parser *p, const definitions *d);
 /** A value, or a literal of the dtype; QN_VOID: a value. */
 bool qn__parse_operand(parser *p, int dtype, qn_val *v);
-/** value ("," operand)* behind the keyword of a mathematical function */
+/** value ("," operand)* behind the keyword, or the whole name, of a mathematical function */
 bool qn__parse_math_call(parser *p, const definitions *d, const char *name);
 
 #endif

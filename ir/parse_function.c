@@ -133,38 +133,6 @@ qn_status qn__parse_math(const char *text, size_t n, const char *keyword, qn_fun
     return status;
 }
 
-/** value ("," operand)*: literals are of the dtypes of the parameters, which the first argument decides. */
-static bool parse_arguments(parser *p, const char *name, values *args, const qn_function **f)
-{
-    if (!qn__parse_value(p, &args->v[args->n++]))
-        return false;
-    *f = qn__math_of(name, qn_type_of(p->b, args->v[0]), NULL);
-    while (qn__parse_accept_symbol(p, ',')) {
-        if (args->n == QN_MAX_CARRIED)
-            return FAIL(p, &p->token, "more than %d values", QN_MAX_CARRIED);
-        bool is_known = *f && args->n < (*f)->n_values;
-        int dtype = is_known ? qn__math_argument(*f, args->n, qn_type_of(p->b, args->v[0])) : QN_VOID;
-        if (!qn__parse_operand(p, dtype, &args->v[args->n++]))
-            return false;
-    }
-    return true;
-}
-
-bool qn__parse_math_call(parser *p, const definitions *d, const char *name)
-{
-    values args = {.n = 0};
-    const qn_function *f = NULL;
-    qn_val results[QN_MAX_CARRIED] = {{0}};
-    if (!parse_arguments(p, name, &args, &f))
-        return false;
-    qn_math(p->b, name, args.n, args.v, results);
-    if (!qn__parse_check_builder(p))
-        return false;
-    return d->n == f->n_results ? qn__parse_define_all(p, d, results)
-                                : FAIL(p, &p->statement, "'%s' has %d result%s, not %d", name, f->n_results,
-                                       f->n_results == 1 ? "" : "s", d->n);
-}
-
 static bool parse_library(parser *p, qn_library **out)
 {
     if (!qn__parse_is_word(p, "function"))
@@ -270,6 +238,56 @@ static bool define_results(parser *p, const definitions *d, const qn_function *f
         }
     }
     return true;
+}
+
+/** value ("," operand)*: literals are of the dtypes of the parameters, which the first argument decides. */
+static bool parse_arguments(parser *p, const char *name, values *args, const qn_function **f)
+{
+    if (!qn__parse_value(p, &args->v[args->n++]))
+        return false;
+    *f = qn__math_of(name, qn_type_of(p->b, args->v[0]), NULL);
+    while (qn__parse_accept_symbol(p, ',')) {
+        if (args->n == QN_MAX_CARRIED)
+            return FAIL(p, &p->token, "more than %d values", QN_MAX_CARRIED);
+        bool is_known = *f && args->n < (*f)->body.n_params;
+        int dtype = is_known ? qn__math_argument(*f, args->n, qn_type_of(p->b, args->v[0])) : QN_VOID;
+        if (!qn__parse_operand(p, dtype, &args->v[args->n++]))
+            return false;
+    }
+    return true;
+}
+
+/** value ("," value)* behind the whole name of a function: complex numbers may be given, and taken, by their parts. */
+static bool parse_named_math(parser *p, const definitions *d, const char *name)
+{
+    values args = {.n = 0};
+    qn_error e = {0};
+    qn_val results[QN_MAX_CARRIED] = {{0}};
+    const qn_function *f = qn__math_function(name, &e);
+    if (!f)
+        return qn__parse_fail_at(p, p->statement.line, p->statement.column, (qn_status)e.status, "%s", e.message);
+    for (int q = 0; q < f->body.n_params; q++)
+        if ((q > 0 && !qn__parse_expect_symbol(p, ',')) || !parse_argument(p, &f->body.param[q], &args))
+            return false;
+    qn_invoke(p->b, f, args.n, args.v, 0, NULL, results);
+    return qn__parse_check_builder(p) && define_results(p, d, f, results);
+}
+
+bool qn__parse_math_call(parser *p, const definitions *d, const char *name)
+{
+    values args = {.n = 0};
+    const qn_function *f = NULL;
+    qn_val results[QN_MAX_CARRIED] = {{0}};
+    if (!qn__is_math(name))
+        return parse_named_math(p, d, name);
+    if (!parse_arguments(p, name, &args, &f))
+        return false;
+    qn_math(p->b, name, args.n, args.v, results);
+    if (!qn__parse_check_builder(p))
+        return false;
+    return d->n == f->n_results ? qn__parse_define_all(p, d, results)
+                                : FAIL(p, &p->statement, "'%s' has %d result%s, not %d", name, f->n_results,
+                                       f->n_results == 1 ? "" : "s", d->n);
 }
 
 bool qn__parse_call(parser *p, const definitions *d)

@@ -502,7 +502,7 @@ static bool begin_statement(parser *p)
                    forms[i].parse(p, &d) && (p->depth > depth || qn__parse_expect_symbol(p, ';'));
     qn__parse_copy_word(p, word);
     int op = qn_op_of_name(word);
-    if (op == 0 && qn__is_math(word)) {
+    if (op == 0 && (qn__is_math(word) || qn__is_math_name(word))) {
         qn__parse_advance(p);
         return qn__parse_math_call(p, &d, word) && qn__parse_expect_symbol(p, ';');
     }

@@ -283,14 +283,23 @@ static void add_access(printer *p, uint32_t i)
     add_values(p, args + n, x->n_args - n);
 }
 
-/** "call f(%1, x)", or "exp %1" of a function of the built-in library. */
+/** Whether a function takes or gives complex numbers: their parts do not say which function of a keyword is meant. */
+static bool has_complex(const qn_function *f)
+{
+    for (int q = 0; q < f->body.n_params; q++)
+        if (f->body.param[q].rank < 0 && qn__has_parts(f->body.param[q].dtype))
+            return true;
+    return f->n_flat != f->n_results;
+}
+
+/** "call f(%1, x)", or of a function of the built-in library "exp %1", with complex numbers "exp_c64 %1, %2". */
 static void add_call(printer *p, uint32_t i)
 {
     const qn_function *f = qn__callee(p->k, i);
     const uint32_t *args = qn__args(p->k, i);
     add_results(p, i);
     if (f->keyword[0]) {
-        qn__text_add(p->out, "%s ", f->keyword);
+        qn__text_add(p->out, "%s ", has_complex(f) ? f->body.name : f->keyword);
         add_values(p, args, f->n_values);
         return;
     }
