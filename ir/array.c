@@ -111,7 +111,7 @@ static qn_interval interval_of(const qn_kernel *k, uint32_t i, int depth)
     const qn_inst *x = &k->inst[i];
     const uint32_t *args = qn__args(k, i);
     if (x->op == QN_I_CONST && qn__is_integer(x->type) && !(x->type == QN_U64 && (int64_t)x->imm < 0))
-        return (qn_interval){(int64_t)x->imm, (int64_t)x->imm};
+        return (qn_interval){(int64_t)x->imm, (int64_t)x->imm, false};
     bool is_made_of_integers = depth > 0 && (x->op >= QN_I_PURE || x->op == QN_I_CAST || x->op == QN_I_BITCAST);
     for (int a = 0; is_made_of_integers && a < x->n_args; a++)
         is_made_of_integers = qn__dtype_class(k->inst[args[a]].type) != QN_CLASS_F;

@@ -568,7 +568,8 @@ static inline uint64_t qn__arg_part(int dtype, uint64_t bits, uint64_t high, int
 /* ---------------------------------------------------------------- domain and ranges (ir/range.c) */
 
 typedef struct qn_interval {
-    int64_t low, high; /* both included; as int64 for all types; u64 above INT64_MAX: full */
+    int64_t low, high; /* both included; as int64 for all integers; u64 above INT64_MAX: full; canonical bits of floats */
+    bool may_be_nan;   /* of floats */
 } qn_interval;
 /** All values of a type. */
 qn_interval qn__interval_of_type(int type);
@@ -595,7 +596,7 @@ typedef struct qn_domain {
 /** Evaluates the prologue. Errors: QN_ERR_OVERFLOW (too many iterations for int64), and if it is strict QN_ERR_RANGE for
  *  a begin above its end, which else is an empty range. */
 qn_status qn__domain(const qn_kernel *k, const qn_arg_value *args, bool is_strict, qn_domain *out, qn_error *err);
-/** Interval analysis of all integer values over the domain; sets proved[site] to 1 for each access whose every index is
+/** Interval analysis of all values over the domain; sets proved[site] to 1 for each access whose every index is
  *  in range for all iterations and to 0 otherwise. `proved` has k->n_accesses entries. Sound; false on lack of memory. */
 bool qn__prove_bounds(const qn_kernel *k, const qn_arg_value *args, const qn_domain *domain,
                       uint8_t *proved);

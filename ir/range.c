@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * range.c: what the host knows about a kernel before it runs: the domain, from the prologue, and the accesses that can
- * never leave their view, from interval analysis of all integer values. Sound: an interval holds every value that an
+ * never leave their view, from interval analysis of all values. Sound: an interval holds every value that an
  * instruction can take in any iteration. Conditions of `if` do not narrow.
  */
-#include "ir/ir.h"
+#include "ir/fpu.h"
+#include "ir/range.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 __extension__ typedef __int128 wide;
 
@@ -129,18 +131,20 @@ qn_status qn__domain(const qn_kernel *k, const qn_arg_value *args, bool is_stric
  * Values are int64 views of the canonical bits. Only a u64 can exceed them: [INT64_MIN, INT64_MAX] is then "anything",
  * and a negative low end of a u64 interval never means anything else.
  */
-static const qn_interval ANYTHING = {INT64_MIN, INT64_MAX};
+static const qn_interval ANYTHING = {INT64_MIN, INT64_MAX, false};
 
 static qn_interval full(int type)
 {
     int w = qn__dtype_width(type);
     switch (qn__dtype_class(type)) {
     case QN_CLASS_B:
-        return (qn_interval){0, 1};
+        return (qn_interval){0, 1, false};
     case QN_CLASS_S:
-        return (qn_interval){INT64_MIN >> (64 - w), INT64_MAX >> (64 - w)};
+        return (qn_interval){INT64_MIN >> (64 - w), INT64_MAX >> (64 - w), false};
     case QN_CLASS_U:
-        return w == 64 ? ANYTHING : (qn_interval){0, INT64_MAX >> (63 - w)};
+        return w == 64 ? ANYTHING : (qn_interval){0, INT64_MAX >> (63 - w), false};
+    case QN_CLASS_F:
+        return qn__floats(type, -INFINITY, INFINITY, true);
     }
     return ANYTHING;
 }
@@ -158,12 +162,12 @@ static qn_interval fit(int type, wide low, wide high)
         return all;
     if (low < all.low || high > all.high)
         return all;
-    return (qn_interval){(int64_t)low, (int64_t)high};
+    return (qn_interval){(int64_t)low, (int64_t)high, false};
 }
 
 static qn_interval join(qn_interval a, qn_interval b)
 {
-    return (qn_interval){a.low < b.low ? a.low : b.low, a.high > b.high ? a.high : b.high};
+    return (qn_interval){a.low < b.low ? a.low : b.low, a.high > b.high ? a.high : b.high, false};
 }
 
 static bool is_single(qn_interval x)
@@ -215,7 +219,7 @@ static qn_interval of_rem(int type, qn_interval a, qn_interval b)
     if (is_unknown_u64(type, b) || (is_unknown && b.low <= 0))
         return full(type);
     if (is_unknown)
-        return (qn_interval){0, b.high - 1};
+        return (qn_interval){0, b.high - 1, false};
     wide low = a.low < 0 ? a.low : 0, high = a.high > 0 ? a.high : 0;
     if (b.low > 0 || b.high < 0) {
         wide most = b.low > 0 ? (wide)b.high - 1 : -(wide)b.low - 1;
@@ -237,15 +241,15 @@ static qn_interval of_abs(int type, qn_interval a)
 static qn_interval of_bits(int op, int type, qn_interval a, qn_interval b)
 {
     if (op == QN_OP_and && a.low >= 0 && b.low >= 0)
-        return (qn_interval){0, smaller(a.high, b.high)};
+        return (qn_interval){0, smaller(a.high, b.high), false};
     if (op == QN_OP_and && (a.low >= 0 || b.low >= 0))
-        return (qn_interval){0, a.low >= 0 ? a.high : b.high};
+        return (qn_interval){0, a.low >= 0 ? a.high : b.high, false};
     if (a.low < 0 || b.low < 0)
         return full(type);
     uint64_t most = (uint64_t)(a.high | b.high), mask = 0;
     while (mask < most)
         mask = mask << 1 | 1;
-    return (qn_interval){0, (int64_t)mask};
+    return (qn_interval){0, (int64_t)mask, false};
 }
 
 static qn_interval of_shift(int op, int type, qn_interval a, qn_interval b)
@@ -257,22 +261,22 @@ static qn_interval of_shift(int op, int type, qn_interval a, qn_interval b)
                    ? fit(type, (wide)a.low * ((wide)1 << count), (wide)a.high * ((wide)1 << count))
                    : full(type);
     if (is_single(b) && is_unknown && count > 0)
-        return (qn_interval){0, (int64_t)(UINT64_MAX >> count)};
+        return (qn_interval){0, (int64_t)(UINT64_MAX >> count), false};
     if (is_unknown)
         return full(type);
     if (is_single(b))
-        return (qn_interval){a.low >> count, a.high >> count};
-    return (qn_interval){smaller(a.low, 0), larger(a.high, 0)};
+        return (qn_interval){a.low >> count, a.high >> count, false};
+    return (qn_interval){smaller(a.low, 0), larger(a.high, 0), false};
 }
 
 static qn_interval of_not(int type, qn_interval a)
 {
     if (qn__dtype_class(type) == QN_CLASS_S)
-        return (qn_interval){-1 - a.high, -1 - a.low};
+        return (qn_interval){-1 - a.high, -1 - a.low, false};
     if (type == QN_U64)
         return full(type);
     int64_t ones = full(type).high;
-    return (qn_interval){ones - a.high, ones - a.low};
+    return (qn_interval){ones - a.high, ones - a.low, false};
 }
 
 /** Interval of a table op with integer operands of the given type; v: its operands. Ops not named here: everything. */
@@ -297,10 +301,10 @@ static qn_interval of_op(int op, int type, const qn_interval *v)
         return of_abs(type, a);
     case QN_OP_min:
         return is_unknown ? full(type)
-                          : (qn_interval){smaller(a.low, b.low), smaller(a.high, b.high)};
+                          : (qn_interval){smaller(a.low, b.low), smaller(a.high, b.high), false};
     case QN_OP_max:
         return is_unknown ? full(type)
-                          : (qn_interval){larger(a.low, b.low), larger(a.high, b.high)};
+                          : (qn_interval){larger(a.low, b.low), larger(a.high, b.high), false};
     case QN_OP_and:
     case QN_OP_or:
     case QN_OP_xor:
@@ -322,10 +326,14 @@ static qn_interval of_op(int op, int type, const qn_interval *v)
 
 static qn_interval of_cast(int to, int from, qn_interval a)
 {
-    if (qn__dtype_class(from) == QN_CLASS_F || is_unknown_u64(from, a))
+    if (qn__dtype_class(to) == QN_CLASS_F)
+        return qn__cast_to_float(to, from, a);
+    if (qn__dtype_class(from) == QN_CLASS_F)
+        return qn__cast_from_float(to, from, a, full(to));
+    if (is_unknown_u64(from, a))
         return full(to);
     if (to == QN_BOOL)
-        return (qn_interval){a.low > 0 || a.high < 0, a.low != 0 || a.high != 0};
+        return (qn_interval){a.low > 0 || a.high < 0, a.low != 0 || a.high != 0, false};
     return fit(to, a.low, a.high);
 }
 
@@ -344,15 +352,25 @@ qn_interval qn__interval_of_type(int type)
     return full(type);
 }
 
+static qn_interval of_floats(const qn_elements *e)
+{
+    qn_interval x = qn__float_const(e->dtype, e->bits[0]);
+    for (int i = 1; i < e->n; i++)
+        x = qn__join_floats(e->dtype, x, qn__float_const(e->dtype, e->bits[i]));
+    return x;
+}
+
 /** Interval of the elements of a constant array. */
 static qn_interval of_array(const qn_elements *e)
 {
-    qn_interval x = {INT64_MAX, INT64_MIN};
+    if (qn__dtype_class(e->dtype) == QN_CLASS_F)
+        return of_floats(e);
+    qn_interval x = {INT64_MAX, INT64_MIN, false};
     for (int i = 0; i < e->n; i++) {
         int64_t value = (int64_t)e->bits[i];
         if (e->dtype == QN_U64 && value < 0)
             return full(e->dtype);
-        x = (qn_interval){smaller(x.low, value), larger(x.high, value)};
+        x = (qn_interval){smaller(x.low, value), larger(x.high, value), false};
     }
     return x;
 }
@@ -361,17 +379,20 @@ qn_interval qn__interval_of_operands(const qn_kernel *k, uint32_t i, const qn_in
 {
     const qn_inst *x = &k->inst[i];
     int type = k->inst[qn__args(k, i)[x->n_args - 1]].type;
-    if (qn__dtype_class(x->type) == QN_CLASS_F || qn__dtype_class(type) == QN_CLASS_F)
-        return full(x->type);
+    bool is_float = qn__dtype_class(x->type) == QN_CLASS_F || qn__dtype_class(type) == QN_CLASS_F;
     if (x->op == QN_I_LOOKUP)
         return of_array(qn__array_of(k, i));
+    if (x->op == QN_I_BITCAST && is_float)
+        return full(x->type);
     if (x->op == QN_I_CAST || x->op == QN_I_BITCAST)
         return of_cast(x->type, type, operand[0]);
     if (qn__op_info[qn__pure(x)].rule == QN_RULE_COMPARE)
         return full(QN_BOOL);
     qn_interval v[3] = {ANYTHING, ANYTHING, ANYTHING};
-    for (int j = 0; j < x->n_args; j++)
+    for (int j = 0; j < x->n_args && j < 3; j++)
         v[j] = operand[j];
+    if (is_float)
+        return qn__float_op(qn__pure(x), x->type, x->n_args, v);
     if (x->n_args == 1)
         v[1] = v[0];
     return of_op(qn__pure(x), type, v);
@@ -389,10 +410,10 @@ qn_interval qn__interval_of_pure(const qn_kernel *k, const qn_interval *value, u
 /** A scalar that decides the domain has the value it has; any other may be exchanged later, so it may have any. */
 static qn_interval of_param(const prover *s, const qn_inst *x)
 {
-    if ((s->domain->scalars[x->imm >> 5] >> (x->imm & 31) & 1) == 0)
+    if (!qn__is_integer(x->type) || (s->domain->scalars[x->imm >> 5] >> (x->imm & 31) & 1) == 0)
         return full(x->type);
     int64_t value = (int64_t)qn__canonical(x->type, s->args[x->imm].bits); /* of an integer */
-    return value < 0 && x->type == QN_U64 ? ANYTHING : (qn_interval){value, value};
+    return value < 0 && x->type == QN_U64 ? ANYTHING : (qn_interval){value, value, false};
 }
 
 static bool is_empty_reduce(const prover *s, uint32_t i)
@@ -413,7 +434,7 @@ static qn_interval of_index(prover *s, uint32_t i)
     const uint32_t *a = qn__args(s->k, s->k->inst[i].parent);
     int64_t begin = s->value[a[0]].low, end = s->value[a[1]].high;
     if (begin < end)
-        return (qn_interval){begin, end - 1};
+        return (qn_interval){begin, end - 1, false};
     if (s->dead_end < loop->region[2])
         s->dead_end = loop->region[2];
     return ANYTHING;
@@ -428,40 +449,41 @@ static qn_interval of_result(const prover *s, const qn_inst *x, uint32_t i)
         return full(x->type);
     uint32_t first = qn__args(s->k, origin->region[1] - 1)[x->imm];
     uint32_t second = qn__args(s->k, origin->region[2] - 1)[x->imm];
-    return join(s->value[first], s->value[second]);
+    bool is_float = qn__dtype_class(x->type) == QN_CLASS_F;
+    return is_float ? qn__join_floats(x->type, s->value[first], s->value[second]) : join(s->value[first], s->value[second]);
 }
 
 static qn_interval interval_of(prover *s, uint32_t i)
 {
     const qn_inst *x = &s->k->inst[i];
-    if (qn__dtype_class(x->type) == QN_CLASS_F)
-        return ANYTHING;
     if (x->op >= QN_I_PURE)
         return qn__interval_of_pure(s->k, s->value, i);
     switch (x->op) {
     case QN_I_CONST:
+        if (qn__dtype_class(x->type) == QN_CLASS_F)
+            return qn__float_const(x->type, x->imm);
         return x->type == QN_U64 && (int64_t)x->imm < 0
                    ? ANYTHING
-                   : (qn_interval){(int64_t)x->imm, (int64_t)x->imm};
+                   : (qn_interval){(int64_t)x->imm, (int64_t)x->imm, false};
     case QN_I_PARAM:
         return of_param(s, x);
     case QN_I_EXTENT:
     case QN_I_LOWER: {
         const qn_dim *d = &s->args[x->imm].layout->dim[x->sub];
         int64_t value = x->op == QN_I_EXTENT ? d->extent : d->lower;
-        return (qn_interval){value, value};
+        return (qn_interval){value, value, false};
     }
     case QN_I_DIM:
         if (s->domain->begin[x->imm] >= s->domain->end[x->imm])
             return ANYTHING; /* used only where nothing runs */
-        return (qn_interval){s->domain->begin[x->imm], s->domain->end[x->imm] - 1};
+        return (qn_interval){s->domain->begin[x->imm], s->domain->end[x->imm] - 1, false};
     case QN_I_CAST:
     case QN_I_BITCAST:
     case QN_I_LOOKUP:
         return qn__interval_of_pure(s->k, s->value, i);
     case QN_I_LOAD:
         if (s->args[x->imm].has_offsets)
-            return (qn_interval){0, QN_MEMBER_EXTENT - 1};
+            return (qn_interval){0, QN_MEMBER_EXTENT - 1, false};
         break;
     case QN_I_INDEX:
         return of_index(s, i);
@@ -484,6 +506,19 @@ static bool is_access_proved(const prover *s, uint32_t i)
     return true;
 }
 
+/** The host's rounding must not decide, see fpu.h. */
+__attribute__((noinline)) static void prove(prover *s, uint8_t *proved)
+{
+    const qn_kernel *k = s->k;
+    for (uint32_t i = 1, site = 0; i < k->n_insts; i++) {
+        s->value[i] = interval_of(s, i);
+        if (k->inst[i].op == QN_I_REDUCE && is_empty_reduce(s, i) && s->dead_end < k->inst[i].region[2])
+            s->dead_end = k->inst[i].region[2];
+        if (site < k->n_accesses && k->access[site].inst == i)
+            proved[site++] = i < s->dead_end || is_access_proved(s, i);
+    }
+}
+
 bool qn__prove_bounds(const qn_kernel *k, const qn_arg_value *args, const qn_domain *domain,
                       uint8_t *proved)
 {
@@ -495,14 +530,9 @@ bool qn__prove_bounds(const qn_kernel *k, const qn_arg_value *args, const qn_dom
     s.value = qn__zalloc(k->n_insts, sizeof *s.value);
     if (!s.value)
         return false;
-    for (uint32_t i = 1, site = 0; i < k->n_insts; i++) {
-        s.value[i] = interval_of(&s, i);
-        if (k->inst[i].op == QN_I_REDUCE && is_empty_reduce(&s, i) &&
-            s.dead_end < k->inst[i].region[2])
-            s.dead_end = k->inst[i].region[2];
-        if (site < k->n_accesses && k->access[site].inst == i)
-            proved[site++] = i < s.dead_end || is_access_proved(&s, i);
-    }
+    uint32_t host = qn__fpu_enter();
+    prove(&s, proved);
+    qn__fpu_leave(host);
     qn__free(s.value);
     return true;
 }

@@ -33,7 +33,7 @@ static int bits_of(qn_interval x, int type)
 
 static qn_interval exactly(const qn_fact *f)
 {
-    return f->kind == QN_FACT_EXACT ? (qn_interval){f->value, f->value} : qn__interval_of_type(QN_I64);
+    return f->kind == QN_FACT_EXACT ? (qn_interval){f->value, f->value, false} : qn__interval_of_type(QN_I64);
 }
 
 static qn_interval range_of(const qn_kernel *k, const qn_facts *f, const qn_interval *value, uint32_t i)
@@ -44,11 +44,11 @@ static qn_interval range_of(const qn_kernel *k, const qn_facts *f, const qn_inte
     if (x->op >= QN_I_PURE || x->op == QN_I_CAST || x->op == QN_I_BITCAST || x->op == QN_I_LOOKUP)
         return qn__interval_of_pure(k, value, i);
     if (x->op == QN_I_CONST && !(x->type == QN_U64 && (int64_t)x->imm < 0))
-        return (qn_interval){(int64_t)x->imm, (int64_t)x->imm};
+        return (qn_interval){(int64_t)x->imm, (int64_t)x->imm, false};
     if (x->op == QN_I_EXTENT || x->op == QN_I_LOWER)
         return exactly(x->op == QN_I_EXTENT ? &f->param[x->imm].dim[x->sub].extent : &f->param[x->imm].dim[x->sub].lower);
     if (x->op == QN_I_DIM && qn__trips(f, (int)x->imm) > 0)
-        return (qn_interval){f->begin[x->imm].value, f->end[x->imm].value - 1};
+        return (qn_interval){f->begin[x->imm].value, f->end[x->imm].value - 1, false};
     return qn__interval_of_type(x->type);
 }
 

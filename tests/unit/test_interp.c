@@ -322,7 +322,7 @@ static void test_proofs(void)
     check_proof(true, "%o: i64 = const 3; %c: bool = lt %i, %o; %r: i64 = select %c, %i, %o;");
     check_proof(true, "%o: i64 = const 3; %c: bool = lt %i, %o; %r: i64 = if %c { yield %o; } else "
                       "{ yield %i; };");
-    check_proof(false, "%q: f32 = cast %i; %r: i64 = cast %q;");
+    check_proof(true, "%q: f32 = cast %i; %r: i64 = cast %q;");
 }
 
 /* Random index expressions over two dimensions: whenever a proof is given, no iteration may fail. */
