@@ -12,6 +12,7 @@
  */
 #define _GNU_SOURCE
 #include "tests/compile_cost.h"
+#include "tests/sanitizer.h"
 #include "tests/tap.h"
 
 #include <fcntl.h>
@@ -228,10 +229,10 @@ int main(int argc, char **argv)
     qn_context *c = NULL;
     qn_error error = {0};
     void *memory = mmap(NULL, COST_MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-#if defined(__SANITIZE_THREAD__)
-    tap_skip("children of this program start threads, which the thread sanitizer refuses");
-    return tap_done();
-#endif
+    if (IS_THREAD_SANITIZED) {
+        tap_skip("children of this program start threads, which the thread sanitizer refuses");
+        return tap_done();
+    }
     if (memory == MAP_FAILED || qn_context_new(NULL, &c, &error) || !warm(c, &error)) {
         tap_skip(error.message);
         return tap_done();

@@ -6,6 +6,7 @@
  */
 #include "jit/budget.h"
 #include "runtime/context.h"
+#include "tests/sanitizer.h"
 #include "tests/tap.h"
 
 #include <stdlib.h>
@@ -372,12 +373,6 @@ static int64_t addresses_mb(void)
         fclose(file);
     return kb >> 10;
 }
-
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-enum { IS_SANITIZED = 1 };
-#else
-enum { IS_SANITIZED = 0 };
-#endif
 
 /** In a child with room for less than a compile may need. */
 static void test_no_room(qn_context *c)

@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "runtime/context.h"
+#include "tests/sanitizer.h"
 #include "tests/unit/launch.h"
 
 #include <unistd.h>
@@ -209,17 +210,13 @@ static void test_checks_make_versions(void)
 /** Memory of the process in use, in KiB; 0 if that cannot be had, or tells nothing because a sanitizer keeps what is freed. */
 static long resident(void)
 {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    return 0;
-#else
     long all = 0, used = 0;
-    FILE *f = fopen("/proc/self/statm", "r");
+    FILE *f = IS_SANITIZED ? NULL : fopen("/proc/self/statm", "r");
     if (f && fscanf(f, "%ld %ld", &all, &used) != 2)
         used = 0;
     if (f)
         fclose(f);
     return used * sysconf(_SC_PAGESIZE) / 1024;
-#endif
 }
 
 /** Versions that come and go leave nothing behind: a process may make them for ever. */

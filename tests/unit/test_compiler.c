@@ -5,18 +5,13 @@
  */
 #define _GNU_SOURCE
 #include "runtime/context.h"
+#include "tests/sanitizer.h"
 #include "tests/unit/launch.h"
 
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define IS_SANITIZED 1
-#else
-#define IS_SANITIZED 0
-#endif
 
 enum { GIVE_RETURN = 0, HANG, SPIN, BLOCK, NAP, DIE, FAIL, GIVE_NONSENSE, GIVE_NOTHING };
 static _Atomic int behaviour, n_inside, n_thread_ends, n_compiles;

@@ -5,6 +5,7 @@
  * (default 100); QUERN_PROVIDER names the code generator.
  */
 #define _GNU_SOURCE
+#include "tests/sanitizer.h"
 #include "tests/unit/launch.h"
 
 #include <errno.h>
@@ -13,12 +14,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define IS_SANITIZED 1
-#else
-#define IS_SANITIZED 0
-#endif
 
 enum { N_THREADS = 2, N_MEASURED = 6 };
 

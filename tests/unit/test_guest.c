@@ -5,6 +5,7 @@
  * and flushing, on any thread.
  */
 #define _GNU_SOURCE
+#include "tests/sanitizer.h"
 #include "tests/unit/launch.h"
 
 #include <dirent.h>
@@ -12,13 +13,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
-
-/* Sanitizers map memory of their own, and have threads. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define IS_SANITIZED 1
-#else
-#define IS_SANITIZED 0
-#endif
 
 enum { N = 3000, N_SIGNALS = 65 };
 

@@ -5,23 +5,13 @@
  * thread of 32 KiB has, and the whole way from text to result runs on such a thread.
  */
 #define _GNU_SOURCE
+#include "tests/sanitizer.h"
 #include "tests/unit/launch.h"
 
 #include <pthread.h>
 #include <sys/mman.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define IS_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(undefined_behavior_sanitizer)
-#define IS_SANITIZED 1
-#endif
-#endif
-#ifndef IS_SANITIZED
-#define IS_SANITIZED 0
-#endif
-
-enum { LARGE_BYTES = 512 << 10, SMALL_BYTES = 32 << 10, PATTERN = 0xA5, N = 100, MARGIN_BYTES = 4 << 10 };
+enum { LARGE_BYTES = (IS_SANITIZED ? 4096 : 512) << 10, SMALL_BYTES = 32 << 10, PATTERN = 0xA5, N = 100, MARGIN_BYTES = 4 << 10 };
 
 /** What an entry works on; all of it is made once, with a stack as large as any. */
 typedef struct work {
