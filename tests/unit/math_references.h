@@ -7,19 +7,45 @@
 
 #include <math.h>
 
-/** sin(pi x): x less the nearest integer is exact. */
-static inline double sine_of_half_turns(double x)
+/** sin(pi x). The argument is reduced exactly; zeros have the sign of x (C23, F.10.1). */
+static inline long double sine_of_half_turnsl(long double x)
 {
-    double n = nearbyint(x), rest = x - n, s = sin(3.14159265358979323846 * rest);
-    return isinf(x) ? NAN : rest == 0 ? copysign(0, x) : fmod(n, 2) != 0 ? -s : s;
+    static const long double pi = 3.14159265358979323846264338327950288L;
+    long double y = fmodl(fabsl(x), 2), sign = x < 0 ? -1 : 1;
+    if (isinf(x) || isnan(x))
+        return NAN;
+    if (y == 0 || y == 1)
+        return copysignl(0, x);
+    if (y > 1) {
+        y -= 1;
+        sign = -sign;
+    }
+    y = y > 0.5L ? 1 - y : y;
+    return sign * (y <= 0.25L ? sinl(pi * y) : cosl(pi * (0.5L - y)));
 }
 
-/** cos(pi x), which is the sine of pi (1/2 - |x|), computed from the nearest of the two. */
+/** cos(pi x). The argument is reduced exactly; zeros are +0 (C23, F.10.1). */
+static inline long double cosine_of_half_turnsl(long double x)
+{
+    static const long double pi = 3.14159265358979323846264338327950288L;
+    long double y = fmodl(fabsl(x), 2);
+    if (isinf(x) || isnan(x))
+        return NAN;
+    y = y > 1 ? 2 - y : y;
+    if (y == 0.5L)
+        return 0;
+    long double part = y > 0.5L ? 1 - y : y;
+    return (y > 0.5L ? -1 : 1) * (part <= 0.25L ? cosl(pi * part) : sinl(pi * (0.5L - part)));
+}
+
+static inline double sine_of_half_turns(double x)
+{
+    return (double)sine_of_half_turnsl(x);
+}
+
 static inline double cosine_of_half_turns(double x)
 {
-    double n = nearbyint(x), rest = fabs(x - n);
-    double c = rest < 0.25 ? cos(3.14159265358979323846 * rest) : sin(3.14159265358979323846 * (0.5 - rest));
-    return isinf(x) ? NAN : fmod(n, 2) != 0 && c != 0 ? -c : c;
+    return (double)cosine_of_half_turnsl(x);
 }
 
 #endif
