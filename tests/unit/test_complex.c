@@ -17,6 +17,8 @@ static const struct function {
     double most[2]; /* of c64 and c128 */
 } functions[] = {
     {"sqrt", csqrtl, {0.51, 0.9}},
+    {"exp", cexpl, {1.2, 1.2}},
+    {"log", clogl, {1, 1}},
 };
 
 /** w[i] = f(z[i]) */
