@@ -16,6 +16,7 @@ typedef struct printer {
     uint32_t *number; /* of each instruction that has a value */
     uint32_t next;
     bool is_anonymous;
+    int n_underscores; /* of the names of arrays: as many as keep them apart from those of parameters */
     int depth;
 } printer;
 
@@ -63,6 +64,27 @@ static void add_param_name(printer *p, uint64_t i)
         qn__text_add(p->out, "p%d", (int)i);
     else
         add_name(p->out, name);
+}
+
+/** Whether a parameter is called as an array might be: a, so many underscores, digits. */
+static bool is_taken(const printer *p)
+{
+    for (int i = 0; i < p->k->n_params && !p->is_anonymous; i++) {
+        const char *name = p->k->param[i].name;
+        const char *number = name + (*name == 'a') + strspn(name + (*name == 'a'), "_");
+        if (*name == 'a' && number - name == 1 + p->n_underscores && *number && !number[strspn(number, "0123456789")])
+            return true;
+    }
+    return false;
+}
+
+/** An array has its number as a name. */
+static void add_array_name(printer *p, int i)
+{
+    qn__text_add(p->out, "a");
+    for (int n = 0; n < p->n_underscores; n++)
+        qn__text_add(p->out, "_");
+    qn__text_add(p->out, "%d", i);
 }
 
 /* ------------------------------------------------------------------------------------- literals */
@@ -345,7 +367,9 @@ static void add_expression(printer *p, uint32_t i)
         qn__text_add(p->out, ", %d", x->sub);
         return;
     case QN_I_LOOKUP:
-        qn__text_add(p->out, "lookup a%d[", (int)x->imm);
+        qn__text_add(p->out, "lookup ");
+        add_array_name(p, (int)x->imm);
+        qn__text_add(p->out, "[");
         add_value(p, qn__args(p->k, i)[0]);
         qn__text_add(p->out, "]");
         return;
@@ -464,11 +488,12 @@ static void add_param(printer *p, int i)
     qn__text_add(p->out, ";\n");
 }
 
-/** A constant array; its name is its number. */
 static void add_array(printer *p, int i)
 {
     const qn_elements *e = p->k->array[i];
-    qn__text_add(p->out, "  array a%d: %s = ", i, qn_dtype_name(e->dtype));
+    qn__text_add(p->out, "  array ");
+    add_array_name(p, i);
+    qn__text_add(p->out, ": %s = ", qn_dtype_name(e->dtype));
     for (int j = 0; j < e->n; j++) {
         qn__text_add(p->out, "%s", j ? ", " : "");
         add_literal(p->out, e->dtype, e->bits[j]);
@@ -485,6 +510,8 @@ static void print_body(const qn_kernel *k, bool anonymous, qn_text *out)
         out->failed = true;
         return;
     }
+    while (is_taken(&p))
+        p.n_underscores++;
     bool is_function = k->n_insts > 1 && k->inst[k->n_insts - 1].op == QN_I_RETURN;
     qn__text_add(out, is_function ? "function " : "kernel ");
     add_string(out, anonymous ? "k" : k->name);

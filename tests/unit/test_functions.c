@@ -371,6 +371,27 @@ static void test_names(void)
     qn_library_release(m);
 }
 
+/** A kernel of a builder has an array without a name, and a parameter that is called as the text calls arrays. */
+static void test_array_names(void)
+{
+    const float elements[] = {1, 2};
+    qn_builder *b = qn_builder_new("k", 0);
+    qn_param y = qn_view_param(b, "y", QN_F32, 1, 0), x = qn_view_param(b, "a0", QN_F32, 1, 0), z = qn_view_param(b, "a_7", QN_F32, 1, 0);
+    qn_array a = qn_const_array(b, QN_F32, 2, elements);
+    qn_val i = qn_parallel_over(b, y, 0);
+    qn_store(b, y, 1, &i, qn_add(b, qn_add(b, qn_lookup(b, a, i), qn_load(b, x, 1, &i)), qn_load(b, z, 1, &i)));
+    qn_kernel *k = NULL, *again = NULL;
+    qn_error err = {0};
+    tap_ok(qn_finish(b, &k, &err) == QN_OK, "arrays beside parameters of their names %s", err.message);
+    char *text = print(k);
+    tap_contains(text, "array a__0: f32", "the text calls them otherwise");
+    tap_ok(qn_kernel_parse(text, strlen(text), &again, &err) == QN_OK, "... so that it parses %s", err.message);
+    qn_builder_release(b);
+    qn_kernel_release(again);
+    qn_kernel_release(k);
+    free(text);
+}
+
 int main(void)
 {
     char reason[600] = "";
@@ -384,6 +405,7 @@ int main(void)
     test_kept(c);
     test_refused();
     test_names();
+    test_array_names();
     test_depth();
     qn_context_release(c);
     return tap_done();
