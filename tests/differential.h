@@ -9,6 +9,7 @@
  * differential_kernel.c  parameters, domain, the frame of a kernel
  * differential_parts.c   elements of several parts, and other units
  * differential_value.c   random values: constants, indices, loads, ops
+ * differential_function.c  random functions and their calls, mathematical functions, lookups
  * differential_block.c   random statements: stores, atomics, regions
  * differential_update.c  random updates through atomic views
  * differential_plain.c   plain kernels, of a few loads, products and sums
@@ -127,6 +128,7 @@ typedef struct test_case {
     qn_arg scalar[MAX_SCALARS];
     qn_arg args[MAX_ARGS];            /* views, then scalars */
     bool has_updates; /* stores that are updates by expressions */
+    bool has_math, has_neighbours; /* mathematical functions; atomics that stand together */
     bool is_redone;   /* made again without atomic views, as an update of one is none */
     bool loads_escape, stores_escape; /* some indices are out of bounds on purpose */
     qn_kernel *kernel;
@@ -184,6 +186,21 @@ typedef struct axis {
     int64_t begin, end;
 } axis;
 
+/** A function that a kernel may call. */
+enum { MOST_DRAWN_FUNCTIONS = 3, MOST_FUNCTION_PARAMS = 3, MOST_FUNCTION_RESULTS = 2, MOST_ARRAYS = 8 };
+typedef struct drawn_function {
+    qn_function *function;
+    int n_params, param[MOST_FUNCTION_PARAMS]; /* dtypes of its scalars */
+    int n_results, result[MOST_FUNCTION_RESULTS];
+    int view; /* of the case, which it reads; or -1 */
+} drawn_function;
+
+/** A constant array. */
+typedef struct drawn_array {
+    qn_array array;
+    int dtype, n;
+} drawn_array;
+
 typedef struct generator {
     test_case *t;
     randoms *r;
@@ -198,12 +215,28 @@ typedef struct generator {
     int budget, nesting;
     int64_t repeats; /* how often the current block runs at most */
     bool is_in_reduce, is_uniform_only;
+    bool is_function; /* a function is made, which has no dimensions and stores nothing */
+    drawn_function function[MOST_DRAWN_FUNCTIONS];
+    int n_functions;
+    drawn_array array[MOST_ARRAYS];
+    int n_arrays;
 } generator;
 
 /** The domain, views and body of a plain kernel. */
 void choose_plain_domain(test_case *t);
 void choose_plain_views(test_case *t);
 void gen_plain_body(generator *g);
+
+/** Makes functions that the kernel may call, mostly none; releases them. */
+bool make_functions(generator *g, qn_error *err);
+void release_functions(generator *g);
+/** A call, a mathematical function or a lookup; one of a value. */
+qn_val gen_of_function(generator *g, int dtype, int depth);
+qn_val gen_applied(generator *g, int dtype, qn_val x);
+/** The same number, but NaNs become one NaN. */
+qn_val gen_one_nan(generator *g, qn_val v, int dtype);
+/** Any value as an index. */
+qn_val gen_any_index(generator *g);
 
 /** A value of a dtype, of at most this depth. */
 qn_val gen_value(generator *g, int dtype, int depth);
@@ -277,7 +310,9 @@ enum {
     X(REDUCE, "= reduce ")                                                                         \
     X(ATOMIC, "= atomic ")                                                                         \
     X(SEQUENTIAL, "= sequential ")                                                                 \
-    X(LOAD, "= load ")
+    X(LOAD, "= load ")                                                                             \
+    X(CALL, "= call ")                                                                             \
+    X(LOOKUP, "= lookup ")
 enum {
 #define QN_X(name, mark) FEATURE_##name,
     FEATURE_LIST(QN_X)
@@ -358,7 +393,7 @@ typedef struct runner {
     int only_way; /* -1: all */
     int64_t n_limits; /* launches that a GPU does not do */
     int64_t n_runs[N_WAYS], n_differences[N_WAYS], n_with[N_FEATURES], n_plans[N_PLAN_MARKS];
-    int64_t n_updates, n_redone; /* kernels */
+    int64_t n_updates, n_redone, n_math, n_neighbours; /* kernels */
     int64_t n_kernels, n_references, n_text_errors, n_escapes, n_lists, n_points, n_by_status[64];
 } runner;
 

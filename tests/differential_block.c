@@ -6,6 +6,8 @@
  */
 #include "differential.h"
 
+#include <string.h>
+
 enum { MAX_REPEATS = 40000, LOOP_TRIPS = 7, MAX_RESULTS = 3, MAX_NEST = 3 };
 
 /* What is in scope, kept while a region is built. */
@@ -206,7 +208,7 @@ static int choose_reduction(generator *g, const axis **chosen, int64_t *points)
     int n = 0;
     *points = 1;
     for (int d = 0; d < g->t->n_dims; d++)
-        if (g->t->dim[d].kind == KIND_REDUCTION && (n == 0 || random_percent(g->r, 70))) {
+        if (g->t->dim[d].kind == KIND_REDUCTION && !g->is_function && (n == 0 || random_percent(g->r, 70))) {
             chosen[n++] = &g->dims[d];
             *points *= g->dims[d].end - g->dims[d].begin;
         }
@@ -275,13 +277,46 @@ void gen_store(generator *g, int view)
 }
 
 /* One operation for all iterations, whose old value depends on the order and is not used. */
-static void gen_shared_atomic(generator *g, int view)
+static void gen_combine(generator *g, int view, const qn_val *index)
 {
     const test_view *v = &g->t->view[view];
-    qn_val index[VIEW_RANK] = {{0}};
-    gen_indices(g, view, true, index);
     (void)qn_atomic(g->b, v->combine, g->param[view], v->rank, index, gen_value(g, v->dtype, 2),
                     (qn_val){0});
+}
+
+/* Atomics of elements that are a constant apart, as of a particle and the nodes around it: the first is far enough from the
+ * last of each dimension. */
+static void gen_neighbours(generator *g, int view)
+{
+    enum { MOST_NEIGHBOURS = 9 };
+    test_view *v = &g->t->view[view];
+    qn_val first[VIEW_RANK] = {{0}};
+    int64_t extent[VIEW_RANK], reach[VIEW_RANK] = {0};
+    memcpy(extent, v->extent, sizeof extent);
+    g->t->has_neighbours = true;
+    for (int d = 0; d < v->rank; d++) {
+        reach[d] = v->extent[d] > 2 ? random_below(g->r, 3) : random_below(g->r, (int)v->extent[d]);
+        v->extent[d] -= reach[d];
+    }
+    gen_indices(g, view, true, first);
+    memcpy(v->extent, extent, sizeof extent);
+    for (int i = 2 + random_below(g->r, MOST_NEIGHBOURS - 1); i > 0; i--) {
+        qn_val index[VIEW_RANK] = {{0}};
+        for (int d = 0; d < v->rank; d++)
+            index[d] = qn_add(g->b, qn_cast(g->b, QN_I64, first[d]), qn_index(g->b, random_between(g->r, 0, reach[d])));
+        gen_combine(g, view, index);
+    }
+}
+
+static void gen_shared_atomic(generator *g, int view)
+{
+    qn_val index[VIEW_RANK] = {{0}};
+    if (g->t->view[view].rank > 0 && random_percent(g->r, 60)) {
+        gen_neighbours(g, view);
+        return;
+    }
+    gen_indices(g, view, true, index);
+    gen_combine(g, view, index);
 }
 
 void gen_shared(generator *g, int view)
@@ -318,7 +353,7 @@ static void gen_effect(generator *g)
 {
     int view = random_below(g->r, g->t->n_views);
     const test_view *v = &g->t->view[view];
-    if (g->is_in_reduce || v->role == ROLE_INPUT || v->role == ROLE_TWIN)
+    if (g->is_in_reduce || g->is_function || v->role == ROLE_INPUT || v->role == ROLE_TWIN)
         return;
     g->budget--;
     if (v->role == ROLE_ATOMIC)

@@ -158,7 +158,7 @@ static void choose_atomic(test_case *t, test_view *v)
                                        : combines[random_below(&t->random, 6)];
     v->rank = random_below(&t->random, 3);
     for (int d = 0; d < v->rank; d++) {
-        v->extent[d] = random_between(&t->random, 1, 9);
+        v->extent[d] = random_between(&t->random, 1, random_percent(&t->random, 80) ? 9 : 70);
         v->source[d] = NO_SOURCE;
     }
     choose_update(t, v);
@@ -271,7 +271,7 @@ static void choose_views(test_case *t)
         choose_plain_views(t);
     else
         choose_random_views(t);
-    if (t->is_plain && t->n_views < MAX_VIEWS && random_percent(&t->random, 8))
+    if (t->is_plain && t->n_views < MAX_VIEWS && random_percent(&t->random, 12))
         choose_view(t, t->n_views++, ROLE_ATOMIC);
     if (t->n_views < MAX_VIEWS && random_percent(&t->random, t->is_plain ? 5 : 20))
         choose_twin(t, 0);
@@ -398,20 +398,24 @@ static bool build_kernel(test_case *t, qn_error *err)
     static const uint8_t budgets[] = {4, 10, 10, 20, 20, 40, 40, 80, 150};
     generator g = {.t = t, .r = &t->random};
     qn_val end_scalar[MAX_DIMS] = {{0}};
+    g.repeats = t->scale || t->iterations <= 0 ? 1 : t->iterations;
     g.b = qn_builder_new("random", random_flags(&t->random));
-    if (!g.b)
+    if (!g.b || !make_functions(&g, err)) {
+        release_functions(&g);
+        qn_builder_release(g.b);
         return false;
+    }
     build_params(&g, end_scalar);
     build_domain(&g, end_scalar);
     g.budget = budgets[random_below(g.r, t->is_plain ? 4 : 9)];
     if (t->scale) /* nothing is left for what follows otherwise */
         g.budget = t->scale;
-    g.repeats = t->scale || t->iterations <= 0 ? 1 : t->iterations;
     if (t->is_plain)
         gen_plain_body(&g);
     else
         gen_body(&g);
     (void)qn_finish(g.b, &t->kernel, err);
+    release_functions(&g);
     qn_builder_release(g.b);
     return t->kernel != NULL;
 }

@@ -313,6 +313,8 @@ static qn_val gen_plain_value(generator *g, int dtype, bool is_in_reduce)
             x = gen_joined(g, dtype, x, gen_beside(g, view, dtype));
     for (int i = 1; i < n; i++)
         x = gen_joined(g, dtype, x, gen_plain_leaf(g, dtype, is_in_reduce));
+    if (random_percent(g->r, 15))
+        x = gen_applied(g, dtype, x);
     return x;
 }
 

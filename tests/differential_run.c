@@ -453,6 +453,8 @@ bool run_case(runner *r, test_case *t, way *first)
     r->n_points += t->points;
     r->n_updates += t->has_updates;
     r->n_redone += t->is_redone;
+    r->n_math += t->has_math;
+    r->n_neighbours += t->has_neighbours;
     count_features(r, t->text);
     qn_kernel *parsed = round_trip(r, t);
     bool is_good = r->n_text_errors == text_errors;

@@ -129,7 +129,7 @@ static qn_val gen_window(generator *g, int view, int d, const axis *a, const axi
     return qn_add(g->b, qn_add(g->b, a->value, c->value), low);
 }
 
-static qn_val gen_any_index(generator *g)
+qn_val gen_any_index(generator *g)
 {
     static const uint8_t dtypes[] = {QN_I64, QN_I64, QN_I32, QN_U8, QN_I16, QN_U64};
     int dtype = dtypes[random_below(g->r, 6)];
@@ -151,7 +151,7 @@ static qn_val gen_indirect(generator *g, int view, int d)
         int bits = 8 * (int)qn_dtype_bytes(from->dtype) - is_signed;
         for (int k = 0; k < from->rank; k++)
             is_empty = is_empty || from->extent[k] == 0;
-        if (from->target != v || from->target_dim != d || from->is_owner || is_empty ||
+        if (!g->param[i].id || from->target != v || from->target_dim != d || from->is_owner || is_empty ||
             !fits(v->lower[d], v->lower[d] + v->extent[d], bits >= 63 ? INT64_MAX : INT64_C(1) << bits) ||
             (!is_signed && v->lower[d] < 0))
             continue;
@@ -239,7 +239,7 @@ void gen_indices(generator *g, int view, bool is_store, qn_val *index)
 static bool is_readable(const generator *g, int view)
 {
     const test_view *v = &g->t->view[view];
-    if (v->role == ROLE_ATOMIC)
+    if (v->role == ROLE_ATOMIC || !g->param[view].id)
         return false;
     for (int d = 0; d < v->rank; d++)
         if (v->extent[d] <= 0 && !g->t->loads_escape)
@@ -269,8 +269,7 @@ qn_val gen_load(generator *g, int dtype, int depth)
 
 /* ---------------------------------------------------------------- ops */
 
-/* The same number, but NaNs become one NaN. */
-static qn_val gen_one_nan(generator *g, qn_val v, int dtype)
+qn_val gen_one_nan(generator *g, qn_val v, int dtype)
 {
     uint64_t nan = dtype == QN_F16    ? 0x7e00
                    : dtype == QN_BF16 ? 0x7fc0
@@ -348,12 +347,14 @@ qn_val gen_value(generator *g, int dtype, int depth)
     int kind = random_below(g->r, 100);
     if (kind < 20)
         return gen_leaf(g, dtype);
-    if (kind < 40)
+    if (kind < 38)
         return gen_load(g, dtype, depth);
-    if (kind < 60)
+    if (kind < 56)
         return gen_arithmetic(g, dtype, depth);
-    if (kind < 82)
+    if (kind < 76)
         return gen_op(g, dtype, depth);
+    if (kind < 83)
+        return gen_of_function(g, dtype, depth);
     if (kind < 89) {
         int from = random_dtype(g->r);
         return gen_convert(g, gen_value(g, from, depth - 1), from, dtype);
