@@ -65,10 +65,11 @@ static int64_t round_down_to_power(int64_t n)
 }
 
 /** Vectors in one step by the operations of the body and the longest chain among them: where each waits for the one
- *  before it, more steps must be under way than the processor looks ahead. */
+ *  before it, more steps must be under way than the processor looks ahead. Where there is little but arithmetic, as in a
+ *  mathematical function, the processor finds the next steps by itself, and each vector takes its time to compile. */
 static int natural_unroll(const qn_kernel *k)
 {
-    enum { FEW = 12, SOME = 48, MANY = 192, LONG_CHAIN = 8 };
+    enum { FEW = 12, SOME = 48, MANY = 192, LONG_CHAIN = 8, OPS_AN_ACCESS = 10, TWO_VECTORS = 24, ONE_VECTOR = 32 };
     uint8_t *chain = qn__zalloc(k->n_insts, 1);
     int n = 0, longest = 0;
     for (uint32_t i = k->body; chain && i < k->n_insts; i++) {
@@ -90,6 +91,8 @@ static int natural_unroll(const qn_kernel *k)
     }
     qn__free(chain);
     int more = longest >= LONG_CHAIN ? 2 : 1;
+    if (n > TWO_VECTORS && (uint32_t)n >= OPS_AN_ACCESS * k->n_accesses)
+        return n > ONE_VECTOR ? 1 : 2;
     return n <= FEW ? 4 : n <= SOME ? 2 * more : n <= MANY ? more : 1;
 }
 

@@ -276,6 +276,35 @@ static void body_case(bench *b, source s)
     bench_report_cost(b, name, most, 15e-3);
 }
 
+/* A function against a root in its place, and ten calls against one: what one costs above the root is not to come ten times. */
+static void function_cases(bench *b, source s)
+{
+    static const struct {
+        const char *name, *ten;
+        void (*print)(char *text, int n);
+    } functions[] = {{"compile/functions/exp", "compile/functions/exp/ten", bench_print_exps},
+                     {"compile/functions/log", "compile/functions/log/ten", bench_print_logs}};
+    double root = 0, one, ten;
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        bool wants_ten = bench_wants(b, functions[i].ten);
+        if (!wants_ten && !bench_wants(b, functions[i].name))
+            continue;
+        s.name = functions[i].name;
+        s.make = make_text;
+        s.n_ops = 1;
+        s.print = bench_print_roots;
+        bool is_ok = root > 0 || compile_median(b, &s, N_COMPILES, &root);
+        s.print = functions[i].print;
+        is_ok = is_ok && compile_median(b, &s, N_COMPILES, &one);
+        s.n_ops = 10;
+        is_ok = is_ok && (!wants_ten || compile_median(b, &s, N_COMPILES, &ten));
+        if (is_ok && bench_wants(b, s.name))
+            bench_report_cost(b, s.name, one, 1.5 * root + 1.5e-3);
+        if (is_ok && wants_ten)
+            bench_report_cost(b, functions[i].ten, ten, 5 * one);
+    }
+}
+
 void bench_compile_cases(bench *b)
 {
     static const source cases[] = {
@@ -308,5 +337,6 @@ void bench_compile_cases(bench *b)
         if (i == 0)
             emission_case(b, &s);
     }
+    function_cases(b, (source){.view = view, .arg = arg, .n_args = &n_args});
     body_case(b, (source){.view = view, .arg = arg, .n_args = &n_args});
 }

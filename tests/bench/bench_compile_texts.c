@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bench_compile_texts.c: kernels of any size whose compile is timed (bench_cases_compile.c): straight bodies, nests of
- * branches, checked gathers, short reduces.
+ * branches, checked gathers, short reduces, calls of one function.
  */
 #include "bench_compile.h"
 
@@ -85,4 +85,30 @@ void bench_print_reduces(char *at, int n)
                           " %%y%d: f32 = mul %%x%d, %%c%d; %%z%d: f32 = sub %%y%d, %%s%d; yield %%z%d; };\n"
                           "  %%s%d: f32 = add %%s%d, %%r%d;\n", i, i, i, i, i, i, i, i, i, i, i, i + 1, i, i);
     sprintf(at, "  store o[%%i], %%s%d;\n}\n", n);
+}
+
+/* Of the elements of o, each times a constant. */
+static void print_functions(char *at, const char *function, int n)
+{
+    at = print_rows(at, function);
+    at += sprintf(at, "  %%x: f32 = load o[%%i];\n");
+    for (int i = 0; i < n; i++)
+        at += sprintf(at, "  %%y%d: f32 = mul %%x, %d.5; %%f%d: f32 = %s %%y%d; %%s%d: f32 = add %%s%d, %%f%d;\n", i, i, i, function, i,
+                      i + 1, i, i);
+    sprintf(at, "  store o[%%i], %%s%d;\n}\n", n);
+}
+
+void bench_print_roots(char *at, int n)
+{
+    print_functions(at, "sqrt", n);
+}
+
+void bench_print_exps(char *at, int n)
+{
+    print_functions(at, "exp", n);
+}
+
+void bench_print_logs(char *at, int n)
+{
+    print_functions(at, "log", n);
 }
