@@ -5,6 +5,7 @@
  *
  * compile_cost.c         the program: a process for each case, measurements, summary
  * compile_cost_kernel.c  the kernels and their arguments
+ * compile_cost_calls.c   those that call functions, look up constants and update elements
  */
 #ifndef QN_TESTS_COMPILE_COST_H
 #define QN_TESTS_COMPILE_COST_H
@@ -18,6 +19,10 @@
     X(LOADS, "loads from one view")                                                                \
     X(STORES, "stores to one view")                                                                \
     X(ATOMICS, "atomics on one view")                                                              \
+    X(UPDATES, "updates through an atomic view")                                                   \
+    X(MATH, "mathematical functions")                                                              \
+    X(CALLS, "functions that call functions")                                                      \
+    X(LOOKUPS, "lookups of constant arrays")                                                       \
     X(REGIONS, "branches, loops and reduces, nested and in a row")                                 \
     X(RANDOM, "a random kernel of the differential tester with a large body")
 enum {
@@ -43,6 +48,34 @@ typedef struct cost_case {
     test_case random; /* of the family RANDOM */
     qn_options options;
 } cost_case;
+
+enum { MOST_VALUES = 64, MOST_COST_RANK = 8 };
+
+/** A kernel that is being made: view 0 is written, view 1 read, view 2 holds i32 that are indices of view 1. */
+typedef struct maker {
+    cost_case *c;
+    randoms *r;
+    qn_builder *b;
+    qn_param view[3];
+    int dtype, rank, n, n_dims, n_values;
+    int64_t extent[MOST_COST_RANK];
+    qn_val dim[MOST_COST_RANK], point, at[MOST_COST_RANK], value[MOST_VALUES];
+    int style; /* of indices */
+} maker;
+
+/** A value made before; makes a value one of these; as another dtype. */
+qn_val cost_pick(maker *m);
+void cost_keep(maker *m, qn_val v);
+qn_val cost_convert(maker *m, qn_val v, int to);
+/** Indices of an access to a view of m->rank. */
+void cost_indices(maker *m, qn_val *index);
+/** A random op for a dtype, of random values. */
+qn_val cost_op(maker *m, int dtype);
+/** The bodies of compile_cost_calls.c. */
+void cost_updates(maker *m);
+void cost_math(maker *m);
+void cost_calls(maker *m);
+void cost_lookups(maker *m);
 
 /** Makes a case; false with *err where the library refuses it. `memory` is at least COST_MEMORY bytes that nobody reads. */
 enum { COST_MEMORY = 1 << 30 };

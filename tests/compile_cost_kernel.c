@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_VALUES = 64, MOST_COST_RANK = 8 };
 enum { CLASS_B = 1, CLASS_S = 2, CLASS_U = 4, CLASS_F = 8, CLASS_C = 16 };
 enum {
     CLASSES_F = CLASS_F,
@@ -45,18 +44,6 @@ const char *cost_family_name(int family)
     };
     return names[family];
 }
-
-/** A kernel that is being made: view 0 is written, view 1 read, view 2 holds i32 that are indices of view 1. */
-typedef struct maker {
-    cost_case *c;
-    randoms *r;
-    qn_builder *b;
-    qn_param view[3];
-    int dtype, rank, n, n_dims, n_values;
-    int64_t extent[MOST_COST_RANK];
-    qn_val dim[MOST_COST_RANK], point, at[MOST_COST_RANK], value[MOST_VALUES];
-    int style; /* of indices */
-} maker;
 
 /* ---------------------------------------------------------------- arguments */
 
@@ -110,6 +97,12 @@ static qn_status random_cost_layout(randoms *r, int rank, int64_t *extents, char
     }
 }
 
+/** Whether the written view is the one that is accessed many times. */
+static bool writes_much(const cost_case *c)
+{
+    return c->family == COST_STORES || c->family == COST_ATOMICS || c->family == COST_UPDATES;
+}
+
 /** Views: the written one is dense along the domain where it is not the one that is accessed many times. */
 static bool make_arguments(maker *m, void *memory, qn_error *err)
 {
@@ -118,7 +111,7 @@ static bool make_arguments(maker *m, void *memory, qn_error *err)
     if (random_cost_layout(m->r, m->rank, m->extent, c->what, &c->layout[1], err) ||
         qn_layout_right(m->n_dims, m->extent, &c->layout[0], err) || qn_layout_right(1, flat, &c->layout[2], err))
         return false;
-    if (c->family == COST_STORES || c->family == COST_ATOMICS) {
+    if (writes_much(c)) {
         qn_layout_release(&c->layout[0]);
         c->layout[0] = qn_layout_copy(&c->layout[1]);
     }
@@ -135,12 +128,12 @@ static bool make_arguments(maker *m, void *memory, qn_error *err)
 
 /* ---------------------------------------------------------------- values */
 
-static qn_val pick(maker *m)
+qn_val cost_pick(maker *m)
 {
     return m->value[random_below(m->r, m->n_values)];
 }
 
-static void keep(maker *m, qn_val v)
+void cost_keep(maker *m, qn_val v)
 {
     if (m->n_values < MOST_VALUES)
         m->value[m->n_values++] = v;
@@ -148,14 +141,14 @@ static void keep(maker *m, qn_val v)
         m->value[random_below(m->r, MOST_VALUES)] = v;
 }
 
-static qn_val convert(maker *m, qn_val v, int to)
+qn_val cost_convert(maker *m, qn_val v, int to)
 {
     int from = (int)qn_type_of(m->b, v);
     return from == to ? v : to == QN_BOOL && is_float(from) ? qn_ne(m->b, v, qn_const_float(m->b, from, 0)) : qn_cast(m->b, to, v);
 }
 
-/** Indices of an access: affine, brought into the view by remainders, loaded, or anything. */
-static void make_indices(maker *m, qn_val *index)
+/* Affine, brought into the view by remainders, loaded, or anything. */
+void cost_indices(maker *m, qn_val *index)
 {
     for (int d = 0; d < m->rank; d++) {
         qn_val v = m->n_dims ? m->at[d % m->n_dims] : qn_index(m->b, 0);
@@ -165,7 +158,7 @@ static void make_indices(maker *m, qn_val *index)
         else if (m->style == 2)
             v = qn_load(m->b, m->view[2], 1, (qn_val[]){qn_add(m->b, v, qn_index(m->b, shift))});
         else if (m->style == 3)
-            v = convert(m, pick(m), QN_I64);
+            v = cost_convert(m, cost_pick(m), QN_I64);
         else
             v = qn_add(m->b, v, qn_index(m->b, shift % 7 - 3));
         index[d] = v;
@@ -176,7 +169,7 @@ static qn_val make_op(maker *m, const op_row *row, int dtype)
 {
     qn_val arg[3];
     for (int i = 0; i < row->arity; i++)
-        arg[i] = convert(m, pick(m), row->rule == RULE_SELECT && i == 0 ? QN_BOOL : dtype);
+        arg[i] = cost_convert(m, cost_pick(m), row->rule == RULE_SELECT && i == 0 ? QN_BOOL : dtype);
     return qn_op(m->b, row->op, row->arity, arg);
 }
 
@@ -187,6 +180,11 @@ static const op_row *random_op(maker *m, int dtype)
         if (class_of[dtype] & row->classes)
             return row;
     }
+}
+
+qn_val cost_op(maker *m, int dtype)
+{
+    return make_op(m, random_op(m, dtype), dtype);
 }
 
 /* ---------------------------------------------------------------- families */
@@ -202,10 +200,10 @@ static void make_ops(maker *m)
     bool is_chain = random_percent(m->r, 50);
     snprintf(m->c->what + strlen(m->c->what), 40, " op %s%s", row->name, is_chain ? ", chain" : "");
     for (int i = 0; i < m->n && !is_full(m); i++) {
-        qn_val v = convert(m, make_op(m, row, m->dtype), m->dtype);
+        qn_val v = cost_convert(m, make_op(m, row, m->dtype), m->dtype);
         if (is_chain)
             m->n_values = m->n_values > 2 ? 2 : m->n_values;
-        keep(m, v);
+        cost_keep(m, v);
     }
 }
 
@@ -213,7 +211,7 @@ static void make_mixed(maker *m)
 {
     for (int i = 0; i < m->n && !is_full(m); i++) {
         int dtype = random_dtype(m->r);
-        keep(m, random_percent(m->r, 15) ? convert(m, pick(m), dtype) : make_op(m, random_op(m, dtype), dtype));
+        cost_keep(m, random_percent(m->r, 15) ? cost_convert(m, cost_pick(m), dtype) : cost_op(m, dtype));
     }
 }
 
@@ -224,23 +222,23 @@ static void make_accesses(maker *m)
     bool sums = random_percent(m->r, 50);
     for (int i = 0; i < m->n && !is_full(m); i++) {
         qn_val index[MOST_COST_RANK] = {{0}}, v;
-        make_indices(m, index);
+        cost_indices(m, index);
         if (m->c->family == COST_LOADS) {
             v = qn_load(m->b, m->view[1], m->rank, index);
             if (sums && m->dtype != QN_BOOL) {
                 m->value[0] = qn_add(m->b, m->value[0], v);
                 m->n_values = 1;
             } else {
-                keep(m, v);
+                cost_keep(m, v);
             }
         } else if (m->c->family == COST_STORES) {
-            qn_store(m->b, m->view[0], m->rank, index, pick(m));
+            qn_store(m->b, m->view[0], m->rank, index, cost_pick(m));
         } else {
             int combine = m->dtype == QN_BOOL ? QN_COMBINE_EXCHANGE : combines[random_below(m->r, is_float(m->dtype) ? 4 : 5)];
-            qn_val compare = combine == QN_COMBINE_COMPARE_EXCHANGE ? pick(m) : (qn_val){0};
-            v = qn_atomic(m->b, combine, m->view[0], m->rank, index, pick(m), compare);
+            qn_val compare = combine == QN_COMBINE_COMPARE_EXCHANGE ? cost_pick(m) : (qn_val){0};
+            v = qn_atomic(m->b, combine, m->view[0], m->rank, index, cost_pick(m), compare);
             if (random_percent(m->r, 30))
-                keep(m, v);
+                cost_keep(m, v);
         }
     }
 }
@@ -250,7 +248,7 @@ static void make_region(maker *m, int depth, int n_results);
 static void make_inside(maker *m, int depth)
 {
     for (int i = random_below(m->r, 4); i > 0; i--)
-        keep(m, make_op(m, random_op(m, m->dtype), m->dtype));
+        cost_keep(m, cost_op(m, m->dtype));
     if (depth > 0)
         make_region(m, depth - 1, random_below(m->r, 3));
 }
@@ -258,7 +256,7 @@ static void make_inside(maker *m, int depth)
 static void pick_values(maker *m, int n, qn_val *v)
 {
     for (int i = 0; i < n; i++)
-        v[i] = convert(m, pick(m), m->dtype);
+        v[i] = cost_convert(m, cost_pick(m), m->dtype);
 }
 
 /** One region with others in it. What is made in it is forgotten behind it. */
@@ -271,7 +269,7 @@ static void make_region(maker *m, int depth, int n_results)
     pick_values(m, n, init);
     int kind = random_below(m->r, 4);
     if (kind == 0) {
-        qn_if(m->b, convert(m, pick(m), QN_BOOL));
+        qn_if(m->b, cost_convert(m, cost_pick(m), QN_BOOL));
         make_inside(m, depth);
         pick_values(m, n, next);
         m->n_values = n_kept;
@@ -280,17 +278,17 @@ static void make_region(maker *m, int depth, int n_results)
         pick_values(m, n, next);
         qn_end_if(m->b, n, next, end);
     } else if (kind == 1) {
-        qn_for(m->b, qn_index(m->b, 0), convert(m, pick(m), QN_I64), 1, n, init, carried);
+        qn_for(m->b, qn_index(m->b, 0), cost_convert(m, cost_pick(m), QN_I64), 1, n, init, carried);
         for (int i = 0; i < n; i++)
-            keep(m, carried[i]);
+            cost_keep(m, carried[i]);
         make_inside(m, depth);
         pick_values(m, n, next);
         qn_end_for(m->b, n, next, end);
     } else if (kind == 2) {
         qn_while(m->b, qn_index(m->b, 1000), n, init, carried);
         for (int i = 0; i < n; i++)
-            keep(m, carried[i]);
-        qn_val condition = convert(m, pick(m), QN_BOOL);
+            cost_keep(m, carried[i]);
+        qn_val condition = cost_convert(m, cost_pick(m), QN_BOOL);
         qn_do(m->b, condition);
         make_inside(m, depth);
         pick_values(m, n, next);
@@ -302,19 +300,19 @@ static void make_region(maker *m, int depth, int n_results)
         qn_val index[MOST_COST_RANK];
         qn_val before = m->at[0];
         m->at[0] = m->point;
-        make_indices(m, index);
+        cost_indices(m, index);
         m->at[0] = before;
         qn_val v = qn_load(m->b, m->view[1], m->rank, index);
-        v = is_bool ? qn_xor(m->b, v, pick(m)) : qn_mul(m->b, v, pick(m));
+        v = is_bool ? qn_xor(m->b, v, cost_pick(m)) : qn_mul(m->b, v, cost_pick(m));
         m->n_values = n_kept;
         memcpy(m->value, kept, sizeof kept);
-        keep(m, qn_end_reduce(m->b, v));
+        cost_keep(m, qn_end_reduce(m->b, v));
         return;
     }
     m->n_values = n_kept;
     memcpy(m->value, kept, sizeof kept);
     for (int i = 0; i < n; i++)
-        keep(m, end[i]);
+        cost_keep(m, end[i]);
 }
 
 static void make_regions(maker *m)
@@ -336,6 +334,18 @@ static void make_body(maker *m)
     case COST_REGIONS:
         make_regions(m);
         break;
+    case COST_UPDATES:
+        cost_updates(m);
+        break;
+    case COST_MATH:
+        cost_math(m);
+        break;
+    case COST_CALLS:
+        cost_calls(m);
+        break;
+    case COST_LOOKUPS:
+        cost_lookups(m);
+        break;
     default:
         make_accesses(m);
     }
@@ -344,23 +354,24 @@ static void make_body(maker *m)
 /** All that is alive becomes one value, so that nothing of it is dead. */
 static void make_end(maker *m)
 {
-    qn_val sum = convert(m, m->value[0], m->dtype);
+    qn_val sum = cost_convert(m, m->value[0], m->dtype);
     for (int i = 1; i < m->n_values; i++) {
-        qn_val v = convert(m, m->value[i], m->dtype);
+        qn_val v = cost_convert(m, m->value[i], m->dtype);
         sum = m->dtype == QN_BOOL ? qn_xor(m->b, sum, v) : qn_add(m->b, sum, v);
     }
     qn_val index[MOST_COST_RANK] = {{0}};
     for (int d = 0; d < m->rank; d++)
         index[d] = d < m->n_dims ? m->dim[d] : qn_index(m->b, 0);
-    bool is_large = m->c->family == COST_STORES || m->c->family == COST_ATOMICS;
+    bool is_large = writes_much(m->c);
     qn_store(m->b, m->view[0], is_large ? m->rank : m->n_dims, index, sum);
 }
 
 static bool build(maker *m, qn_error *err)
 {
-    bool is_large = m->c->family == COST_STORES || m->c->family == COST_ATOMICS;
+    bool is_large = writes_much(m->c);
     m->b = qn_builder_new("cost", random_percent(m->r, 30) ? QN_CONTRACT : 0);
-    m->view[0] = qn_view_param(m->b, "y", m->dtype, is_large ? m->rank : m->n_dims, 0);
+    m->view[0] = qn_view_param(m->b, "y", m->dtype, is_large ? m->rank : m->n_dims,
+                               m->c->family == COST_UPDATES ? QN_ATOMIC : 0);
     m->view[1] = qn_view_param(m->b, "x", m->dtype, m->rank, 0);
     m->view[2] = qn_view_param(m->b, "index", QN_I32, 1, 0);
     qn_val scalar = qn_scalar_param(m->b, "s", m->dtype);
@@ -372,8 +383,8 @@ static bool build(maker *m, qn_error *err)
     qn_val index[MOST_COST_RANK];
     for (int d = 0; d < m->rank; d++)
         index[d] = d < m->n_dims ? m->dim[d] : qn_index(m->b, 0);
-    keep(m, scalar);
-    keep(m, qn_load(m->b, m->view[1], m->rank, index));
+    cost_keep(m, scalar);
+    cost_keep(m, qn_load(m->b, m->view[1], m->rank, index));
     make_body(m);
     make_end(m);
     (void)qn_finish(m->b, &m->c->kernel, err);
