@@ -43,6 +43,10 @@ enum {
  * these moves are a unit of work; with fast selection, where a unit takes less time, fewer. */
 enum { QN_MOVES_PER_UNIT = 2500, QN_MOVES_PER_FAST_UNIT = 250 };
 
+/* An instruction that fast selection does not know is selected slowly, with all that stands before it in its block, which then
+ * counts as so many units. */
+enum { QN_FAST_UNITS_OF_SLOW = 8 };
+
 /** Units of one operation on `lanes` lanes (1: a scalar) of `bits` bits each, for an instruction set of x86 (QN_ISA_V3, V4). */
 int64_t qn__work_units(int work, int bits, int lanes, int isa);
 const char *qn__work_name(int work);

@@ -148,6 +148,36 @@ static int n_splits(LLVMValueRef i, int isa)
     return qn__work_units(work, s.bits, s.lanes, isa) >= 8 * s.lanes ? s.lanes : 0;
 }
 
+/** Whether fast selection does not know an instruction of scalars: those of f16, and most conversions between floats and what
+ *  is no signed integer of 32 or 64 bits (llc -fast-isel -pass-remarks-missed=sdagisel). Calls are selected alone. */
+static bool is_slow(LLVMValueRef i, int isa)
+{
+    shape s = shape_of(i);
+    LLVMOpcode op = LLVMGetInstructionOpcode(i);
+    if (LLVMGetNumOperands(i) == 0 || op == LLVMBr || op == LLVMCall)
+        return false;
+    LLVMValueRef from = LLVMGetOperand(i, 0);
+    if (LLVMGetTypeKind(LLVMTypeOf(i)) == LLVMHalfTypeKind || LLVMGetTypeKind(LLVMTypeOf(from)) == LLVMHalfTypeKind)
+        return true;
+    switch (op) {
+    case LLVMFPToSI:
+        return s.bits < 32;
+    case LLVMSIToFP:
+        return shape_of(from).bits < 32;
+    case LLVMUIToFP:
+        return shape_of(from).bits < 32 || isa < QN_ISA_V4;
+    case LLVMFPToUI:
+    case LLVMFRem:
+        return true;
+    case LLVMICmp:
+        return shape_of(from).bits == 1;
+    case LLVMFreeze:
+        return s.bits == 1;
+    default:
+        return false;
+    }
+}
+
 /** Lanes of a gather or scatter, else 0. */
 int qn__lane_accesses(LLVMValueRef i)
 {
@@ -166,13 +196,15 @@ qn_emitted qn__llvm_count(LLVMValueRef function, int isa, bool is_fast)
 {
     qn_emitted n = {0};
     for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(function); b; b = LLVMGetNextBasicBlock(b)) {
-        int64_t units = qn__work_units(QN_WORK_BLOCK, 64, 1, isa), instructions = 0, splits = 0;
+        int64_t units = qn__work_units(QN_WORK_BLOCK, 64, 1, isa), instructions = 0, splits = 0, slow = 0;
         for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
             units += units_of(i, isa);
             n.lanes += qn__lane_accesses(i);
             splits += n_splits(i, isa);
+            slow = is_fast && is_slow(i, isa) ? units : slow;
             instructions++;
         }
+        units += slow * (QN_FAST_UNITS_OF_SLOW - 1);
         units += splits * units / 2 / (is_fast ? QN_MOVES_PER_FAST_UNIT : QN_MOVES_PER_UNIT);
         n.units += units;
         n.instructions += instructions;
@@ -182,7 +214,26 @@ qn_emitted qn__llvm_count(LLVMValueRef function, int isa, bool is_fast)
     return n;
 }
 
-void qn__llvm_widen_selects(LLVMValueRef function, LLVMBuilderRef b)
+/** A conversion between a float and an integer by way of a signed integer that has more bits, where the value is the same; else
+ *  NULL. */
+static LLVMValueRef converted(LLVMValueRef i, LLVMBuilderRef b, LLVMContextRef context)
+{
+    LLVMOpcode op = LLVMGetInstructionOpcode(i);
+    LLVMValueRef from = LLVMGetNumOperands(i) == 1 ? LLVMGetOperand(i, 0) : NULL;
+    bool is_signed = op == LLVMSIToFP || op == LLVMFPToSI, is_to_float = op == LLVMSIToFP || op == LLVMUIToFP;
+    if (!is_to_float && op != LLVMFPToSI && op != LLVMFPToUI)
+        return NULL;
+    shape s = shape_of(is_to_float ? from : i);
+    if (s.lanes > 1 || s.bits >= (is_signed ? 32 : 64))
+        return NULL;
+    LLVMTypeRef wide = LLVMIntTypeInContext(context, s.bits < 32 ? 32 : 64);
+    if (!is_to_float)
+        return LLVMBuildTrunc(b, LLVMBuildFPToSI(b, from, wide, ""), LLVMTypeOf(i), "");
+    from = is_signed ? LLVMBuildSExt(b, from, wide, "") : LLVMBuildZExt(b, from, wide, "");
+    return LLVMBuildSIToFP(b, from, LLVMTypeOf(i), "");
+}
+
+void qn__llvm_suit_fast(LLVMValueRef function, LLVMBuilderRef b)
 {
     LLVMContextRef context = LLVMGetModuleContext(LLVMGetGlobalParent(function));
     for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
@@ -192,11 +243,17 @@ void qn__llvm_widen_selects(LLVMValueRef function, LLVMBuilderRef b)
             bool is_narrow = kind == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(t) <= 8;
             bool is_float = kind == LLVMFloatTypeKind || kind == LLVMDoubleTypeKind;
             next = LLVMGetNextInstruction(i);
+            LLVMPositionBuilderBefore(b, i);
+            LLVMValueRef other = converted(i, b, context);
+            if (other) {
+                LLVMReplaceAllUsesWith(i, other);
+                LLVMInstructionEraseFromParent(i);
+                continue;
+            }
             if (LLVMGetInstructionOpcode(i) != LLVMSelect || !(is_narrow || is_float))
                 continue;
             LLVMTypeRef wide = LLVMIntTypeInContext(context, kind == LLVMDoubleTypeKind ? 64 : 32);
             LLVMValueRef v[2];
-            LLVMPositionBuilderBefore(b, i);
             for (unsigned n = 0; n < 2; n++)
                 v[n] = is_float ? LLVMBuildBitCast(b, LLVMGetOperand(i, n + 1), wide, "")
                                 : LLVMBuildZExt(b, LLVMGetOperand(i, n + 1), wide, "");

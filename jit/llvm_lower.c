@@ -195,7 +195,7 @@ static qn_emitted lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_
         LLVMBuildRetVoid(g.b);
         qn__poll_end(&g);
         if (is_fast && !g.failed)
-            qn__llvm_widen_selects(g.function, g.b);
+            qn__llvm_suit_fast(g.function, g.b);
         n = g.failed && !g.is_over ? n : qn__llvm_count(g.function, f->isa, is_fast);
         LLVMDisposeBuilder(g.b);
     }

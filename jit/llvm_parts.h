@@ -21,9 +21,10 @@ typedef struct qn_emitted {
     int64_t lanes; /* of gathers and scatters: counted as instructions, too */
 } qn_emitted;
 qn_emitted qn__llvm_count(LLVMValueRef function, int isa, bool is_fast);
-/** Scalar selects of bytes, bools and floats become those of wider integers, for which there is an instruction: for others LLVM
- *  splits the block. */
-void qn__llvm_widen_selects(LLVMValueRef function, LLVMBuilderRef b);
+/** What fast selection does badly becomes what it does well. Scalar selects of bytes, bools and floats become those of wider
+ *  integers, for which there is an instruction: for others LLVM splits the block. Conversions go through signed integers of 32 or
+ *  64 bits: others are selected slowly, with all that stands before them. */
+void qn__llvm_suit_fast(LLVMValueRef function, LLVMBuilderRef b);
 /** Whether code is so large that passes are left out whose work grows faster than it. */
 bool qn__is_large(const qn_emitted *n);
 
