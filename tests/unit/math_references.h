@@ -48,4 +48,14 @@ static inline double cosine_of_half_turns(double x)
     return (double)cosine_of_half_turnsl(x);
 }
 
+/** x times the normal distribution of x, -0 at -inf. */
+static inline double gelu(double x)
+{
+    return x < -1e3 ? -0.0 : x * erfc(-x * 0.70710678118654752440) / 2;
+}
+static inline long double gelul(long double x)
+{
+    return x < -1e3L ? -0.0L : x * erfcl(-x * 0.707106781186547524400844362104849039L) / 2;
+}
+
 #endif
