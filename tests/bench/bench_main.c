@@ -272,6 +272,7 @@ static void print_summary(const bench *b)
     print_class(b, GROUP_KOKKOS, "Kokkos", 1);
     print_class(b, GROUP_LIBMVEC, "libmvec", 0.75);
     print_class(b, GROUP_SLEEF, "SLEEF", 1.2);
+    print_class(b, GROUP_APPLICATION, "applications", 1);
     print_short(b);
     /* The mean is that of the cases against C; of the costs only where nothing else was asked for.
      */
@@ -327,6 +328,7 @@ int main(int argc, char **argv)
         bench_threads_cases(&b);
         bench_data_cases(&b);
         bench_math_cases(&b);
+        bench_apps_cases(&b);
     }
     if (!b.assembly_of)
         print_summary(&b);
