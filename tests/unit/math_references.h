@@ -58,4 +58,15 @@ static inline long double gelul(long double x)
     return x < -1e3L ? -0.0L : x * erfcl(-x * 0.707106781186547524400844362104849039L) / 2;
 }
 
+/** log(1 + e^x) */
+static inline double softplus(double x)
+{
+    return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
+}
+
+static inline long double softplusl(long double x)
+{
+    return x > 0 ? x + log1pl(expl(-x)) : log1pl(expl(x));
+}
+
 #endif
