@@ -63,7 +63,7 @@ typedef struct peers {
 
 typedef struct math_case {
     const char *function;
-    int arity, dtype;
+    int arity, n_results, dtype;
     char name[48];
     int dtype2, dtype_of_result;
     qn_kernel *kernel;
@@ -295,7 +295,7 @@ static void run_case(bench *b, const peers *p, math_case *c)
     else if (qn_prepare(b->context, c->kernel, n_args, c->args, &o, &call, &error) || qn_run(call, &error))
         bench_wrong(b, c->name, "%s", error.message);
     else {
-        bool is_plain = c->dtype_of_result == c->dtype && (c->arity == 1 || c->dtype2 == c->dtype);
+        bool is_plain = c->n_results == 1 && c->dtype_of_result == c->dtype && (c->arity == 1 || c->dtype2 == c->dtype);
         void (*libmvec)(void) = is_plain && p->library[LIBMVEC] ? find_libmvec(p, c) : NULL;
         void (*sleef)(void) = is_plain && p->library[SLEEF] ? find_sleef(p, c) : NULL;
         compare(b, c, call, LIBMVEC, libmvec, p->vector_bytes);
@@ -312,16 +312,17 @@ void bench_math_cases(bench *b)
 {
     static const struct {
         const char *name;
-        int arity;
+        int arity, n_results;
     } functions[] = {
-#define QN_MATH(name, arguments, results, doc) {#name, sizeof #arguments - 1},
+#define QN_MATH(name, arguments, results, doc) {#name, sizeof #arguments - 1, sizeof #results - 1},
 #include "quern/math.def"
 #undef QN_MATH
     };
     static const char *const ends[] = {"", "/libmvec", "/sleef"};
     peers p = {0};
     for (size_t i = 0; i < 2 * sizeof functions / sizeof *functions; i++) {
-        math_case c = {.function = functions[i / 2].name, .arity = functions[i / 2].arity, .dtype = i % 2 ? QN_F64 : QN_F32};
+        math_case c = {.function = functions[i / 2].name, .arity = functions[i / 2].arity, .n_results = functions[i / 2].n_results,
+                       .dtype = i % 2 ? QN_F64 : QN_F32};
         bool wants = false;
         if (c.dtype == QN_F64 && strncmp(c.function, "cr_", 3) == 0) /* correctly rounded: of f32 alone */
             continue;
