@@ -216,15 +216,15 @@ const char *const math_names[] = {
 void test_math_names()
 {
     quern::builder b("names");
-    auto y = b.view<double>("y", 1);
-    quern::value x = b.scalar<double>("x"), n = b.scalar<std::int32_t>("n");
+    auto y = b.view<float>("y", 1);
+    quern::value x = b.scalar<float>("x"), n = b.scalar<std::int32_t>("n");
     std::vector<quern::value> all;
     [[maybe_unused]] auto keep = [&](auto... v) { (all.push_back(v), ...); };
 #define QN_CALL_T(name) quern::name(x)
 #define QN_CALL_TT(name) quern::name(x, x)
 #define QN_CALL_TI(name) quern::name(x, n)
 #define QN_KEEP_T(call) keep(call);
-#define QN_KEEP_B(call) keep(quern::cast<double>(call));
+#define QN_KEEP_B(call) keep(quern::cast<float>(call));
 #define QN_KEEP_TT(call)                                                                           \
     {                                                                                              \
         auto [first, second] = call;                                                               \
@@ -233,7 +233,7 @@ void test_math_names()
 #define QN_KEEP_TI(call)                                                                           \
     {                                                                                              \
         auto [first, second] = call;                                                               \
-        keep(first, quern::cast<double>(second));                                                  \
+        keep(first, quern::cast<float>(second));                                                  \
     }
 #define QN_MATH(name, arguments, results, doc) QN_KEEP_##results(QN_CALL_##arguments(name))
 #include "quern/math.def"
