@@ -36,3 +36,9 @@ int64_t qn__work_units(int work, int bits, int lanes, int isa)
     int64_t registers = ((int64_t)lanes * bits + register_bits - 1) / register_bits;
     return units < 0 ? (int64_t)-units * lanes : units * registers;
 }
+
+int64_t qn__least_units_to_skip(int vectors, int isa)
+{
+    int64_t test = qn__work_units(QN_WORK_BLOCK, 64, 1, isa) + vectors;
+    return 2 * test + qn__work_units(QN_WORK_WRONG_GUESS, 64, 1, isa);
+}

@@ -50,5 +50,8 @@ enum { QN_FAST_UNITS_OF_SLOW = 8 };
 /** Units of one operation on `lanes` lanes (1: a scalar) of `bits` bits each, for an instruction set of x86 (QN_ISA_V3, V4). */
 int64_t qn__work_units(int work, int bits, int lanes, int isa);
 const char *qn__work_name(int work);
+/** Units of a region of pure values from which on a test pays that may skip the region, where every other one is skipped, half of them
+ *  unforeseen; the test looks at the lanes of so many vectors. */
+int64_t qn__least_units_to_skip(int vectors, int isa);
 
 #endif

@@ -250,21 +250,13 @@ static int64_t cost_of_values(const lower *g, uint32_t begin, uint32_t end)
     return units;
 }
 
-/** Whether a test that may skip a region of pure values pays where every other one is skipped, half of them unforeseen. */
-static bool is_branch_cheaper(const lower *g, uint32_t begin, uint32_t end)
-{
-    int isa = g->f->isa;
-    int64_t test = qn__work_units(QN_WORK_BLOCK, 64, 1, isa) + g->unroll * g->jam;
-    return cost_of_values(g, begin, end) >= 2 * test + qn__work_units(QN_WORK_WRONG_GUESS, 64, 1, isa);
-}
-
 /** One side of a divergent if, `takes` being the lanes that take it. Memory is accessed under their mask. What is pure is right
  *  in all of these lanes, active or not, whether the side is skipped or not: accesses that were proved in range rely on it. */
 static void lower_masked_side(lower *g, uint32_t begin, uint32_t end, const LLVMValueRef *takes, yields *y)
 {
     LLVMValueRef outer[MOST_PARTS];
     bool is_pure = !qn__region_has_memory(g->k, begin, end);
-    if (is_pure && !(y->n && is_branch_cheaper(g, begin, end))) {
+    if (is_pure && !(y->n && cost_of_values(g, begin, end) >= qn__least_units_to_skip(g->unroll * g->jam, g->f->isa))) {
         if (y->n)
             qn__collect(g, y, qn__args(g->k, end - 1));
         return;

@@ -5,6 +5,8 @@
  * This file puts a plan for a processor together from what the other files choose, and chooses width, unrolling and
  * remainders itself.
  */
+#include "jit/budget.h"
+#include "jit/cost.h"
 #include "jit/plan.h"
 
 #include <limits.h>
@@ -23,6 +25,43 @@ typedef struct planner {
     bool has_strip; /* sums in memory: the jammed dimension is that of the points */
     bool has_tile; /* a register tile was chosen: the jammed dimension is innermost */
 } planner;
+
+/* ---------------------------------------------------------------- sides that are skipped */
+
+/** Whether code goes around side n, 0 or 1, of `if` i where no lane takes it: such a side is the rare one. */
+static bool is_skipped_side(const planner *s, uint32_t i, int n)
+{
+    const qn_inst *x = &s->k->inst[i];
+    uint32_t begin = x->region[n], end = x->region[n + 1];
+    if (!s->has_analysis || s->p->lane_dim < 0 || begin == end || s->k->inst[end - 1].n_args == 0 || qn__region_has_memory(s->k, begin, end))
+        return false;
+    int64_t units = 0;
+    for (uint32_t m = begin; m < end; m++)
+        if (s->a.value[m].deps >> s->p->lane_dim & 1)
+            units += qn__cost_of_instruction(s->k, s->f, &s->a, m, false, 8);
+    return units >= qn__least_units_to_skip(1, s->f->isa);
+}
+
+static bool has_skipped_side(const planner *s, uint32_t i)
+{
+    return is_skipped_side(s, i, 0) || is_skipped_side(s, i, 1);
+}
+
+/** The first instruction from i on that is in no skipped side. */
+static uint32_t usual(const planner *s, uint32_t i)
+{
+    const qn_kernel *k = s->k;
+    while (i < k->n_insts) {
+        uint32_t parent = k->inst[i].parent;
+        if (!parent || k->inst[parent].op != QN_I_IF)
+            break;
+        int side = i == k->inst[parent].region[1];
+        if ((side == 0 && i != k->inst[parent].region[0]) || !is_skipped_side(s, parent, side))
+            break;
+        i = k->inst[parent].region[side + 1];
+    }
+    return i;
+}
 
 /* ---------------------------------------------------------------- width and unrolling */
 
@@ -43,7 +82,7 @@ static int widest_bits(const planner *s)
     const qn_kernel *k = s->k;
     bool is_reduction = qn__is_reduction(k, s->p->lane_dim);
     int bits = 8;
-    for (uint32_t i = k->body; i < k->n_insts; i++) {
+    for (uint32_t i = usual(s, k->body); i < k->n_insts; i = usual(s, i + 1)) {
         const qn_inst *x = &k->inst[i];
         int type = x->op == QN_I_STORE ? qn__access_dtype(k, i) : x->type;
         bool is_index = type == QN_I64 && x->op != QN_I_STORE && x->op != QN_I_LOAD;
@@ -67,15 +106,16 @@ static int64_t round_down_to_power(int64_t n)
 /** Vectors in one step by the operations of the body and the longest chain among them: where each waits for the one
  *  before it, more steps must be under way than the processor looks ahead. Where there is little but arithmetic, as in a
  *  mathematical function, the processor finds the next steps by itself, and each vector takes its time to compile. */
-static int natural_unroll(const qn_kernel *k)
+static int natural_unroll(const planner *s)
 {
+    const qn_kernel *k = s->k;
     enum { FEW = 12, SOME = 48, MANY = 192, LONG_CHAIN = 8, OPS_AN_ACCESS = 10, TWO_VECTORS = 24, ONE_VECTOR = 32 };
     uint8_t *chain = qn__zalloc(k->n_insts, 1);
     int n = 0, longest = 0;
-    for (uint32_t i = k->body; chain && i < k->n_insts; i++) {
+    for (uint32_t i = usual(s, k->body); chain && i < k->n_insts; i = usual(s, i + 1)) {
         const qn_inst *x = &k->inst[i];
         bool has_stripes = x->op == QN_I_REDUCE && qn__order_rule(k, i) == QN_STRIPED; /* partials of each part are in memory */
-        if (has_stripes || x->op == QN_I_WHILE || x->op == QN_I_FOR || x->op == QN_I_IF) {
+        if (has_stripes || x->op == QN_I_WHILE || x->op == QN_I_FOR || (x->op == QN_I_IF && !has_skipped_side(s, i))) {
             qn__free(chain);
             return 1;
         }
@@ -136,7 +176,7 @@ static void choose_width(planner *s)
     }
     while (t >= 0 && p->width > 2 && p->width / 2 >= t)
         p->width /= 2;
-    p->unroll = has_gather(s) ? 1 : natural_unroll(s->k);
+    p->unroll = has_gather(s) ? 1 : natural_unroll(s);
     s->has_one_step = p->unroll > 1 && is_one_step(s, t);
     if (s->has_one_step)
         p->unroll = (int32_t)((t + p->width - 1) / p->width);

@@ -336,6 +336,29 @@ static void test_copies_of_tiles(void)
     tap_ok(p.cross == 1 && p.pack && p.scratch_bytes, "one of two dimensions has a copy of the operand that is shared");
 }
 
+/** A side of an `if` that is skipped while no lane takes it computes in f64, `n` times; what is usual in f32. */
+static const char *rare_text(char *out, size_t bytes, int n)
+{
+    size_t at = (size_t)snprintf(out, bytes, "kernel \"rare\" { view x: f32[1]; view y: f32[1];\n%%z: i64 = const 0; %%n: i64 = extent y, 0;\n"
+                                             "%%i: i64 = parallel %%z, %%n; %%a: f32 = load x[%%i]; %%b: bool = gt %%a, 1000;\n"
+                                             "%%r: f32 = if %%b { %%v0: f64 = cast %%a;");
+    for (int m = 1; m <= n; m++)
+        at += (size_t)snprintf(out + at, bytes - at, " %%v%d: f64 = fma %%v%d, %%v%d, %d;", m, m - 1, m - 1, m);
+    snprintf(out + at, bytes - at, " %%w: f32 = cast %%v%d; yield %%w; } else { yield %%a; };\nstore y[%%i], %%r; }\n", n);
+    return out;
+}
+
+static void test_rare_sides(void)
+{
+    const int64_t e[1] = {4096};
+    qn_view v[2] = {view(QN_F32, 1, e, false), view(QN_F32, 1, e, false)};
+    char text[4000];
+    qn_plan p = plan_of(rare_text(text, sizeof text, 60), v, 2, NULL, QN_ISA_V4, false);
+    tap_ok(p.lane_dim == 0 && p.width == 16, "a side that is skipped where no lane takes it does not narrow the lanes: width %d", p.width);
+    p = plan_of(rare_text(text, sizeof text, 2), v, 2, NULL, QN_ISA_V4, false);
+    tap_ok(p.lane_dim == 0 && p.width == 8, "one that all lanes compute does: width %d", p.width);
+}
+
 static void test_overrides(void)
 {
     int64_t e[2] = {100, 64};
@@ -570,6 +593,7 @@ int main(void)
     test_reductions();
     test_batches();
     test_copies_of_tiles();
+    test_rare_sides();
     test_overrides();
     return tap_done();
 }
