@@ -64,7 +64,7 @@ typedef struct memo {
 } memo;
 enum { MEMO_SPLAT = 1, MEMO_LINEAR, MEMO_SCALE, MEMO_PRODUCT, MEMO_SUM, MEMO_ADDRESS, MEMO_SLOT, MEMO_QUOTIENT, MEMO_REMAINDER,
        MEMO_RESIZE, MEMO_NARROW, MEMO_AHEAD, MEMO_TABLE };
-enum { MEMO_HEADS = 256 };
+enum { MEMO_HEADS = 1024 };
 
 typedef struct lower {
     LLVMContextRef context;

@@ -389,6 +389,9 @@ LLVMValueRef qn__lower_cast(lower *g, int to, int from, LLVMValueRef v)
     if (from_float)
         return saturate(g, to, from, v);
     bool is_signed = class_of(from) == QN_CLASS_S;
+    /* LLVM 19 takes twenty times as long to select the code of the conversion, which is that of this select. */
+    if (to_float && from == QN_BOOL && LLVMGetTypeKind(t) == LLVMVectorTypeKind)
+        return LLVMBuildSelect(g->b, v, LLVMBuildUIToFP(g->b, LLVMConstAllOnes(LLVMTypeOf(v)), t, ""), LLVMConstNull(t), "");
     if (to_float)
         return is_signed ? LLVMBuildSIToFP(g->b, v, t, "") : LLVMBuildUIToFP(g->b, v, t, "");
     int have = qn__dtype_width(from), want = qn__dtype_width(to);

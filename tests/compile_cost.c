@@ -158,14 +158,15 @@ typedef struct summary {
 static void count(summary *t, const settings *s, const measured *m, bool is_measured)
 {
     t->n++;
-    t->n_refused += is_measured && !m->made;
-    t->n_failed += !is_measured || (m->made && m->status);
+    bool is_refused = !m->made || m->status == QN_ERR_BUILD; /* the latter: an argument claims to be atomic late, but no update can be */
+    t->n_refused += is_measured && is_refused;
+    t->n_failed += !is_measured || (m->status && !is_refused);
     t->ms += m->ms;
     bool is_over = is_measured && (m->ms > s->ms || m->mb > s->mb);
     t->n_over += is_over;
     t->slowest = m->ms > t->slowest.ms ? *m : t->slowest;
     t->largest = m->mb > t->largest.mb ? *m : t->largest;
-    if (is_over || s->is_verbose || s->is_single || (m->made && m->status))
+    if (is_over || s->is_verbose || s->is_single || (m->status && !is_refused))
         note_measured(is_over ? "over the bounds:" : "case:", m);
 }
 

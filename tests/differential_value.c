@@ -39,6 +39,8 @@ static int class_of(int dtype)
 
 void gen_pool(generator *g, qn_val v, int dtype)
 {
+    if (g->is_uniform_only) /* perhaps in a region, which ends the value */
+        return;
     int at = g->n_pool < MAX_POOL ? g->n_pool++
                                   : g->n_uniform + random_below(g->r, MAX_POOL - g->n_uniform);
     g->pool[at] = (pooled){v, dtype};

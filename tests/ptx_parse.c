@@ -277,7 +277,7 @@ static void instruction(reader *r, char *first)
     expect(r, ';');
 }
 
-/** "= {1, 2, ...}" of bytes behind a symbol of constant memory; those left out are 0. */
+/** ["= {1, 2, ...}"] of bytes behind a symbol of constant memory; those left out are 0. */
 static void constants(reader *r, int offset, int bytes)
 {
     ptx_module *m = r->m;
@@ -290,7 +290,8 @@ static void constants(reader *r, int offset, int bytes)
         memcpy(memory, m->constants, (size_t)m->const_bytes);
     free(m->constants);
     m->constants = memory;
-    expect(r, '=');
+    if (!accept(r, '='))
+        return;
     expect(r, '{');
     for (int i = 0; !r->failed && !accept(r, '}'); i++) {
         char text[64];

@@ -140,6 +140,24 @@ static void test_sides(qn_context *c)
     check_sides(c, 50, 3, jammed, QN_ISA_V3, 1, "... and so do 50 of two rows");
 }
 
+/** LLVM 19 takes twenty times as long to select code for a conversion of a vector of bools as for a select. */
+static void test_bools(qn_context *c)
+{
+    static char code[1 << 16];
+    qn_error err = {0};
+    qn_view x = view(1, DIMS(64), false), y = view(1, DIMS(64), false);
+    const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
+    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .isa = QN_ISA_V3};
+    qn_kernel *k = kernel_of("kernel \"k\" { view x: f64[1]; view y: f64[1]; %0: i64 = const 0; %n: i64 = extent y, 0;\n"
+                             "%i: i64 = parallel %0, %n; %a: f64 = load x[%i]; %b: bool = gt %a, 2; %c: f64 = cast %b; store y[%i], %c; }");
+    qn_code *f = NULL;
+    bool ok = k && qn_specialize(c, k, 2, args, &o, &f, &err) == QN_OK && qn_code_text(f, QN_DUMP_LLVM, code, sizeof code);
+    if (!tap_ok(ok && strstr(code, "select <4 x i1>") && !strstr(code, "uitofp"), "a vector of bools becomes floats by a select"))
+        tap_note("%s", err.message);
+    qn_code_release(f);
+    qn_kernel_release(k);
+}
+
 int main(void)
 {
     char reason[QN_MESSAGE_BYTES];
@@ -167,6 +185,7 @@ int main(void)
               streams > 0 ? "its stores are non-temporal" : "nor has it such stores");
     }
     test_known_lanes(c);
+    test_bools(c);
     test_sides(c);
     qn_context_release(c);
     return tap_done();

@@ -69,6 +69,7 @@ static void add_view(job *j, int dtype, int rank, const int64_t *extents)
 static void free_job(job *j)
 {
     for (int i = 0; i < j->n_views; i++) {
+        qn_view_release(&j->view[i]);
         free(j->memory[i].at);
         free(j->initial[i].at);
         free(j->expected[i].at);
