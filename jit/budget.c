@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Measured (compile_cost): 5 to 35 us and about 1 KB a unit, a tenth of the time with fast selection. */
-enum { MOST_UNITS = 12000, FAST_IS_FASTER = 13 };
+enum { MOST_UNITS = 9000, FAST_IS_FASTER = 13 };
 enum { FEW_LANES = 8, FEWEST_LANES = 4 };
 
 const char *qn__rung_name(int rung)

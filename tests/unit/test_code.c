@@ -156,6 +156,16 @@ static void test_bools(qn_context *c)
         tap_note("%s", err.message);
     qn_code_release(f);
     qn_kernel_release(k);
+    const qn_options scalar = {.bytes = sizeof scalar, .engine = QN_ENGINE_X86, .isa = QN_ISA_V3, .plan = PLAN_WITH(.lane_dim = -1)};
+    k = kernel_of("kernel \"k\" { view x: f64[1]; view y: f64[1]; %0: i64 = const 0; %n: i64 = extent y, 0;\n"
+                  "%i: i64 = parallel %0, %n; %a: f64 = load x[%i]; %b: bool = gt %a, 2; %c: bool = lt %a, 9; %d: bool = and %b, %c;\n"
+                  "%e: f64 = select %d, %a, 1; store y[%i], %e; }");
+    f = NULL;
+    ok = k && qn_specialize(c, k, 2, args, &scalar, &f, &err) == QN_OK && qn_code_text(f, QN_DUMP_LLVM, code, sizeof code);
+    if (!tap_ok(ok && strstr(code, " = and i8 ") && !strstr(code, " = and i1 "), "scalar bools are combined in bytes"))
+        tap_note("%s", err.message);
+    qn_code_release(f);
+    qn_kernel_release(k);
 }
 
 int main(void)
