@@ -290,8 +290,8 @@ static void test_shared_loads(void)
     for (int kind = TILES; kind < N_LAYOUTS; kind++)
         for (int64_t n = 17; n < 24; n += 3) {
             const int64_t c[] = {extents[0], n};
-            qn_layout l = layout_of(kind, extents);
-            qn_layout_offset(&l, lower, &l, NULL);
+            qn_layout base = layout_of(kind, extents), l = {0};
+            qn_layout_offset(&base, lower, &l, NULL);
             char what[96];
             job j = {.plan = {.lane_dim = 2, .width = 8, .jam_dim = 1, .jam = 4}};
             add_layout(&j, QN_I32, &l);
@@ -299,6 +299,8 @@ static void test_shared_loads(void)
             snprintf(what, sizeof what, "a column in %s of %" PRId64 " iterations, 8 in each thread", names[kind], n);
             compare(&j, text_of(first_column, "i32", ""), what);
             free_job(&j);
+            qn_layout_release(&base);
+            qn_layout_release(&l);
         }
 }
 
