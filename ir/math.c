@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * math.c: the mathematical functions, which are functions of kernel text (ir/math) as a user could write them. Function
- * NAME whose first argument is of dtype T is called NAME_T there. A function is read when it is first called and stays for the life of the process:
- * this table is the one state that contexts and builders share. It only grows, each entry is set once, and whoever loses a
- * race to set it drops its copy.
+ * NAME whose first argument is of dtype T is called NAME_T there. A function is read when it is first called and stays for
+ * the life of the process: this table is the one state that contexts and builders share. It only grows, each entry is set
+ * once, and whoever loses a race to set it drops its copy.
  */
 #include "ir/math.h"
 #include "ir/builder.h"
@@ -106,7 +106,7 @@ int qn__math_argument(const qn_function *f, int p, int dtype)
     return qn__is_half(dtype) && wanted == QN_F32 ? dtype : wanted;
 }
 
-/** The arguments of f in the dtypes in which it computes: halves in f32, but where it has a text for them. False after an error. */
+/** The arguments of f in the dtypes in which it computes: halves in f32, but where it has a text for them. False: an error. */
 static bool widen(qn_builder *b, const char *who, const char *name, const qn_function *f, int n, const qn_val *args, qn_val *out)
 {
     int dtype = qn_type_of(b, args[0]), n_params = f->body.n_params;

@@ -31,7 +31,7 @@
     X(LANE, 1, 2, 2, 2, 2, 2, 2, 2, 2)            /* one lane in or out */                         \
     X(ATOMIC, 6, 6, 6, 6, 6, 6, 6, 6, 6)                                                           \
     X(BLOCK, 6, 6, 6, 6, 6, 6, 6, 6, 6)           /* a basic block, its end included */            \
-    X(WRONG_GUESS, 48, 48, 48, 48, 48, 48, 48, 48, 48) /* what a processor could do after a branch that it guessed wrongly: 16 to 20 cycles */
+    X(WRONG_GUESS, 48, 48, 48, 48, 48, 48, 48, 48, 48) /* estimated: 3 instructions in each of 16 cycles */
 enum {
 #define QN_X(name, ...) QN_WORK_##name,
     QN_WORK_LIST(QN_X)
@@ -44,7 +44,7 @@ enum {
 enum { QN_MOVES_PER_UNIT = 2500, QN_MOVES_PER_FAST_UNIT = 250 };
 
 /* An instruction that fast selection does not know is selected slowly, with all that stands before it in its block, which then
- * counts as so many units. */
+ * counts as so many units (measured by compile_cost --family 7). */
 enum { QN_FAST_UNITS_OF_SLOW = 8 };
 
 /** Units of one operation on `lanes` lanes (1: a scalar) of `bits` bits each, for an instruction set of x86 (QN_ISA_V3, V4). */

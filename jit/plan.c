@@ -31,14 +31,17 @@ typedef struct planner {
 /** Whether code goes around side n, 0 or 1, of `if` i where no lane takes it: such a side is the rare one. */
 static bool is_skipped_side(const planner *s, uint32_t i, int n)
 {
+    enum { LANES = 8 }; /* the width is not known yet, and a side that pays with eight lanes pays with more */
     const qn_inst *x = &s->k->inst[i];
     uint32_t begin = x->region[n], end = x->region[n + 1];
-    if (!s->has_analysis || s->p->lane_dim < 0 || begin == end || s->k->inst[end - 1].n_args == 0 || qn__region_has_memory(s->k, begin, end))
+    if (!s->has_analysis || s->p->lane_dim < 0 || begin == end)
+        return false;
+    if (s->k->inst[end - 1].n_args == 0 || qn__region_has_memory(s->k, begin, end))
         return false;
     int64_t units = 0;
     for (uint32_t m = begin; m < end; m++)
         if (s->a.value[m].deps >> s->p->lane_dim & 1)
-            units += qn__cost_of_instruction(s->k, s->f, &s->a, m, false, 8);
+            units += qn__cost_of_instruction(s->k, s->f, &s->a, m, false, LANES);
     return units >= qn__least_units_to_skip(1, s->f->isa);
 }
 
@@ -105,7 +108,8 @@ static int64_t round_down_to_power(int64_t n)
 
 /** Vectors in one step by the operations of the body and the longest chain among them: where each waits for the one
  *  before it, more steps must be under way than the processor looks ahead. Where there is little but arithmetic, as in a
- *  mathematical function, the processor finds the next steps by itself, and each vector takes its time to compile. */
+ *  mathematical function, the processor finds the next steps by itself, and each vector takes its time to compile;
+ *  these limits were chosen by bench_main compile/functions. */
 static int natural_unroll(const planner *s)
 {
     const qn_kernel *k = s->k;
