@@ -250,54 +250,85 @@ static int64_t cost_of_values(const lower *g, uint32_t begin, uint32_t end)
     return units;
 }
 
-/** One side of a divergent if, `takes` being the lanes that take it. Memory is accessed under their mask. What is pure is right
- *  in all of these lanes, active or not, whether the side is skipped or not: accesses that were proved in range rely on it. */
-static void lower_masked_side(lower *g, uint32_t begin, uint32_t end, const LLVMValueRef *takes, yields *y)
+/** Whether code goes around a side of a divergent if where no lane takes it. */
+static bool is_branched(const lower *g, uint32_t begin, uint32_t end, int n_yields)
 {
-    LLVMValueRef outer[MOST_PARTS];
+    if (qn__region_has_memory(g->k, begin, end))
+        return true;
+    int64_t least = qn__least_units_to_skip(g->unroll * g->jam, g->f->isa);
+    return n_yields && cost_of_values(g, begin, end) >= least;
+}
+
+/** What lanes of part p get as result n, of those where the condition of `if` i holds and of the others. */
+static LLVMValueRef chosen(lower *g, uint32_t i, const yields *then, const yields *other, int n, int p)
+{
+    uint32_t condition = qn__args(g->k, i)[0];
+    LLVMValueRef yes = *slot_of(then, n, p), no = *slot_of(other, n, p);
+    /* A condition that differs only between jammed iterations gives uniform results. */
+    bool vector = qn__wants_vector(g, then->receiver[n]);
+    LLVMValueRef which = vector ? qn__vector(g, condition, p) : qn__scalar(g, condition, p);
+    return LLVMBuildSelect(g->b, which, yes, no, "");
+}
+
+/**
+ * A side of a divergent if that is branched around. Memory is accessed under the mask of the lanes that take it. What is pure is
+ * right in all of these lanes, active or not, whether the side is skipped or not: accesses that were proved in range rely on it.
+ * If the other side's values are there, `last`, the lanes' results are chosen behind the branch, so that where no lane
+ * takes this side the other's values are the results as they stand.
+ */
+static void lower_branched_side(lower *g, uint32_t i, int side, yields *y, const yields *last)
+{
+    const qn_inst *x = &g->k->inst[i];
+    uint32_t begin = x->region[side], end = x->region[side + 1], condition = qn__args(g->k, i)[0];
+    LLVMValueRef outer[MOST_PARTS], takes[MOST_PARTS];
     bool is_pure = !qn__region_has_memory(g->k, begin, end);
-    if (is_pure && !(y->n && cost_of_values(g, begin, end) >= qn__least_units_to_skip(g->unroll * g->jam, g->f->isa))) {
-        if (y->n)
-            qn__collect(g, y, qn__args(g->k, end - 1));
-        return;
-    }
     memcpy(outer, g->mask, sizeof outer);
     FOR_PARTS(g, p)
+    {
+        takes[p] = qn__vector(g, condition, p);
+        takes[p] = side ? LLVMBuildNot(g->b, takes[p], "") : takes[p];
         g->mask[p] = is_pure ? outer[p] : qn__mask_and(g, outer[p], takes[p]);
+    }
     branch active = qn__begin_choice(g, is_pure ? any_of(g, takes) : qn__any_part(g), "active", NULL);
     lower_side(g, begin, end, y);
+    for (int n = 0; last && n < y->n; n++)
+        FOR_PARTS(g, p)
+            if (*slot_of(y, n, p) && *slot_of(last, n, p))
+                *slot_of(y, n, p) = side ? chosen(g, i, last, y, n, p) : chosen(g, i, y, last, n, p);
     qn__end_branch(g, &active, NULL);
     for (int n = 0; n < y->n; n++)
         FOR_PARTS(g, p)
         {
-            LLVMValueRef v = *slot_of(y, n, p);
+            LLVMValueRef v = *slot_of(y, n, p), without = last ? *slot_of(last, n, p) : NULL;
             if (v)
-                *slot_of(y, n, p) = qn__join(g, &active, v, LLVMConstNull(LLVMTypeOf(v)));
+                *slot_of(y, n, p) = qn__join(g, &active, v, without ? without : LLVMConstNull(LLVMTypeOf(v)));
         }
     memcpy(g->mask, outer, sizeof outer);
 }
 
+/** The sides one after the other: first the one that is computed in any case, if there is one. */
 static void lower_masked_if(lower *g, uint32_t i, yields *then, yields *other)
 {
     const qn_inst *x = &g->k->inst[i];
-    uint32_t condition = qn__args(g->k, i)[0];
-    LLVMValueRef c[MOST_PARTS], not_c[MOST_PARTS];
-    FOR_PARTS(g, p)
-        c[p] = qn__vector(g, condition, p);
-    lower_masked_side(g, x->region[0], x->region[1], c, then);
-    FOR_PARTS(g, p)
-        not_c[p] = LLVMBuildNot(g->b, c[p], "");
-    lower_masked_side(g, x->region[1], x->region[2], not_c, other);
+    yields *sides[2] = {then, other};
+    bool branched[2];
+    for (int n = 0; n < 2; n++)
+        branched[n] = is_branched(g, x->region[n], x->region[n + 1], then->n);
+    int first = branched[0] && !branched[1];
+    for (int n = 0; n < 2; n++) {
+        int side = first ^ n;
+        if (branched[side])
+            lower_branched_side(g, i, side, sides[side], n ? sides[first] : NULL);
+        else if (then->n)
+            qn__collect(g, sides[side], qn__args(g->k, x->region[side + 1] - 1));
+    }
+    const yields *last = sides[!first];
     for (int n = 0; n < then->n; n++)
         FOR_PARTS(g, p)
         {
-            LLVMValueRef yes = *slot_of(then, n, p), no = *slot_of(other, n, p);
-            if (!yes || !no)
-                continue;
-            /* A condition that differs only between jammed iterations gives uniform results. */
-            bool vector = qn__wants_vector(g, then->receiver[n]);
-            LLVMValueRef which = vector ? c[p] : qn__scalar(g, condition, p);
-            qn__set(g, then->receiver[n], p, LLVMBuildSelect(g->b, which, yes, no, ""), g->depth);
+            LLVMValueRef v = *slot_of(last, n, p);
+            if (v && *slot_of(sides[first], n, p))
+                qn__set(g, then->receiver[n], p, branched[!first] ? v : chosen(g, i, then, other, n, p), g->depth);
         }
 }
 

@@ -101,6 +101,14 @@ static int count_of(const char *text, const char *word)
     return n;
 }
 
+/** Whether all lanes' results are chosen where code does not come if no lane takes the side: between `active` and its join. */
+static bool is_chosen_inside(const char *code)
+{
+    const char *side = strstr(code, "\nactive"), *join = side ? strstr(side, "\njoin") : NULL;
+    const char *select = strstr(code, " = select ");
+    return side && join && select > side && select < join && !strstr(join, " = select ");
+}
+
 /** Sides of so many operations: around how many the code of this plan goes. */
 static void check_sides(qn_context *c, int n_yes, int n_no, const qn_plan_options *plan, int isa, int n_around, const char *what)
 {
@@ -122,6 +130,8 @@ static void check_sides(qn_context *c, int n_yes, int n_no, const qn_plan_option
     int found = ok ? count_of(code, "\nactive") : -1;
     if (!tap_ok(found == n_around, "%s", what))
         tap_note("%s, found %d", err.message, found);
+    if (n_around == 1)
+        tap_ok(ok && is_chosen_inside(code), "... behind which results are chosen, and not where code always comes");
     qn_code_release(f);
     qn_kernel_release(k);
 }
