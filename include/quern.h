@@ -346,6 +346,9 @@ QN_API qn_val qn_bitcast(qn_builder *b, int dtype, qn_val x);
 
 /** `if` and `else`. Each branch ends with a call that gives its n values; the results have the types of the first. */
 QN_API void qn_if(qn_builder *b, qn_val condition);
+/** An `if` whose first branch is rarely taken. The code goes around that branch where no lane of a vector takes it, also where
+ *  computing both branches would cost less than a wrong guess of the processor. Results do not depend on it. */
+QN_API void qn_if_rare(qn_builder *b, qn_val condition);
 /** Ends the first branch and starts the other. */
 QN_API void qn_else(qn_builder *b, int n, const qn_val *values);
 /** Ends the `if`. Without qn_else the other branch is empty and n must be 0. Results go to results[0..n). */

@@ -180,13 +180,16 @@ static bool use_condition(qn_builder *b, const char *who, qn_val condition, uint
 
 /* ---------------------------------------------------------------- if */
 
-void qn_if(qn_builder *b, qn_val condition)
+static void open_if(qn_builder *b, const char *who, qn_val condition, bool is_rare)
 {
-    const char *who = "qn_if";
     uint32_t number;
     if (qn__builder_ready(b, who) && use_condition(b, who, condition, &number))
-        open_frame(b, who, (qn_inst){.op = QN_I_IF}, 1, &number);
+        open_frame(b, who, (qn_inst){.op = QN_I_IF, .sub = is_rare}, 1, &number);
 }
+
+void qn_if(qn_builder *b, qn_val condition) { open_if(b, "qn_if", condition, false); }
+
+void qn_if_rare(qn_builder *b, qn_val condition) { open_if(b, "qn_if_rare", condition, true); }
 
 void qn_else(qn_builder *b, int n, const qn_val *values)
 {

@@ -320,7 +320,7 @@ enum {
     QN_I_LOAD,    /* args indices; imm: view parameter; sub: part of the element */
     QN_I_STORE,   /* args indices, value; imm: view parameter; sub: part of the element; no value */
     QN_I_ATOMIC,  /* args indices, value [, compare]; sub: qn_combine, or QN_UPDATE; imm: view parameter; the old value */
-    QN_I_IF,      /* arg condition; regions then, else; no value, see result */
+    QN_I_IF,      /* arg condition; sub: whether the first region is rare; regions then, else; no value, see result */
     QN_I_FOR,     /* args begin, end, init...; imm: step; region: index, carried..., body, yield */
     QN_I_WHILE,   /* args max_trips, init...; regions: carried..., condition, yield bool | body, yield next */
     QN_I_REDUCE,  /* args dims; sub: qn_combine; imm: order rule (QN_INDEXED...); region: body, yield; the result */

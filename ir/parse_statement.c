@@ -304,9 +304,12 @@ static bool close_if(parser *p, block *b, const values *yield)
 static bool parse_if(parser *p, const definitions *d)
 {
     qn_val condition = {0};
-    if (!new_block(p, d, close_if) || !qn__parse_value(p, &condition))
+    if (!new_block(p, d, close_if))
         return false;
-    qn_if(p->b, condition);
+    void (*open)(qn_builder *, qn_val) = qn__parse_accept_word(p, "rare") ? qn_if_rare : qn_if;
+    if (!qn__parse_value(p, &condition))
+        return false;
+    open(p->b, condition);
     return qn__parse_check_builder(p) && open_block(p);
 }
 

@@ -235,7 +235,7 @@ static void add_if(printer *p, uint32_t i)
 {
     const qn_inst *x = &p->k->inst[i];
     add_results(p, i);
-    qn__text_add(p->out, "if ");
+    qn__text_add(p->out, x->sub ? "if rare " : "if ");
     add_value(p, qn__args(p->k, i)[0]);
     add_block(p, x->region[0], x->region[1]);
     if (is_empty_region(p->k, x->region[1], x->region[2]))

@@ -124,7 +124,7 @@ static int chosen_of(const qn_replay *r, uint32_t i)
 static void open_if(qn_replay *r, uint32_t i)
 {
     if (chosen_of(r, i) < 0)
-        qn_if(r->b, r->value[qn__args(r->k, i)[0]]);
+        (r->k->inst[i].sub ? qn_if_rare : qn_if)(r->b, r->value[qn__args(r->k, i)[0]]);
 }
 
 /** Behind the first region of an `if` that has a second one; true if that follows. */

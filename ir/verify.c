@@ -413,7 +413,7 @@ static bool open_regions(verifier *v, uint32_t i)
     } else if (x->n_args < n_fixed || x->type != QN_VOID) {
         return wrong(v, i, "wrong operands or type");
     } else if (x->op == QN_I_IF) {
-        if (x->n_args != 1 || arg_type(v, i, 0) != QN_BOOL)
+        if (x->n_args != 1 || x->sub > 1 || arg_type(v, i, 0) != QN_BOOL)
             return wrong(v, i, "the condition is not one bool");
     } else {
         r.n = x->n_args - (int)n_fixed;
@@ -538,7 +538,7 @@ static rule_function *const rules[QN_I_PURE] = {
 static bool uses_sub(int op)
 {
     return op == QN_I_EXTENT || op == QN_I_LOWER || op == QN_I_DIM || op == QN_I_ATOMIC ||
-           op == QN_I_REDUCE || op == QN_I_LOAD || op == QN_I_STORE || op == QN_I_PARAM;
+           op == QN_I_REDUCE || op == QN_I_LOAD || op == QN_I_STORE || op == QN_I_PARAM || op == QN_I_IF;
 }
 
 static bool uses_imm(int op)

@@ -123,6 +123,13 @@ int64_t qn__cost_of_instruction(const qn_kernel *k, const qn_facts *f, const qn_
     return qn__work_units(work, bits, lanes, f->isa);
 }
 
+bool qn__goes_around(const qn_kernel *k, uint32_t i, int side, int64_t units, int vectors, int isa)
+{
+    const qn_inst *x = &k->inst[i];
+    bool is_rare = x->sub && side == 0;
+    return units > 0 && (is_rare || units >= qn__least_units_to_skip(vectors, isa));
+}
+
 /** Parts of a value in one step: vectors that differ times jammed iterations that do. */
 static int64_t parts_of(const qn_kernel *k, const qn_plan *p, const qn_analysis *a, uint32_t i)
 {

@@ -35,6 +35,9 @@ enum { QN_MOST_INSTRUCTIONS = 4000 };
 
 /** Units of one part of instruction i, an access or what is pure, for vectors of so many lanes. */
 int64_t qn__cost_of_instruction(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, bool is_checked, int width);
+/** Whether code goes around a side of a divergent `if` that computes `units` where no lane of so many vectors takes the side:
+ *  where the test pays, and where the kernel says that the side is rare. */
+bool qn__goes_around(const qn_kernel *k, uint32_t i, int side, int64_t units, int vectors, int isa);
 /** About the units that the body has under a plan, remainders included; 0 without memory. */
 int64_t qn__estimate(const qn_kernel *k, const qn_facts *f, const qn_plan *p);
 

@@ -251,12 +251,14 @@ static int64_t cost_of_values(const lower *g, uint32_t begin, uint32_t end)
 }
 
 /** Whether code goes around a side of a divergent if where no lane takes it. */
-static bool is_branched(const lower *g, uint32_t begin, uint32_t end, int n_yields)
+static bool is_branched(const lower *g, uint32_t i, int side, int n_yields)
 {
+    const qn_inst *x = &g->k->inst[i];
+    uint32_t begin = x->region[side], end = x->region[side + 1];
     if (qn__region_has_memory(g->k, begin, end))
         return true;
-    int64_t least = qn__least_units_to_skip(g->unroll * g->jam, g->f->isa);
-    return n_yields && cost_of_values(g, begin, end) >= least;
+    int64_t units = n_yields ? cost_of_values(g, begin, end) : 0;
+    return qn__goes_around(g->k, i, side, units, g->unroll * g->jam, g->f->isa);
 }
 
 /** What lanes of part p get as result n, of those where the condition of `if` i holds and of the others. */
@@ -313,7 +315,7 @@ static void lower_masked_if(lower *g, uint32_t i, yields *then, yields *other)
     yields *sides[2] = {then, other};
     bool branched[2];
     for (int n = 0; n < 2; n++)
-        branched[n] = is_branched(g, x->region[n], x->region[n + 1], then->n);
+        branched[n] = is_branched(g, i, n, then->n);
     int first = branched[0] && !branched[1];
     for (int n = 0; n < 2; n++) {
         int side = first ^ n;

@@ -42,7 +42,7 @@ static bool is_skipped_side(const planner *s, uint32_t i, int n)
     for (uint32_t m = begin; m < end; m++)
         if (s->a.value[m].deps >> s->p->lane_dim & 1)
             units += qn__cost_of_instruction(s->k, s->f, &s->a, m, false, LANES);
-    return units >= qn__least_units_to_skip(1, s->f->isa);
+    return qn__goes_around(s->k, i, n, units, 1, s->f->isa);
 }
 
 static bool has_skipped_side(const planner *s, uint32_t i)

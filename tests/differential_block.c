@@ -110,7 +110,8 @@ static void gen_branches(generator *g, int n, const int *types, qn_val *results)
     const qn_val *pure = n > 0 && random_percent(g->r, 20) ? outside : NULL;
     if (pure)
         gen_values(g, n, types, outside);
-    qn_if(g->b, random_percent(g->r, 25) ? gen_uniform(g, QN_BOOL) : gen_value(g, QN_BOOL, 3));
+    qn_val condition = random_percent(g->r, 25) ? gen_uniform(g, QN_BOOL) : gen_value(g, QN_BOOL, 3);
+    (random_percent(g->r, 20) ? qn_if_rare : qn_if)(g->b, condition);
     gen_side(g, n, types, pure, values);
     if (n > 0 || random_percent(g->r, 40)) {
         qn_else(g->b, n, values);

@@ -423,13 +423,14 @@ class builder : public owner<qn_builder, qn_builder_release>
     /** The value of yes() where the condition holds, of no() elsewhere; only one of them is computed. */
     template <class F, class G> value if_else(const value &condition, F &&yes, G &&no)
     {
-        qn_val result{};
         qn_if(handle_, condition.get());
-        const qn_val first = static_cast<value>(yes()).get();
-        qn_else(handle_, 1, &first);
-        const qn_val second = static_cast<value>(no()).get();
-        qn_end_if(handle_, 1, &second, &result);
-        return value(handle_, result);
+        return both(yes, no);
+    }
+    /** if_else whose condition rarely holds (qn_if_rare). */
+    template <class F, class G> value if_rare(const value &condition, F &&yes, G &&no)
+    {
+        qn_if_rare(handle_, condition.get());
+        return both(yes, no);
     }
     /** Runs body(index) for begin, begin + step, ... below end. */
     template <class F>
@@ -466,6 +467,18 @@ class builder : public owner<qn_builder, qn_builder_release>
         qn_kernel *k = nullptr;
         check(qn_finish(handle_, &k, &e), e);
         return kernel(k);
+    }
+
+  private:
+    /** Both branches of the `if` that was just opened, and its value. */
+    template <class F, class G> value both(F &&yes, G &&no)
+    {
+        qn_val result{};
+        const qn_val first = static_cast<value>(yes()).get();
+        qn_else(handle_, 1, &first);
+        const qn_val second = static_cast<value>(no()).get();
+        qn_end_if(handle_, 1, &second, &result);
+        return value(handle_, result);
     }
 };
 

@@ -117,7 +117,8 @@ void test_control(const quern::context &c)
     auto i = b.parallel(x, 0);
     auto j = b.reduction(x, 1);
     auto sum = b.reduce(QN_COMBINE_SUM, {j}, [&] { return quern::value(x(i, j)) & 7; });
-    auto big = b.if_else(sum > 10, [&] { return sum * 2; }, [&] { return -sum; });
+    auto small = b.if_rare(sum < 4, [&] { return sum; }, [&] { return -sum; });
+    auto big = b.if_else(sum > 10, [&] { return sum * 2; }, [&] { return small; });
     auto tripled = b.fold(b.index(0), b.index(3), big * 0,
                           [&](quern::value, quern::value carried) { return carried + big; });
     b.if_(quern::cast<std::int64_t>(sum) != 5, [&] { y(i) = quern::max(tripled, big); });
@@ -134,7 +135,7 @@ void test_control(const quern::context &c)
         int expected = 0;
         for (int s = 0; s < 7; s++)
             expected += (r * s - 3) & 7;
-        const int twice = expected > 10 ? expected * 2 : -expected;
+        const int twice = expected > 10 ? expected * 2 : expected < 4 ? expected : -expected;
         const int stored = expected == 5 ? 0 : std::max(3 * twice, twice);
         same = same && ys.at<std::int32_t>(r) == stored;
     }

@@ -110,12 +110,13 @@ static bool is_chosen_inside(const char *code)
 }
 
 /** Sides of so many operations: around how many the code of this plan goes. */
-static void check_sides(qn_context *c, int n_yes, int n_no, const qn_plan_options *plan, int isa, int n_around, const char *what)
+static void check_sides(qn_context *c, const char *opening, int n_yes, int n_no, const qn_plan_options *plan, int isa, int n_around,
+                        const char *what)
 {
     static char text[16384], code[1 << 20];
     size_t at = (size_t)snprintf(text, sizeof text, "kernel \"sides\" { view x: f64[2]; view y: f64[2]; %%o: i64 = const 0;\n"
                                  "%%m: i64 = extent y, 0; %%n: i64 = extent y, 1; %%i: i64 = parallel %%o, %%m; %%j: i64 = parallel %%o, %%n;\n"
-                                 "%%x: f64 = load x[%%i, %%j]; %%b: f64 = const 1; %%c: bool = gt %%x, %%b; %%r: f64 = if %%c {\n");
+                                 "%%x: f64 = load x[%%i, %%j]; %%b: f64 = const 1; %%c: bool = gt %%x, %%b; %%r: f64 = %s %%c {\n", opening);
     at = add_chain(text, at, sizeof text, n_yes);
     at += (size_t)snprintf(text + at, sizeof text - at, "yield %%p0; } else {\n");
     at = add_chain(text, at, sizeof text, n_no);
@@ -141,13 +142,15 @@ static void test_sides(qn_context *c)
 {
     const qn_plan_options *plain = PLAN_WITH(.width = 4, .unroll = 1, .jam = 1), *unrolled = PLAN_WITH(.width = 4, .unroll = 4, .jam = 1),
                           *jammed = PLAN_WITH(.lane_dim = 2, .width = 4, .unroll = 1, .jam_dim = 1, .jam = 2);
-    check_sides(c, 3, 3, plain, QN_ISA_V3, 0, "sides of three operations are computed both");
-    check_sides(c, 80, 3, plain, QN_ISA_V3, 1, "a test skips a side of 80");
-    check_sides(c, 3, 80, plain, QN_ISA_V3, 1, "... also the second");
-    check_sides(c, 80, 80, plain, QN_ISA_V3, 2, "... and both");
-    check_sides(c, 30, 3, plain, QN_ISA_V3, 0, "30 operations cost less than a test that was guessed wrongly");
-    check_sides(c, 30, 3, unrolled, QN_ISA_V3, 1, "30 of four vectors cost more");
-    check_sides(c, 50, 3, jammed, QN_ISA_V3, 1, "... and so do 50 of two rows");
+    check_sides(c, "if", 3, 3, plain, QN_ISA_V3, 0, "sides of three operations are computed both");
+    check_sides(c, "if rare", 3, 3, plain, QN_ISA_V3, 1, "a rare one of three operations is gone around");
+    check_sides(c, "if rare", 3, 80, plain, QN_ISA_V3, 2, "... and an expensive one that is usual, too");
+    check_sides(c, "if", 80, 3, plain, QN_ISA_V3, 1, "a test skips a side of 80");
+    check_sides(c, "if", 3, 80, plain, QN_ISA_V3, 1, "... also the second");
+    check_sides(c, "if", 80, 80, plain, QN_ISA_V3, 2, "... and both");
+    check_sides(c, "if", 30, 3, plain, QN_ISA_V3, 0, "30 operations cost less than a test that was guessed wrongly");
+    check_sides(c, "if", 30, 3, unrolled, QN_ISA_V3, 1, "30 of four vectors cost more");
+    check_sides(c, "if", 50, 3, jammed, QN_ISA_V3, 1, "... and so do 50 of two rows");
 }
 
 /** LLVM 19 takes twenty times as long to select code for a conversion of a vector of bools as for a select. */
