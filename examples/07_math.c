@@ -55,17 +55,22 @@ static void clear(void)
 static int run_softmax(qn_context *c)
 {
     qn_error err = {0};
-    qn_kernel *rows = build_softmax_rows(QN_F64, &err), *k = rows ? build_softmax(QN_F64, &err) : NULL;
-    must(k ? QN_OK : (qn_status)err.status, &err);
+    qn_kernel *(*const build[])(int, qn_error *) = {build_softmax_largest, build_softmax_exp,
+                                                     build_softmax_scale, build_softmax_scaled};
+    qn_kernel *k[4];
+    for (int n = 0; n < 4; n++) {
+        k[n] = build[n](QN_F64, &err);
+        must(k[n] ? QN_OK : (qn_status)err.status, &err);
+    }
     clear();
     fill(0, MOST, 0, 900); /* exp(900) is infinite */
     for (int side = 0; side < 2; side++) {
         const qn_view x = wrap(side, 0, QN_F64, ROWS, COLUMNS), y = wrap(side, 1, QN_F64, ROWS, COLUMNS);
         const qn_view largest = wrap(side, 2, QN_F64, ROWS, 0), scale = wrap(side, 3, QN_F64, ROWS, 0);
-        const qn_arg first[] = {qn_arg_view(&x), qn_arg_view(&largest), qn_arg_view(&scale)};
-        const qn_arg then[] = {qn_arg_view(&x), qn_arg_view(&y), qn_arg_view(&largest), qn_arg_view(&scale)};
-        run(c, rows, 3, first, side);
-        run(c, k, 4, then, side);
+        run(c, k[0], 2, (const qn_arg[]){qn_arg_view(&x), qn_arg_view(&largest)}, side);
+        run(c, k[1], 3, (const qn_arg[]){qn_arg_view(&x), qn_arg_view(&y), qn_arg_view(&largest)}, side);
+        run(c, k[2], 2, (const qn_arg[]){qn_arg_view(&y), qn_arg_view(&scale)}, side);
+        run(c, k[3], 2, (const qn_arg[]){qn_arg_view(&y), qn_arg_view(&scale)}, side);
     }
     /* [end] */
     double worst = 0;
@@ -76,8 +81,8 @@ static int run_softmax(qn_context *c)
         worst = fmax(worst, fabs(sum - 1));
     }
     printf("Softmax of %d rows of %d numbers: sums differ from 1 by %.1e at most\n", ROWS, COLUMNS, worst);
-    qn_kernel_release(rows);
-    qn_kernel_release(k);
+    for (int n = 0; n < 4; n++)
+        qn_kernel_release(k[n]);
     return check(worst < 1e-13, "each row sums to 1") + check(is_equal_everywhere(), "the interpreter has the same bits");
 }
 

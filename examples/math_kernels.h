@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * math_kernels.h: four kernels that mathematical functions and random numbers make possible, for f32 and f64: softmax,
+ * math_kernels.h: kernels that mathematical functions and random numbers make possible, for f32 and f64: softmax,
  * Black-Scholes, a step of n bodies, Monte Carlo pi. examples/07_math.c runs them, tests/bench times them.
  */
 #ifndef QUERN_MATH_KERNELS_H
@@ -18,34 +18,54 @@ static inline qn_kernel *math_kernel_finish(qn_builder *b, qn_error *err)
 }
 
 /* [softmax] */
-/** Of each row of x the largest element, and 1 / sum over k of exp(x[i,k] - largest[i]), in which nothing overflows. */
-static inline qn_kernel *build_softmax_rows(int dtype, qn_error *err)
+/** Of each row of x the largest element. */
+static inline qn_kernel *build_softmax_largest(int dtype, qn_error *err)
 {
-    qn_builder *b = qn_builder_new("softmax_rows", QN_CONTRACT | QN_ORDER_STRIPED);
+    qn_builder *b = qn_builder_new("softmax_largest", 0);
     qn_param x = qn_view_param(b, "x", dtype, 2, QN_READ_ONLY);
-    qn_param largest = qn_view_param(b, "largest", dtype, 1, 0), scale = qn_view_param(b, "scale", dtype, 1, 0);
+    qn_param largest = qn_view_param(b, "largest", dtype, 1, 0);
     qn_val i = qn_parallel_over(b, largest, 0), k = qn_reduction_over(b, x, 1), ik[2] = {i, k};
 
     qn_reduce(b, QN_COMBINE_MAX, QN_ORDER_DEFAULT, 1, &k);
-    qn_val most = qn_end_reduce(b, qn_load(b, x, 2, ik));
+    qn_store(b, largest, 1, &i, qn_end_reduce(b, qn_load(b, x, 2, ik)));
+    return math_kernel_finish(b, err);
+}
+
+/** y[i,j] = exp(x[i,j] - largest[i]), in which nothing overflows */
+static inline qn_kernel *build_softmax_exp(int dtype, qn_error *err)
+{
+    qn_builder *b = qn_builder_new("softmax_exp", QN_CONTRACT);
+    qn_param x = qn_view_param(b, "x", dtype, 2, QN_READ_ONLY), y = qn_view_param(b, "y", dtype, 2, 0);
+    qn_param largest = qn_view_param(b, "largest", dtype, 1, QN_READ_ONLY);
+    qn_val i = qn_parallel_over(b, y, 0), j = qn_parallel_over(b, y, 1), ij[2] = {i, j};
+
+    qn_val below = qn_sub(b, qn_load(b, x, 2, ij), qn_load(b, largest, 1, &i));
+    qn_store(b, y, 2, ij, qn_exp(b, below));
+    return math_kernel_finish(b, err);
+}
+
+/** scale[i] = 1 / sum over k of y[i,k] */
+static inline qn_kernel *build_softmax_scale(int dtype, qn_error *err)
+{
+    qn_builder *b = qn_builder_new("softmax_scale", QN_ORDER_STRIPED);
+    qn_param y = qn_view_param(b, "y", dtype, 2, QN_READ_ONLY);
+    qn_param scale = qn_view_param(b, "scale", dtype, 1, 0);
+    qn_val i = qn_parallel_over(b, scale, 0), k = qn_reduction_over(b, y, 1), ik[2] = {i, k};
+
     qn_reduce(b, QN_COMBINE_SUM, QN_ORDER_DEFAULT, 1, &k);
-    qn_val sum = qn_end_reduce(b, qn_exp(b, qn_sub(b, qn_load(b, x, 2, ik), most)));
-    qn_store(b, largest, 1, &i, most);
+    qn_val sum = qn_end_reduce(b, qn_load(b, y, 2, ik));
     qn_store(b, scale, 1, &i, qn_div(b, qn_const_float(b, dtype, 1), sum));
     return math_kernel_finish(b, err);
 }
 
-/** y[i,j] = exp(x[i,j] - largest[i]) * scale[i] */
-static inline qn_kernel *build_softmax(int dtype, qn_error *err)
+/** y[i,j] *= scale[i] */
+static inline qn_kernel *build_softmax_scaled(int dtype, qn_error *err)
 {
-    qn_builder *b = qn_builder_new("softmax", QN_CONTRACT);
-    qn_param x = qn_view_param(b, "x", dtype, 2, QN_READ_ONLY), y = qn_view_param(b, "y", dtype, 2, 0);
-    qn_param largest = qn_view_param(b, "largest", dtype, 1, QN_READ_ONLY);
-    qn_param scale = qn_view_param(b, "scale", dtype, 1, QN_READ_ONLY);
+    qn_builder *b = qn_builder_new("softmax_scaled", 0);
+    qn_param y = qn_view_param(b, "y", dtype, 2, 0), scale = qn_view_param(b, "scale", dtype, 1, QN_READ_ONLY);
     qn_val i = qn_parallel_over(b, y, 0), j = qn_parallel_over(b, y, 1), ij[2] = {i, j};
 
-    qn_val below = qn_sub(b, qn_load(b, x, 2, ij), qn_load(b, largest, 1, &i));
-    qn_store(b, y, 2, ij, qn_mul(b, qn_exp(b, below), qn_load(b, scale, 1, &i)));
+    qn_store(b, y, 2, ij, qn_mul(b, qn_load(b, y, 2, ij), qn_load(b, scale, 1, &i)));
     return math_kernel_finish(b, err);
 }
 /* [end] */

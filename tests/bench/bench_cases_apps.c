@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_ARRAYS = 10, MOST_SCALARS = 2, MOST_KERNELS = 2 };
+enum { MOST_ARRAYS = 10, MOST_SCALARS = 2, MOST_KERNELS = 4 };
 enum { ROWS, MATRIX, OPTIONS, BODIES, POINT, N_SHAPES };
 static const struct {
     int rank;
@@ -45,7 +45,8 @@ static qn_kernel *build_pi_of(int dtype, qn_error *err)
 
 #define APPS(dtype, suffix)                                                                                                    \
     {"softmax", dtype, SOFTMAX_ROWS * SOFTMAX_COLUMNS, 4, 1, 3, 0, {MATRIX, ROWS, ROWS, MATRIX}, -8, 8, {0},                  \
-     {build_softmax_rows, build_softmax}, {"012", "0312"}, softmax_##suffix},                                                  \
+     {build_softmax_largest, build_softmax_exp, build_softmax_scale, build_softmax_scaled},                                    \
+     {"01", "031", "32", "32"}, softmax_##suffix},                                                                             \
     {"black_scholes", dtype, N_OPTIONS, 5, 3, 3, 2, {OPTIONS, OPTIONS, OPTIONS, OPTIONS, OPTIONS}, 0.5, 2,                     \
      {APP_RATE, APP_VOLATILITY}, {build_black_scholes}, {"01234"}, black_scholes_##suffix},                                    \
     {"n_body", dtype, N_BODIES * N_BODIES, 10, 4, 4, 2,                                                                        \
