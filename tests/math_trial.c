@@ -108,6 +108,16 @@ double qn__trial_get(const qn_view *v, int i)
     }
 }
 
+void qn__trial_read(const qn_view *v, double values[TRIAL_ELEMENTS])
+{
+    if (v->dtype == QN_F32)
+        for (int i = 0; i < TRIAL_ELEMENTS; i++)
+            values[i] = (double)((const float *)v->data)[i];
+    else
+        for (int i = 0; i < TRIAL_ELEMENTS; i++)
+            values[i] = qn__trial_get(v, i);
+}
+
 void qn__trial_set(const qn_view *v, int i, double value)
 {
     switch (v->dtype) {

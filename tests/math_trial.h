@@ -44,8 +44,9 @@ void qn__trial_end(math_trial *t);
 /** Computes all elements. */
 void qn__trial_compute(const math_trial *t);
 
-/** Element i of an argument or result, and its change. */
+/** Element i of an argument or result, all elements, and the change of one. */
 double qn__trial_get(const qn_view *v, int i);
+void qn__trial_read(const qn_view *v, double values[TRIAL_ELEMENTS]);
 void qn__trial_set(const qn_view *v, int i, double value);
 /** A number of the range: see math_rows.def. */
 double qn__trial_draw(const math_range *of, int dtype, uint64_t *state);

@@ -6,6 +6,7 @@
  *   test_math [function|-] [sample|all] [count]
  *
  * One f32 argument: a sample of all bit patterns, or every one of them. Others: `count` random ones and the special values.
+ * Arguments that are known to be hard are in math_hard.def.
  * Special values with their results stand in the case files math_*.case.
  */
 #define _GNU_SOURCE
@@ -110,6 +111,65 @@ static void test_random(qn_context *c, const math_row *f, int dtype, int64_t cou
     end(&t, &e);
 }
 
+/** A row of math_hard.def. */
+typedef struct hard_row {
+    const char *name;
+    int dtype;
+    double x, y;
+    long double exact;
+    bool is_rounded; /* the result is `exact`; else it is near */
+} hard_row;
+
+static const hard_row hard_rows[] = {
+#define QN_MATH_HARD(name, dtype, x, y, exact) {#name, dtype, x, y, exact, false},
+#define QN_MATH_ROUNDED(name, x, nearest) {#name, QN_F32, x, 0, nearest, true},
+#include "tests/unit/math_hard.def"
+#undef QN_MATH_HARD
+#undef QN_MATH_ROUNDED
+};
+
+enum { N_HARD = sizeof hard_rows / sizeof hard_rows[0] };
+
+/** The hard arguments of a function, if it has any. */
+static void test_hard(qn_context *c, const math_row *f, int dtype)
+{
+    const hard_row *rows[N_HARD];
+    int n = 0, n_wrong = 0;
+    errors e = {0};
+    for (int i = 0; i < N_HARD; i++)
+        if (strcmp(hard_rows[i].name, f->name) == 0 && hard_rows[i].dtype == dtype)
+            rows[n++] = &hard_rows[i];
+    if (n == 0)
+        return;
+    math_trial t = qn__trial_begin(c, f, dtype);
+    for (int i = 0; i < n; i++) {
+        qn__trial_set(&t.views[0], i, rows[i]->x);
+        if (t.n_arguments > 1)
+            qn__trial_set(&t.views[1], i, rows[i]->y);
+    }
+    qn__trial_compute(&t);
+    for (int i = 0; i < n; i++) {
+        double result = qn__trial_get(&t.views[t.n_arguments], i);
+        add_error(&e, &t, rows[i]->x, rows[i]->y, result, rows[i]->exact);
+        n_wrong += rows[i]->is_rounded && result != (double)rows[i]->exact;
+    }
+    tap_ok(n_wrong == 0 && e.n_wrong == 0 && e.worst <= f->most[dtype == QN_F64],
+           "%s of %s: %d hard arguments, error at most %.4f ulp, at %a, %a", f->name, qn_dtype_name(dtype), n, e.worst, e.at_x, e.at_y);
+    qn__trial_end(&t);
+}
+
+/** A row that names no function of math_rows.def would be tested nowhere. */
+static void test_hard_names(void)
+{
+    for (int h = 0; h < N_HARD; h++) {
+        bool is_found = false;
+        for (int i = 0; qn__math_row(i); i++)
+            is_found |= strcmp(qn__math_row(i)->name, hard_rows[h].name) == 0 && qn__math_row(i)->most[hard_rows[h].dtype == QN_F64] >= 0;
+        if (!is_found)
+            tap_ok(false, "math_hard.def: there is no %s of %s", hard_rows[h].name, qn_dtype_name(hard_rows[h].dtype));
+    }
+}
+
 /** A call that there is none of: its number i. */
 static void wrong_call(qn_builder *b, int i, qn_val x, qn_val n)
 {
@@ -191,7 +251,10 @@ int main(int argc, char **argv)
             test_random(c, f, QN_F32, count);
         if (f->most[1] >= 0)
             test_random(c, f, QN_F64, count);
+        test_hard(c, f, QN_F32);
+        test_hard(c, f, QN_F64);
     }
+    test_hard_names();
     test_refused();
     test_results();
     qn_context_release(c);

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# math_figures.awk ROWS BENCH PAGE: the page with its measured tables replaced, between the comments `figures` and `end of figures`.
+# ROWS is what math_accuracy prints, BENCH what `bench_main math/` prints (./bootstrap figures).
+
+FNR == 1 {
+    file++
+}
+
+# | `exp` | f32 | 0.77965 | `-0x1.5e8b06p+6` | all | 0.092 % |
+file == 1 && /^\| `/ {
+    split($0, part, / *\| */)
+    name = part[2]
+    gsub(/`/, "", name)
+    if (!((name, part[3]) in worst))
+        order[++n_rows] = name SUBSEP part[3]
+    worst[name, part[3]] = part[4]
+    at[name, part[3]] = part[5]
+    inputs[name, part[3]] = part[6]
+    wrong[name, part[3]] = part[7]
+}
+
+# math/exp/f32/libmvec    0.2891 ns    0.2534 ns    0.877    0.90    SHORT
+file == 2 && /^# CPU:/ {
+    processor = substr($0, 8)
+}
+file == 2 && /^math\// {
+    split($0, field, "\t")
+    split(field[1], part, "/")
+    ours = field[2] + 0
+    if (!((part[2], part[3]) in time) || ours < time[part[2], part[3]])
+        time[part[2], part[3]] = ours
+    if (part[4] != "")
+        peer[part[2], part[3], part[4]] = field[3] + 0
+}
+
+function nanoseconds(value)
+{
+    return value == "" ? "" : sprintf("%.2f", value)
+}
+
+function print_table(dtype,    i, key, k)
+{
+    printf "| %s | largest error (ulp) | at | inputs | not nearest | ns | libmvec, ns | SLEEF, ns |\n", dtype
+    print "|---|---|---|---|---|---|---|---|"
+    for (i = 1; i <= n_rows; i++) {
+        split(order[i], key, SUBSEP)
+        if (key[2] != dtype)
+            continue
+        k = key[1] SUBSEP dtype
+        printf "| `%s` | %s | %s | %s | %s | %s | %s | %s |\n", key[1], worst[k], at[k], inputs[k], wrong[k], nanoseconds(time[k]),
+            nanoseconds(peer[k, "libmvec"]), nanoseconds(peer[k, "sleef"])
+    }
+}
+
+file == 3 && /^<!-- end of figures -->/ {
+    is_inside = 0
+}
+file == 3 && !is_inside
+file == 3 && /^<!-- figures -->/ {
+    is_inside = 1
+    print "Times: " processor ", ns an element of arrays of 4096 in cache.\n"
+    print_table("f32")
+    print ""
+    print_table("f64")
+}
