@@ -534,7 +534,10 @@ enum { QN_ATOMICS_LAUNCH = 0, QN_ATOMICS_SHARED = 1 };
 enum {
     QN_SPECIALIZE_AUTO = 0,   /**< the context's policy */
     QN_SPECIALIZE_EXACT = 1,  /**< extents, strides and lower bounds */
-    QN_SPECIALIZE_DYNAMIC = 2 /**< none of them, but strides from -4 to 4 */
+    QN_SPECIALIZE_DYNAMIC = 2, /**< none of them, but strides from -4 to 4 */
+    /** None of them, nor what was proved from them: one version for all extents, strides and lower bounds. Of views whose
+     *  dimensions have several digits the extents of the digits are constants. */
+    QN_SPECIALIZE_GENERIC = 3
 };
 /** Instruction sets: AUTO is the best the machine has, V3 and V4 are x86-64-v3 and -v4, the others PTX for NVIDIA GPUs
  *  of compute capability 7.0, 7.5, ... and newer. */

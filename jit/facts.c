@@ -35,7 +35,7 @@ static qn_fact fact_of(qn_facts *f, int64_t value, bool is_dynamic)
 
 /** What a policy says of one parameter. */
 typedef struct choice {
-    bool all_dynamic;
+    bool all_dynamic, is_generic;
     uint32_t extents; /* bit d: the extent of dimension d is dynamic */
 } choice;
 
@@ -43,7 +43,8 @@ static choice choice_of(const qn_policy *policy, int p)
 {
     choice c = {.all_dynamic = false, .extents = 0};
     if (policy) {
-        c.all_dynamic = policy->all_dynamic;
+        c.is_generic = policy->is_generic;
+        c.all_dynamic = policy->all_dynamic || policy->is_generic;
         c.extents = policy->dynamic_extents ? policy->dynamic_extents[p] : 0;
     }
     if (c.all_dynamic)
@@ -56,7 +57,7 @@ static choice choice_of(const qn_policy *policy, int p)
 static bool is_stride_dynamic(choice c, int64_t stride)
 {
     bool is_small = stride >= -4 && stride <= 4;
-    return !is_small && (c.all_dynamic || c.extents != 0);
+    return c.is_generic || (!is_small && (c.all_dynamic || c.extents != 0));
 }
 
 static uint64_t magnitude(int64_t n)
@@ -69,7 +70,7 @@ static void collect_dim(qn_facts *f, qn_dim_fact *out, const qn_view *v, int d, 
 {
     const qn_dim *dim = &v->layout.dim[d];
     bool is_extent_dynamic = (c.extents >> d & 1) != 0;
-    out->lower = fact_of(f, dim->lower, c.all_dynamic && dim->lower != 0);
+    out->lower = fact_of(f, dim->lower, c.is_generic || (c.all_dynamic && dim->lower != 0));
     out->extent = fact_of(f, dim->extent, is_extent_dynamic);
     out->first_digit = 0;
     out->n_digits = 0;
@@ -91,16 +92,16 @@ static void collect_dim(qn_facts *f, qn_dim_fact *out, const qn_view *v, int d, 
     }
 }
 
-/** The order of dynamic strides stays a fact: it decides the order of the loops. */
-static void collect_reach(const qn_facts *f, qn_param_fact *out, const qn_layout *l)
+/** The order of dynamic strides stays a fact: it decides the order of the loops. Where nothing is a fact, that of Right. */
+static void collect_reach(const qn_facts *f, qn_param_fact *out, const qn_layout *l, bool is_generic)
 {
     for (int d = 0; d < l->rank; d++) {
         qn_dim_fact *dim = &out->dim[d];
         dim->reach = 0;
         if (dim->n_digits != 1 || f->digit[dim->first_digit].stride.kind == QN_FACT_EXACT)
             continue;
-        dim->reach = 1;
-        for (int other = 0; other < l->rank; other++)
+        dim->reach = is_generic ? l->rank - d : 1;
+        for (int other = 0; other < l->rank && !is_generic; other++)
             dim->reach += magnitude(l->dim[other].stride) < magnitude(l->dim[d].stride);
     }
 }
@@ -114,7 +115,7 @@ static void collect_view(qn_facts *f, qn_param_fact *out, const qn_view *v, choi
     for (int d = 0; d < v->layout.rank; d++)
         collect_dim(f, &out->dim[d], v, d, c);
     out->has_slots = f->n_slots > out->slot + 1;
-    collect_reach(f, out, &v->layout);
+    collect_reach(f, out, &v->layout, c.is_generic);
 }
 
 static void collect_scalar(qn_facts *f, qn_param_fact *out, int dtype, const qn_arg *arg,
@@ -214,7 +215,7 @@ qn_status qn__facts_collect(const qn_kernel *k, const qn_arg *args, const qn_dom
         return qn__fail(err, QN_ERR_MEMORY, "qn__facts_collect: kernel \"%s\": no memory", k->name);
     }
     for (uint32_t site = 0; site < k->n_accesses; site++)
-        f.proved[site] = proved && proved[site];
+        f.proved[site] = proved && proved[site] && !(policy && policy->is_generic);
     for (int p = 0; p < k->n_params; p++) {
         if (k->param[p].rank >= 0)
             collect_view(&f, &f.param[p], args[p].view, choice_of(policy, p));

@@ -139,6 +139,7 @@ typedef struct qn_policy {
     bool all_dynamic;         /* every extent, lower bound and stride but strides from -4 to 4 */
     const uint32_t *dynamic_extents; /* per parameter, may be NULL: extents (and the strides that follow) left dynamic */
     bool constant_scalars;
+    bool is_generic; /* nothing: every lower bound, extent and stride is dynamic, and no access is proved to be inside */
 } qn_policy;
 
 /** Collects facts of checked arguments. `proved` is copied. On success qn__facts_release frees the arrays. */

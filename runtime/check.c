@@ -31,7 +31,7 @@ static qn_status check_options(const qn_launch_state *l, qn_error *err)
         {"engine", o->engine, QN_ENGINE_AUTO, QN_ENGINE_X86},
         {"executor", o->executor, QN_EXECUTOR_DEFAULT, QN_CUDA},
         {"checks", o->checks, QN_CHECKS_REPORT, QN_CHECKS_NONE},
-        {"specialize", o->specialize, QN_SPECIALIZE_AUTO, QN_SPECIALIZE_DYNAMIC},
+        {"specialize", o->specialize, QN_SPECIALIZE_AUTO, QN_SPECIALIZE_GENERIC},
         {"loader", o->loader, QN_LOADER_AUTO, QN_LOADER_ORC},
         {"strict", o->strict, 0, 1},
         {"max_threads", o->max_threads, 0, INT32_MAX},

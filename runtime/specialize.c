@@ -185,6 +185,7 @@ static qn_status make_key(qn_launch_state *l, const qn_policy *policy, qn_facts 
     if (status)
         return status;
     qn__facts_measure(k, l->args, &l->domain, &l->context->caches, facts);
+    facts->is_large &= !policy->is_generic;
     facts->atomics = atomics_of(l, isa);
     qn__key_encode(facts, key);
     if (!key->failed)
@@ -259,7 +260,7 @@ static qn_status find_or_build(qn_launch_state *l, const qn_policy *policy, bool
     qn__text_release(&key);
     qn__facts_release(&facts);
     if (status == QN_OK && is_new)
-        status = build(l, f, policy->all_dynamic || policy->dynamic_extents, err);
+        status = build(l, f, policy->is_generic || policy->all_dynamic || policy->dynamic_extents, err);
     if (status) {
         qn_code_release(f);
         return status;
@@ -294,6 +295,10 @@ static qn_status find_version(qn_launch_state *l, qn_code **out, qn_error *err)
     if (l->options.specialize == QN_SPECIALIZE_EXACT)
         return find_or_build(l, &exact, true, out, err);
     qn_policy dynamic = exact;
+    if (l->options.specialize == QN_SPECIALIZE_GENERIC) {
+        dynamic.is_generic = true;
+        return find_or_build(l, &dynamic, true, out, err);
+    }
     if (l->options.specialize == QN_SPECIALIZE_DYNAMIC) {
         dynamic.all_dynamic = true;
         return find_or_build(l, &dynamic, true, out, err);

@@ -43,7 +43,8 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
     bool may_be_either = id == WAY_BUDGET || id == WAY_THREADS_PLAN || id == WAY_CLAMP_PLAN || id == WAY_PTX_PLAN || id == WAY_CUDA_PLAN;
     bool is_dynamic = id == WAY_DYNAMIC_V4 || id == WAY_DYNAMIC_V3 || id == WAY_PLAN_DYNAMIC ||
                       (may_be_either && random_percent(r, 40)); /* many plans need known extents */
-    o->specialize = is_dynamic ? QN_SPECIALIZE_DYNAMIC : QN_SPECIALIZE_EXACT;
+    bool is_generic = is_dynamic && random_percent(r, 33);
+    o->specialize = is_generic ? QN_SPECIALIZE_GENERIC : is_dynamic ? QN_SPECIALIZE_DYNAMIC : QN_SPECIALIZE_EXACT;
     if (id == WAY_EXACT_V4 || id == WAY_DYNAMIC_V4)
         o->isa = QN_ISA_V4;
     if (id == WAY_EXACT_V3 || id == WAY_DYNAMIC_V3)

@@ -26,6 +26,7 @@ static const choice checks[] = {
 static const choice specializes[] = {{"auto", QN_SPECIALIZE_AUTO},
                                      {"exact", QN_SPECIALIZE_EXACT},
                                      {"dynamic", QN_SPECIALIZE_DYNAMIC},
+                                     {"generic", QN_SPECIALIZE_GENERIC},
                                      {0}};
 static const choice isas[] = {{"auto", QN_ISA_AUTO}, {"v3", QN_ISA_V3}, {"v4", QN_ISA_V4},
                               {"sm_70", QN_ISA_SM70}, {"sm_75", QN_ISA_SM75}, {"sm_80", QN_ISA_SM80},
