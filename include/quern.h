@@ -311,6 +311,10 @@ QN_API qn_val qn_const_complex(qn_builder *b, int dtype, double re, double im);
 QN_API qn_val qn_real(qn_builder *b, qn_val z);
 QN_API qn_val qn_imag(qn_builder *b, qn_val z);
 QN_API qn_val qn_conj(qn_builder *b, qn_val z);
+/** The angle of z in [-pi, pi], and the number of a length and an angle; exp, log, sqrt, sin, cos, pow and abs take complex numbers
+ *  by the names that they have for real ones (docs/math.md). */
+QN_API qn_val qn_complex_arg(qn_builder *b, qn_val z);
+QN_API qn_val qn_complex_polar(qn_builder *b, qn_val length, qn_val angle);
 /** sqrt(re^2 + im^2), without overflow on the way. */
 QN_API qn_val qn_magnitude(qn_builder *b, qn_val z);
 /** Atomically combines view[index...] with value, relaxed; returns the old value. `compare` is for COMPARE_EXCHANGE

@@ -13,11 +13,11 @@
 
 qn_builder *qn_function_new(const char *name, uint32_t flags)
 {
-    qn_builder *b = qn_builder_new(name, flags);
+    qn_builder *b = qn__builder_make("qn_function_new", name, flags);
     if (!b)
         return NULL;
     b->is_function = true;
-    if (flags & ~(uint32_t)QN_CONTRACT)
+    if (name && flags & ~(uint32_t)QN_CONTRACT)
         qn__builder_fail(b, QN_ERR_ARGUMENT, "qn_function_new: flags 0x%x: a function takes QN_CONTRACT only", (unsigned)flags);
     return b;
 }

@@ -52,12 +52,10 @@ static uint32_t append_comparison(qn_builder *b, const char *who, int op, int n,
 }
 
 /** sqrt and abs, which are functions of kernel text for complex numbers (ir/math/complex.qn). */
-static qn_val call_math(qn_builder *b, int op, uint32_t x)
+static qn_val call_math(qn_builder *b, const char *who, int op, uint32_t x)
 {
     const qn_val z = qn__value(b, x, 0);
-    qn_val result = {0};
-    qn_math(b, qn__op_info[op].name, 1, &z, &result);
-    return result;
+    return qn__math(b, who, qn__op_info[op].name, 1, &z);
 }
 
 static qn_val fail_op(qn_builder *b, const char *who, int n, const uint32_t *a, const char *problem)
@@ -98,7 +96,7 @@ qn_val qn__tuple_op(qn_builder *b, const char *who, int op, int n, const uint32_
         return qn__value(b, append_complex(b, who, dtype, qn__op1(b, who, op, x[0]), qn__op1(b, who, op, x[1])), 0);
     case QN_OP_sqrt:
     case QN_OP_abs:
-        return call_math(b, op, a[first]);
+        return call_math(b, who, op, a[first]);
     case QN_OP_eq:
     case QN_OP_ne:
         return qn__value(b, append_comparison(b, who, op, n_parts, x, y), 0);
@@ -196,6 +194,17 @@ qn_val qn_conj(qn_builder *b, qn_val z)
     if (!use_complex(b, who, z, x, &dtype))
         return (qn_val){0};
     return qn__value(b, append_complex(b, who, dtype, x[0], qn__op1(b, who, QN_OP_neg, x[1])), 0);
+}
+
+qn_val qn_complex_arg(qn_builder *b, qn_val z)
+{
+    return qn__math(b, "qn_complex_arg", "arg", 1, &z);
+}
+
+qn_val qn_complex_polar(qn_builder *b, qn_val length, qn_val angle)
+{
+    const qn_val args[2] = {length, angle};
+    return qn__math(b, "qn_complex_polar", "polar", 2, args);
 }
 
 /** With m the larger and n the smaller magnitude of the parts: m sqrt(1 + (n/m)^2), and m where that is 0 or infinite. */

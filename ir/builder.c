@@ -38,7 +38,7 @@ static uint32_t next_number(void)
     return number;
 }
 
-qn_builder *qn_builder_new(const char *name, uint32_t flags)
+qn_builder *qn__builder_make(const char *who, const char *name, uint32_t flags)
 {
     qn_builder *b = qn__zalloc(1, sizeof *b);
     if (!b)
@@ -57,8 +57,14 @@ qn_builder *qn_builder_new(const char *name, uint32_t flags)
     b->n_insts = 1; /* number 0 is the inert value */
     b->flags = flags;
     if (!name)
-        qn__builder_fail(b, QN_ERR_ARGUMENT, "qn_builder_new: name is NULL");
-    else
+        qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: name is NULL", who);
+    return b;
+}
+
+qn_builder *qn_builder_new(const char *name, uint32_t flags)
+{
+    qn_builder *b = qn__builder_make("qn_builder_new", name, flags);
+    if (b && name)
         check_flags(b, flags);
     return b;
 }

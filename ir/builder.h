@@ -86,6 +86,10 @@ qn_val qn__builder_fail(qn_builder *b, qn_status status, const char *format, ...
     __attribute__((format(printf, 3, 4)));
 /** Whether building can go on: there is a builder, no error, and it is not finished. */
 bool qn__builder_ready(qn_builder *b, const char *who);
+/** A call of a mathematical function with one result (ir/math.c). */
+qn_val qn__math(qn_builder *b, const char *who, const char *name, int n, const qn_val *args);
+/** A builder whose flags its caller checks; `who` is the public function. NULL without memory. */
+qn_builder *qn__builder_make(const char *who, const char *name, uint32_t flags);
 /** The number of v in *out if it may be used as operand here; else an error that starts with `who: what`. */
 bool qn__use(qn_builder *b, const char *who, const char *what, qn_val v, uint32_t *out);
 /** The same for an index or bound: an integer, converted to i64 in *out. */

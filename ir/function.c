@@ -68,7 +68,7 @@ static bool is_equal(const qn_function *f, const qn_function *g)
 static int list_one(qn_function **list, int *n, const qn_function *f, const char *who, qn_error *err)
 {
     for (int i = 0; i < *n; i++) {
-        bool is_named_so = !list[i]->keyword[0] == !f->keyword[0] && strcmp(list[i]->body.name, f->body.name) == 0;
+        bool is_named_so = !list[i]->keyword_bytes == !f->keyword_bytes && strcmp(list[i]->body.name, f->body.name) == 0;
         if (is_named_so && is_equal(list[i], f))
             return i;
         if (is_named_so) {
@@ -86,7 +86,7 @@ static int list_one(qn_function **list, int *n, const qn_function *f, const char
 
 int qn__list_function(qn_function **list, int *n, const qn_function *f, const char *who, qn_error *err)
 {
-    for (int i = 0; !f->keyword[0] && i < f->body.n_functions; i++)
+    for (int i = 0; !f->keyword_bytes && i < f->body.n_functions; i++)
         if (list_one(list, n, f->body.function[i], who, err) < 0)
             return -1;
     return list_one(list, n, f, who, err);

@@ -22,7 +22,7 @@ struct qn_function {
     int height;          /* regions inside each other, those of callees included */
     uint32_t n_inlined;  /* at most so many instructions without calls ... */
     uint32_t n_regions;  /* ... and regions */
-    char keyword[24];    /* of a mathematical function (ir/math.c); empty: a caller's function */
+    int keyword_bytes;   /* of a mathematical function (ir/math.c): its name up to the last "_"; 0: a caller's function */
 };
 
 /** The last instruction of a body. */
@@ -41,19 +41,20 @@ void qn__measure_calls(const qn_kernel *k, uint32_t *n_inlined, uint32_t *n_regi
 /** The function NAME_DTYPE of ir/math, whose keyword is NAME; NULL and an error if there is none, or no memory. It is never
  *  released (ir/math.c). */
 const qn_function *qn__math_function(const char *name, qn_error *err);
-/** The function that computes a mathematical function of this keyword whose first argument is of this dtype; NULL and an
- *  error if there is none. */
+/** The function that computes a keyword of quern/math.def where the first argument is of this dtype; NULL and an error if there
+ *  is none. */
 const qn_function *qn__math_of(const char *keyword, int dtype, qn_error *err);
 /** The dtype of argument p of that function where the first argument is of this dtype. */
 int qn__math_argument(const qn_function *f, int p, int dtype);
-/** Whether a function of ir/math has this keyword. */
-bool qn__is_math(const char *keyword);
-/** Whether a function of ir/math has this whole name. */
-bool qn__is_math_name(const char *name);
+/** What a word of a text is: nothing of ir/math, a keyword of quern/math.def, or one with "_" and the dtype of a function. */
+typedef enum qn_math_word { QN_MATH_NONE, QN_MATH_KEYWORD, QN_MATH_NAME } qn_math_word;
+qn_math_word qn__math_word(const char *word);
+/** The dtype of the first argument of a keyword's function, if there is one function only; else QN_VOID. */
+int qn__math_only_dtype(const char *keyword);
 /** Looks at all keywords for the nearest to a wrong one. */
 void qn__near_math(qn_nearest *near);
 /** Reads one mathematical function, which may call others (ir/parse_function.c). */
-qn_status qn__parse_math(const char *text, size_t n, const char *keyword, qn_function **out, qn_error *err);
+qn_status qn__parse_math(const char *text, size_t n, qn_function **out, qn_error *err);
 /** Makes k->inlined of a kernel with calls, if the result is not too large (ir/inline.c). */
 qn_status qn__inline_calls(qn_kernel *k, qn_error *err);
 

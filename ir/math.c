@@ -12,12 +12,15 @@
 #include <stdio.h>
 #include <string.h>
 
+/* What kernels may name. Other functions of ir/math are called by functions of ir/math alone. */
 static const char *const keywords[] = {
 #define QN_MATH(name, arguments, results, doc) #name,
 #define QN_RANDOM(name, arity, doc) #name,
+#define QN_MATH_WORD(name, doc) #name,
 #include "quern/math.def"
 #undef QN_MATH
 };
+enum { N_KEYWORDS = sizeof keywords / sizeof keywords[0] };
 
 /** The number of the first definition whose name is not below this one. */
 static int lower_bound(const char *name)
@@ -39,14 +42,6 @@ static bool is_defined(const char *name, int number)
     return number < qn__n_math_definitions && strcmp(qn__math_definitions[number].name, name) == 0;
 }
 
-/** Reads a definition; its keyword is what stands before the last "_". */
-static qn_status read_function(const qn_math_definition *d, qn_function **out, qn_error *err)
-{
-    char keyword[24];
-    snprintf(keyword, sizeof keyword, "%.*s", (int)(strrchr(d->name, '_') - d->name), d->name);
-    return qn__parse_math((const char *)qn__math_text + d->begin, d->end - d->begin, keyword, out, err);
-}
-
 const qn_function *qn__math_function(const char *name, qn_error *err)
 {
     int i = lower_bound(name);
@@ -56,7 +51,8 @@ const qn_function *qn__math_function(const char *name, qn_error *err)
     }
     qn_function *_Atomic *slot = &qn__math_table[i];
     qn_function *found = atomic_load_explicit(slot, memory_order_acquire), *made = NULL;
-    if (found || read_function(&qn__math_definitions[i], &made, err))
+    const qn_math_definition *d = &qn__math_definitions[i];
+    if (found || qn__parse_math((const char *)qn__math_text + d->begin, d->end - d->begin, &made, err))
         return found;
     if (atomic_compare_exchange_strong_explicit(slot, &found, made, memory_order_acq_rel, memory_order_acquire))
         return made;
@@ -64,38 +60,60 @@ const qn_function *qn__math_function(const char *name, qn_error *err)
     return found;
 }
 
-bool qn__is_math(const char *keyword)
+/** Whether the first n bytes of a word are a keyword. */
+static bool is_keyword(const char *word, size_t n)
 {
-    char begin[64];
-    int n = snprintf(begin, sizeof begin, "%.40s_", keyword);
-    for (int i = lower_bound(begin); i < qn__n_math_definitions; i++) {
-        const char *name = qn__math_definitions[i].name;
-        if (strncmp(name, begin, (size_t)n) != 0)
-            return false;
-        if (qn_dtype_of_name(name + n) != QN_VOID)
+    for (int i = 0; i < N_KEYWORDS; i++)
+        if (strlen(keywords[i]) == n && memcmp(keywords[i], word, n) == 0)
             return true;
-    }
     return false;
 }
 
-bool qn__is_math_name(const char *name)
+qn_math_word qn__math_word(const char *word)
 {
-    return is_defined(name, lower_bound(name));
+    const char *end = strrchr(word, '_');
+    if (is_keyword(word, strlen(word)))
+        return QN_MATH_KEYWORD;
+    bool is_name = end && is_keyword(word, (size_t)(end - word)) && is_defined(word, lower_bound(word));
+    return is_name ? QN_MATH_NAME : QN_MATH_NONE;
 }
 
 void qn__near_math(qn_nearest *near)
 {
-    for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++)
+    for (int i = 0; i < N_KEYWORDS; i++)
         qn__nearest_add(near, "", keywords[i]);
+}
+
+/** The number of the definition of a keyword for a dtype; qn__n_math_definitions if there is none. */
+static int find_definition(const char *keyword, int dtype)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s_%s", keyword, qn_dtype_name(dtype));
+    int i = lower_bound(name);
+    return is_defined(name, i) ? i : qn__n_math_definitions;
+}
+
+int qn__math_only_dtype(const char *keyword)
+{
+    int only = QN_VOID;
+    for (int dtype = QN_VOID + 1; dtype < QN_N_DTYPES; dtype++)
+        if (find_definition(keyword, dtype) < qn__n_math_definitions) {
+            if (only != QN_VOID)
+                return QN_VOID;
+            only = dtype;
+        }
+    return only;
 }
 
 const qn_function *qn__math_of(const char *keyword, int dtype, qn_error *err)
 {
-    char name[64];
-    snprintf(name, sizeof name, "%.40s_%s", keyword, qn_dtype_name(dtype));
-    if (qn__is_half(dtype) && !is_defined(name, lower_bound(name)))
-        snprintf(name, sizeof name, "%.40s_f32", keyword);
-    return qn__math_function(name, err);
+    int i = is_keyword(keyword, strlen(keyword)) ? find_definition(keyword, dtype) : qn__n_math_definitions;
+    if (i == qn__n_math_definitions && qn__is_half(dtype) && is_keyword(keyword, strlen(keyword)))
+        i = find_definition(keyword, QN_F32);
+    if (i < qn__n_math_definitions)
+        return qn__math_function(qn__math_definitions[i].name, err);
+    qn__fail(err, QN_ERR_NOT_FOUND, "no mathematical function is called \"%.40s_%s\"", keyword, qn_dtype_name(dtype));
+    return NULL;
 }
 
 /* ---------------------------------------------------------------- calls */
@@ -158,6 +176,13 @@ static void call(qn_builder *b, const char *who, const char *name, int n, const 
     for (int i = 0; qn__is_half(dtype) && i < f->n_results; i++)
         if (qn_type_of(b, results[i]) == QN_F32)
             results[i] = qn_cast(b, dtype, results[i]);
+}
+
+qn_val qn__math(qn_builder *b, const char *who, const char *name, int n, const qn_val *args)
+{
+    qn_val result = {0};
+    call(b, who, name, n, args, &result);
+    return result;
 }
 
 void qn_math(qn_builder *b, const char *name, int n, const qn_val *args, qn_val *results)

@@ -391,7 +391,8 @@ bool qn__parse_head(parser *p, qn_builder *make(const char *name, uint32_t flags
     return qn__parse_check_builder(p) && qn__parse_expect_symbol(p, '{');
 }
 
-static bool parse_kernel(parser *p, qn_kernel **out)
+/** A whole text with one kernel, which is put at `out`. */
+static bool parse_kernel(parser *p, void *out)
 {
     if (!qn__parse_definitions_of_functions(p))
         return false;
@@ -407,29 +408,15 @@ static bool parse_kernel(parser *p, qn_kernel **out)
     if (p->token.kind != QN_TOKEN_END)
         return qn__parse_fail_expected(p, "the end of the text");
     qn_error e = {0};
-    qn_status status = qn_finish(p->b, out, &e);
-    return status == QN_OK ||
-           qn__parse_fail_at(p, p->statement.line, p->statement.column, status, "%s", e.message);
+    qn_kernel *k = NULL;
+    qn_status status = qn_finish(p->b, &k, &e);
+    if (status)
+        return qn__parse_fail_at(p, p->statement.line, p->statement.column, status, "%s", e.message);
+    *(qn_kernel **)out = k;
+    return true;
 }
 
-qn_status qn__parse_start(const char *who, const char *text, size_t text_bytes, qn_error *err, parser **out)
-{
-    if (!text)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: text is NULL", who);
-    if (text_bytes > INT32_MAX)
-        return qn__fail(err, QN_ERR_LIMIT, "%s: %zu bytes of text, limit %d", who, text_bytes, INT32_MAX);
-    parser *p = qn__zalloc(1, sizeof *p);
-    if (!p)
-        return qn__fail(err, QN_ERR_MEMORY, "%s: out of memory", who);
-    p->who = who;
-    p->err = err;
-    qn__lex_start(&p->lexer, text, text_bytes);
-    qn__parse_advance(p);
-    *out = p;
-    return QN_OK;
-}
-
-void qn__parse_end(parser *p)
+static void release_parser(parser *p)
 {
     qn_builder_release(p->b);
     qn__free(p->block);
@@ -442,37 +429,39 @@ void qn__parse_end(parser *p)
     qn__free(p);
 }
 
-static qn_status parse_text(const char *who, const char *text, size_t text_bytes, const qn_library *uses,
-                            bool is_canonical, qn_kernel **out, qn_error *err)
+qn_status qn__parse_text(const reading *r, const char *text, size_t text_bytes, void *out, qn_error *err)
 {
-    if (text && !out)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: out is NULL", who);
-    parser *p = NULL;
-    qn_status status = qn__parse_start(who, text, text_bytes, err, &p);
-    if (status)
-        return status;
-    p->uses = uses;
-    p->is_canonical = is_canonical;
-    qn_kernel *k = NULL;
-    status = parse_kernel(p, &k) ? QN_OK : p->status;
-    qn__parse_end(p);
-    if (status == QN_OK)
-        *out = k;
+    if (!text || !out)
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: %s is NULL", r->who, text ? "out" : "text");
+    if (text_bytes > INT32_MAX)
+        return qn__fail(err, QN_ERR_LIMIT, "%s: %zu bytes of text, limit %d", r->who, text_bytes, INT32_MAX);
+    parser *p = qn__zalloc(1, sizeof *p);
+    if (!p)
+        return qn__fail(err, QN_ERR_MEMORY, "%s: out of memory", r->who);
+    p->who = r->who;
+    p->uses = r->uses;
+    p->is_math = r->is_math;
+    p->is_canonical = r->is_canonical;
+    p->err = err;
+    qn__lex_start(&p->lexer, text, text_bytes);
+    qn__parse_advance(p);
+    qn_status status = r->read(p, out) ? QN_OK : p->status;
+    release_parser(p);
     return status;
 }
 
 qn_status qn_kernel_parse(const char *text, size_t text_bytes, qn_kernel **out, qn_error *err)
 {
-    return parse_text("qn_kernel_parse", text, text_bytes, NULL, false, out, err);
+    return qn__parse_text(&(reading){.who = "qn_kernel_parse", .read = parse_kernel}, text, text_bytes, out, err);
 }
 
 qn_status qn_kernel_parse_with(const char *text, size_t text_bytes, const qn_library *uses, qn_kernel **out,
                                qn_error *err)
 {
-    return parse_text("qn_kernel_parse_with", text, text_bytes, uses, false, out, err);
+    return qn__parse_text(&(reading){.who = "qn_kernel_parse_with", .read = parse_kernel, .uses = uses}, text, text_bytes, out, err);
 }
 
 qn_status qn__kernel_parse_canonical(const char *text, size_t n, qn_kernel **out, qn_error *err)
 {
-    return parse_text("qn_kernel_parse", text, n, NULL, true, out, err);
+    return qn__parse_text(&(reading){.who = "qn_kernel_parse", .read = parse_kernel, .is_canonical = true}, text, n, out, err);
 }

@@ -122,9 +122,14 @@ bool qn__parse_name(parser *p, const char **text, size_t *n);
 bool qn__parse_head(parser *p, qn_builder *make(const char *name, uint32_t flags));
 /** The declarations of parameters. */
 bool qn__parse_parameters(parser *p);
-/** A parser at the first token of a text. */
-qn_status qn__parse_start(const char *who, const char *text, size_t text_bytes, qn_error *err, parser **out);
-void qn__parse_end(parser *p);
+/** What a text is read for. */
+typedef struct reading {
+    const char *who;               /* the public function */
+    bool (*read)(parser *, void *out); /* puts what it makes of the text at `out` */
+    const qn_library *uses;        /* more functions, or NULL */
+    bool is_math, is_canonical;    /* see parser */
+} reading;
+qn_status qn__parse_text(const reading *r, const char *text, size_t text_bytes, void *out, qn_error *err);
 
 /* ----------------------------------------------------------------------- values (parse_value.c) */
 
@@ -134,6 +139,8 @@ bool qn__parse_define_all(parser *p, const definitions *d, const qn_val *v);
 /** Ends the scopes of all names after the first n. */
 void qn__parse_end_scope(parser *p, int32_t n);
 bool qn__parse_value(parser *p, qn_val *value);
+/** The dtype of the value that a token names; QN_VOID if it names none. */
+int qn__parse_type_of(parser *p, const qn_token *t);
 /** value ("," value)*, appended to *v */
 bool qn__parse_values(parser *p, values *v);
 /** "%name: dtype" */
@@ -157,9 +164,13 @@ bool qn__parse_definitions_of_functions(parser *p);
 void qn__parse_near_functions(const parser *p, const char *prefix, qn_nearest *near);
 /** function "(" [argument ("," argument)*] ")" behind "call" */
 bool qn__parse_call(parser *p, const definitions *d);
+/** Whether a literal begins here. */
+bool qn__parse_is_literal(const parser *p);
 /** A value, or a literal of the dtype; QN_VOID: a value. */
 bool qn__parse_operand(parser *p, int dtype, qn_val *v);
-/** value ("," operand)* behind the keyword, or the whole name, of a mathematical function */
-bool qn__parse_math_call(parser *p, const definitions *d, const char *name);
+/** operand ("," operand)* behind the keyword of a mathematical function */
+bool qn__parse_math_call(parser *p, const definitions *d, const char *keyword);
+/** operand ("," operand)* behind its whole name: complex numbers may be given, and taken, by their parts */
+bool qn__parse_named_math(parser *p, const definitions *d, const char *name);
 
 #endif

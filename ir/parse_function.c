@@ -6,7 +6,6 @@
 #include "ir/function.h"
 #include "ir/parse.h"
 
-#include <stdio.h>
 #include <string.h>
 
 struct qn_library {
@@ -117,23 +116,24 @@ bool qn__parse_definitions_of_functions(parser *p)
     return true;
 }
 
-qn_status qn__parse_math(const char *text, size_t n, const char *keyword, qn_function **out, qn_error *err)
+/** One function of ir/math, which is put at `out`. Its keyword is what stands before the last "_" of its name. */
+static bool parse_math(parser *p, void *out)
 {
-    parser *p = NULL;
-    qn_status status = qn__parse_start("qn_math", text, n, err, &p);
-    if (status)
-        return status;
-    p->is_math = true;
-    status = parse_definition(p) ? QN_OK : p->status;
-    if (status == QN_OK) {
-        *out = p->function[--p->n_functions];
-        snprintf((*out)->keyword, sizeof (*out)->keyword, "%s", keyword);
-    }
-    qn__parse_end(p);
-    return status;
+    if (!parse_definition(p))
+        return false;
+    qn_function *f = p->function[--p->n_functions];
+    f->keyword_bytes = (int)(strrchr(f->body.name, '_') - f->body.name);
+    *(qn_function **)out = f;
+    return true;
 }
 
-static bool parse_library(parser *p, qn_library **out)
+qn_status qn__parse_math(const char *text, size_t n, qn_function **out, qn_error *err)
+{
+    return qn__parse_text(&(reading){.who = "qn_math", .read = parse_math, .is_math = true}, text, n, out, err);
+}
+
+/** A whole text of functions, which are put at `out` as a library. */
+static bool parse_library(parser *p, void *out)
 {
     if (!qn__parse_is_word(p, "function"))
         return qn__parse_fail_expected(p, "'function'");
@@ -148,26 +148,13 @@ static bool parse_library(parser *p, qn_library **out)
     l->n = p->n_functions;
     memcpy(l->function, p->function, (size_t)l->n * sizeof l->function[0]);
     p->n_functions = 0; /* the library has them */
-    *out = l;
+    *(qn_library **)out = l;
     return true;
 }
 
 qn_status qn_library_parse(const char *text, size_t text_bytes, const qn_library *uses, qn_library **out, qn_error *err)
 {
-    const char *who = "qn_library_parse";
-    if (!out)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: out is NULL", who);
-    parser *p = NULL;
-    qn_status status = qn__parse_start(who, text, text_bytes, err, &p);
-    if (status)
-        return status;
-    p->uses = uses;
-    qn_library *l = NULL;
-    status = parse_library(p, &l) ? QN_OK : p->status;
-    qn__parse_end(p);
-    if (status == QN_OK)
-        *out = l;
-    return status;
+    return qn__parse_text(&(reading){.who = "qn_library_parse", .read = parse_library, .uses = uses}, text, text_bytes, out, err);
 }
 
 /* ----------------------------------------------------------------------------------------- calls */
@@ -205,16 +192,18 @@ static const qn_function *parse_function_name(parser *p)
     return f;
 }
 
-/** A value for a scalar parameter; two values where a complex number is given by its parts. */
+/** A value or literal for a scalar parameter; two of them where a complex number is given by its parts. */
 static bool parse_argument(parser *p, const qn_kernel_parameter *param, values *given)
 {
     qn_val v[2] = {{0}, {0}};
+    bool is_complex = qn__has_parts(param->dtype), is_literal = qn__parse_is_literal(p);
+    int part = is_complex ? qn__part_dtype(param->dtype, NULL, 0) : param->dtype;
     if (given->n == QN_MAX_CARRIED)
         return FAIL(p, &p->token, "more than %d values", QN_MAX_CARRIED);
-    if (!qn__parse_value(p, &v[0]))
+    if (!qn__parse_operand(p, part, &v[0]))
         return false;
-    if (qn__has_parts(param->dtype) && qn_type_of(p->b, v[0]) != (qn_dtype)param->dtype) {
-        if (!qn__parse_expect_symbol(p, ',') || !qn__parse_value(p, &v[1]))
+    if (is_complex && (is_literal || qn_type_of(p->b, v[0]) != (qn_dtype)param->dtype)) {
+        if (!qn__parse_expect_symbol(p, ',') || !qn__parse_operand(p, part, &v[1]))
             return false;
         v[0] = qn_complex(p->b, v[0], v[1]);
     }
@@ -240,25 +229,40 @@ static bool define_results(parser *p, const definitions *d, const qn_function *f
     return true;
 }
 
-/** value ("," operand)*: literals are of the dtypes of the parameters, which the first argument decides. */
-static bool parse_arguments(parser *p, const char *name, values *args, const qn_function **f)
+/** The dtype of a literal that is the first argument: that of the result, or of another argument, if the function takes it; or the
+ *  only one that it takes. */
+static int dtype_of_first(parser *p, const definitions *d, const char *keyword)
 {
-    if (!qn__parse_value(p, &args->v[args->n++]))
+    qn_lexer ahead = p->lexer;
+    int dtype = d->n ? d->d[0].dtype : QN_VOID;
+    for (qn_token t = p->token; !qn__math_of(keyword, dtype, NULL); t = qn__lex(&ahead)) {
+        if (t.kind == QN_TOKEN_END || (t.kind == QN_TOKEN_SYMBOL && *t.text == ';'))
+            return qn__math_only_dtype(keyword);
+        dtype = qn__parse_type_of(p, &t);
+    }
+    return dtype;
+}
+
+/** operand ("," operand)*: literals are of the dtypes of the parameters, which the first argument decides. */
+static bool parse_arguments(parser *p, const definitions *d, const char *keyword, values *args, const qn_function **f)
+{
+    int first = qn__parse_is_literal(p) ? dtype_of_first(p, d, keyword) : QN_VOID;
+    if (!qn__parse_operand(p, first, &args->v[args->n++]))
         return false;
-    *f = qn__math_of(name, qn_type_of(p->b, args->v[0]), NULL);
+    first = (int)qn_type_of(p->b, args->v[0]);
+    *f = qn__math_of(keyword, first, NULL);
     while (qn__parse_accept_symbol(p, ',')) {
         if (args->n == QN_MAX_CARRIED)
             return FAIL(p, &p->token, "more than %d values", QN_MAX_CARRIED);
         bool is_known = *f && args->n < (*f)->body.n_params;
-        int dtype = is_known ? qn__math_argument(*f, args->n, qn_type_of(p->b, args->v[0])) : QN_VOID;
-        if (!qn__parse_operand(p, dtype, &args->v[args->n++]))
+        if (!qn__parse_operand(p, is_known ? qn__math_argument(*f, args->n, first) : QN_VOID, &args->v[args->n]))
             return false;
+        args->n++;
     }
     return true;
 }
 
-/** value ("," value)* behind the whole name of a function: complex numbers may be given, and taken, by their parts. */
-static bool parse_named_math(parser *p, const definitions *d, const char *name)
+bool qn__parse_named_math(parser *p, const definitions *d, const char *name)
 {
     values args = {.n = 0};
     qn_error e = {0};
@@ -273,20 +277,18 @@ static bool parse_named_math(parser *p, const definitions *d, const char *name)
     return qn__parse_check_builder(p) && define_results(p, d, f, results);
 }
 
-bool qn__parse_math_call(parser *p, const definitions *d, const char *name)
+bool qn__parse_math_call(parser *p, const definitions *d, const char *keyword)
 {
     values args = {.n = 0};
     const qn_function *f = NULL;
     qn_val results[QN_MAX_CARRIED] = {{0}};
-    if (!qn__is_math(name))
-        return parse_named_math(p, d, name);
-    if (!parse_arguments(p, name, &args, &f))
+    if (!parse_arguments(p, d, keyword, &args, &f))
         return false;
-    qn_math(p->b, name, args.n, args.v, results);
+    qn_math(p->b, keyword, args.n, args.v, results);
     if (!qn__parse_check_builder(p))
         return false;
     return d->n == f->n_results ? qn__parse_define_all(p, d, results)
-                                : FAIL(p, &p->statement, "'%s' has %d result%s, not %d", name, f->n_results,
+                                : FAIL(p, &p->statement, "'%s' has %d result%s, not %d", keyword, f->n_results,
                                        f->n_results == 1 ? "" : "s", d->n);
 }
 

@@ -184,12 +184,16 @@ static bool parse_atomic(parser *p, const definitions *d)
     return qn__parse_define_all(p, d, &old);
 }
 
+bool qn__parse_is_literal(const parser *p)
+{
+    return p->token.kind == QN_TOKEN_NUMBER || qn__parse_is_symbol(p, '-') || qn__parse_is_word(p, "inf") || qn__parse_is_word(p, "nan") ||
+           qn__parse_is_word(p, "true") || qn__parse_is_word(p, "false");
+}
+
 bool qn__parse_operand(parser *p, int dtype, qn_val *v)
 {
     uint64_t bits = 0;
-    bool is_literal = p->token.kind == QN_TOKEN_NUMBER || qn__parse_is_symbol(p, '-') || qn__parse_is_word(p, "inf") ||
-                      qn__parse_is_word(p, "nan") || qn__parse_is_word(p, "true") || qn__parse_is_word(p, "false");
-    if (dtype == QN_VOID || qn__dtype_class(dtype) == QN_CLASS_C || !is_literal)
+    if (dtype == QN_VOID || qn__dtype_class(dtype) == QN_CLASS_C || !qn__parse_is_literal(p))
         return qn__parse_value(p, v);
     if (!qn__parse_literal(p, dtype, &bits))
         return false;
@@ -505,9 +509,10 @@ static bool begin_statement(parser *p)
                    forms[i].parse(p, &d) && (p->depth > depth || qn__parse_expect_symbol(p, ';'));
     qn__parse_copy_word(p, word);
     int op = qn_op_of_name(word);
-    if (op == 0 && (qn__is_math(word) || qn__is_math_name(word))) {
+    qn_math_word math = op == 0 ? qn__math_word(word) : QN_MATH_NONE;
+    if (math != QN_MATH_NONE) {
         qn__parse_advance(p);
-        return qn__parse_math_call(p, &d, word) && qn__parse_expect_symbol(p, ';');
+        return (math == QN_MATH_KEYWORD ? qn__parse_math_call : qn__parse_named_math)(p, &d, word) && qn__parse_expect_symbol(p, ';');
     }
     if (op == 0)
         return fail_unknown(p, d.n > 0);

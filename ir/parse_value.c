@@ -106,6 +106,12 @@ bool qn__parse_value(parser *p, qn_val *value)
     return true;
 }
 
+int qn__parse_type_of(parser *p, const qn_token *t)
+{
+    const symbol *s = t->kind == QN_TOKEN_VALUE ? find_symbol(&p->symbols, t->text, t->n, qn__hash(t->text, t->n, 0)) : NULL;
+    return s ? (int)qn_type_of(p->b, s->value) : QN_VOID;
+}
+
 /** value ("," value)* */
 bool qn__parse_values(parser *p, values *v)
 {

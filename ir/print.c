@@ -320,8 +320,9 @@ static void add_call(printer *p, uint32_t i)
     const qn_function *f = qn__callee(p->k, i);
     const uint32_t *args = qn__args(p->k, i);
     add_results(p, i);
-    if (f->keyword[0]) {
-        qn__text_add(p->out, "%s ", has_complex(f) ? f->body.name : f->keyword);
+    if (f->keyword_bytes) {
+        int n = has_complex(f) ? (int)strlen(f->body.name) : f->keyword_bytes;
+        qn__text_add(p->out, "%.*s ", n, f->body.name);
         add_values(p, args, f->n_values);
         return;
     }
@@ -530,7 +531,7 @@ static void print_body(const qn_kernel *k, bool anonymous, qn_text *out)
 void qn__print(const qn_kernel *k, bool anonymous, qn_text *out)
 {
     for (int i = 0; i < k->n_functions; i++)
-        if (!k->function[i]->keyword[0])
+        if (!k->function[i]->keyword_bytes)
             print_body(&k->function[i]->body, false, out);
     print_body(k, anonymous, out);
 }

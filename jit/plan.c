@@ -207,7 +207,7 @@ static void choose_jam_rest(const planner *s)
     qn_plan *p = s->p;
     if (s->has_strip)
         return;
-    bool may_overlap = p->jam > 1 && !p->transpose && qn__trips(s->f, p->jam_dim) >= p->jam && qn__may_repeat(s->k);
+    bool may_overlap = p->jam > 1 && !p->transpose && qn__trips(s->f, p->jam_dim) >= p->jam && qn__may_repeat(s->k, s->f, &s->a);
     p->jam_rest = p->jam <= 1 ? QN_REMAINDER_NONE : may_overlap ? QN_REMAINDER_OVERLAP : QN_REMAINDER_SCALAR;
 }
 

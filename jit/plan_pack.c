@@ -47,7 +47,7 @@ bool qn__may_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, i
         return false;
     int d = qn__dim_of(k, qn__single_reduce(k, i), 0);
     bool is_used = (deps >> lane_dim & 1) && (deps >> d & 1) && !(deps >> j & 1) && (c < 0 || !(deps >> c & 1));
-    return is_used && qn__trips(f, lane_dim) > 0 && qn__trips(f, d) > 0 && qn__trips(f, j) > 0 && qn__may_repeat(k);
+    return is_used && qn__trips(f, lane_dim) > 0 && qn__trips(f, d) > 0 && qn__trips(f, j) > 0 && qn__may_repeat(k, f, a);
 }
 
 /** Bytes of cache lines that the lanes of one step read in all points. */

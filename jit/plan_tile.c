@@ -66,30 +66,11 @@ static bool is_applicable(const tiler *s)
     return has_reduce;
 }
 
-/** Whether two indices may be one index of the kernel as it was given. An index list is a view of its own for each argument,
- *  so that one index became two loads where both arguments have the list. */
-static bool may_be_one_index(const qn_kernel *k, uint32_t i, uint32_t m)
+bool qn__may_repeat(const qn_kernel *k, const qn_facts *f, const qn_analysis *a)
 {
-    return i == m || (k->inst[i].op == QN_I_LOAD && k->inst[m].op == QN_I_LOAD);
-}
-
-bool qn__may_repeat(const qn_kernel *k)
-{
-    for (uint32_t n = 0; n < k->n_accesses; n++) {
-        uint32_t i = k->access[n].inst;
-        const qn_kernel_parameter *written = &k->param[k->inst[i].imm];
-        if (k->inst[i].op == QN_I_ATOMIC || (written->is_written && written->is_read) || written->has_atomics)
+    for (int p = 0; p < k->n_params; p++)
+        if (k->param[p].has_atomics || (k->param[p].is_read && qn__is_written_too(k, f, a, (uint64_t)p)))
             return false;
-        for (uint32_t m = 0; m < k->n_accesses && k->inst[i].op == QN_I_STORE; m++) {
-            uint32_t l = k->access[m].inst;
-            int rank = k->param[k->inst[l].imm].rank;
-            bool is_same = k->inst[l].op == QN_I_LOAD && rank == written->rank;
-            for (int r = 0; r < rank && is_same; r++)
-                is_same = may_be_one_index(k, qn__args(k, l)[r], qn__args(k, i)[r]);
-            if (is_same)
-                return false;
-        }
-    }
     return true;
 }
 
@@ -115,7 +96,7 @@ bool qn__may_cross(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, 
         return false;
     int64_t across = qn__trips(f, j), further = qn__trips(f, c);
     bool are_whole = across > 0 && further > 0 && across % p->jam == 0 && further % cross == 0;
-    return are_whole || (across >= p->jam && further >= cross && qn__may_repeat(k));
+    return are_whole || (across >= p->jam && further >= cross && qn__may_repeat(k, f, a));
 }
 
 /* ---------------------------------------------------------------- what a step costs */

@@ -118,8 +118,22 @@ QN_HPP_UNARY(ceil, qn_ceil)
 QN_HPP_UNARY(round, qn_round)
 QN_HPP_UNARY(trunc, qn_trunc)
 QN_HPP_UNARY(popcount, qn_popcount)
+QN_HPP_UNARY(real, qn_real)
+QN_HPP_UNARY(imag, qn_imag)
+QN_HPP_UNARY(conj, qn_conj)
+QN_HPP_UNARY(arg, qn_complex_arg)
 #undef QN_HPP_UNARY
 
+/** The complex number of these parts. */
+inline value complex(const value &re, const value &im)
+{
+    return value(re.builder(), qn_complex(re.builder(), re.get(), im.get()));
+}
+/** The complex number of this length and angle. */
+inline value polar(const value &length, const value &angle)
+{
+    return value(length.builder(), qn_complex_polar(length.builder(), length.get(), angle.get()));
+}
 /** The smaller value; NaN if either is. */
 inline value min(const value &x, const value &y)
 {

@@ -70,8 +70,8 @@ QN_API qn_array qn_const_array(qn_builder *b, int dtype, int64_t n, const void *
 /** The element at an index: the first for an index below 0, the last for one beyond the array. */
 QN_API qn_val qn_lookup(qn_builder *b, qn_array array, qn_val index);
 
-/** A mathematical function of quern/math.def by name, for a first argument of f32, f64, f16 or bf16, with n arguments; its one
- *  or two results go to `results`. What it computes, and how exactly, stands in docs/math.md. Errors: QN_ERR_NOT_FOUND, and
+/** A mathematical function of quern/math.def by name, which its first argument decides, with n arguments; its results go to
+ *  `results`. What it computes, and how exactly, stands in docs/math.md. Errors: QN_ERR_NOT_FOUND, and
  *  QN_ERR_ARGUMENT or QN_ERR_TYPE for arguments that it does not take. */
 QN_API void qn_math(qn_builder *b, const char *name, int n, const qn_val *args, qn_val *results);
 /** The functions of quern/math.def: qn_exp(b, x), qn_ldexp(b, x, y), ... Two results are given as an array:

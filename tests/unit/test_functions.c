@@ -312,9 +312,65 @@ static const struct refused {
     {"a view of another rank", SQUARES ROW
      "kernel \"k\" { view y: f32[2]; %0: i64 = const 0; %a: f32 = call row(y, %0); store y[%0, %0], %a; }\n",
      "call of \"row\": view \"y\" is f32[2], parameter \"a\" is f32[1]"},
+    {"a function of the library that is not public", "kernel \"k\" { scalar x: f32; %x: f32 = param x; %s: f32 = small_sine_f32 %x, %x; }\n",
+     "expected an op but found \"small_sine_f32\""},
+    {"... by its keyword", "kernel \"k\" { scalar x: f32; %x: f32 = param x; %s: f32 = small_sine %x, %x; }\n",
+     "expected an op but found \"small_sine\""},
+    {"... by call", "kernel \"k\" { scalar x: f32; %x: f32 = param x; %s: f32 = call small_sine_f32(%x, %x); }\n",
+     "no function \"small_sine_f32\" is defined before"},
+    {"a literal of unknown dtype", "kernel \"k\" { %b: bool = isnan 2; }\n", "expected a value"},
+    {"a literal that does not fit", SQUARES "kernel \"k\" { %a: f32, %b: f32 = call squares(true, 1); }\n", "expected a number"},
     {"a result too many", SQUARES "kernel \"k\" { scalar x: f32; %x: f32 = param x; %a: f32 = call squares(%x, %x); }\n",
      "function \"squares\" has 2 results, not 1"},
 };
+
+/* Texts that mean the same, the second one with literals as arguments. */
+static const struct same {
+    const char *what, *by_values, *by_literals;
+} same[] = {
+    {"the first argument of pow, of the dtype of the result", "%t: f32 = const 2; %y: f32 = pow %t, %x;", "%y: f32 = pow 2, %x;"},
+    {"a fraction", "%t: f32 = const -0x1.8p+0; %y: f32 = atan2 %t, %x;", "%y: f32 = atan2 -1.5, %x;"},
+    {"beside an integer", "%t: f32 = const 3; %y: f32 = powi %t, %n;", "%y: f32 = powi 3, %n;"},
+    {"of the dtype of another argument", "%t: f32 = const 2; %z: c64 = polar %t, %x; %y: f32 = real %z;", "%z: c64 = polar 2, %x; %y: f32 = real %z;"},
+    {"of the one dtype that the function takes", "%t: u64 = const 7; %i: i64 = const 1; %y: f32 = uniform_f32 %t, %i;",
+     "%y: f32 = uniform_f32 7, 1;"},
+    {"of half precision", "%t: f16 = const 2; %h: f16 = cast %x; %p: f16 = pow %t, %h; %y: f32 = cast %p;",
+     "%h: f16 = cast %x; %p: f16 = pow 2, %h; %y: f32 = cast %p;"},
+    {"all arguments", "%t: f32 = const 2; %u: f32 = const 3; %y: f32 = hypot %t, %u;", "%y: f32 = hypot 2, 3;"},
+    {"arguments of a function of the text", "%t: f32 = const 2; %y: f32, %v: f32 = call squares(%x, %t);", "%y: f32, %v: f32 = call squares(%x, 2);"},
+    {"parts of a complex number", "%t: f32 = const 2; %y: f32, %v: f32 = sqrt_c64 %x, %t;", "%y: f32, %v: f32 = sqrt_c64 %x, 2;"},
+    {"the first part of one", "%t: f32 = const 2; %y: f32, %v: f32 = sqrt_c64 %t, %x;", "%y: f32, %v: f32 = sqrt_c64 2, %x;"},
+};
+
+/** The printed text of a kernel with these statements; to be freed. */
+static char *printed_of(const char *statements)
+{
+    char text[1024], *printed = NULL;
+    qn_kernel *k = NULL;
+    qn_error err = {0};
+    snprintf(text, sizeof text, "%skernel \"k\" { view r: f32[0]; scalar x: f32; scalar n: i32; %%x: f32 = param x; %%n: i32 = param n; %s"
+             " store r[], %%y; }\n", SQUARES, statements);
+    if (qn_kernel_parse(text, strlen(text), &k, &err) != QN_OK) {
+        tap_note("%s", err.message);
+        return NULL;
+    }
+    size_t n = qn_kernel_print(k, NULL, 0) + 1;
+    printed = malloc(n);
+    if (printed)
+        qn_kernel_print(k, printed, n);
+    qn_kernel_release(k);
+    return printed;
+}
+
+static void test_literals(void)
+{
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        char *values = printed_of(same[i].by_values), *literals = printed_of(same[i].by_literals);
+        tap_ok(values && literals && strcmp(values, literals) == 0, "a literal as an argument: %s", same[i].what);
+        free(values);
+        free(literals);
+    }
+}
 
 static void test_refused(void)
 {
@@ -325,11 +381,19 @@ static void test_refused(void)
         tap_contains(err.message, refused[i].message, "... with the reason");
         qn_kernel_release(k);
     }
-    qn_builder *b = qn_function_new("f", 0);
+    qn_error err = {0};
+    qn_builder *b = qn_function_new("f", 1u << 30);
+    tap_is_int(qn_builder_status(b, &err), QN_ERR_ARGUMENT, "a function with an unknown flag");
+    tap_contains(err.message, "qn_function_new: ", "... is an error of qn_function_new");
+    qn_builder_release(b);
+    b = qn_function_new(NULL, 0);
+    tap_is_int(qn_builder_status(b, &err), QN_ERR_ARGUMENT, "a function without a name");
+    tap_contains(err.message, "qn_function_new: name is NULL", "... is an error of qn_function_new");
+    qn_builder_release(b);
+    b = qn_function_new("f", 0);
     qn_val x = qn_scalar_param(b, "x", QN_F32);
     qn_kernel *k = NULL;
     qn_function *f = NULL;
-    qn_error err = {0};
     tap_is_int(qn_finish(b, &k, &err), QN_ERR_BUILD, "qn_finish takes no function");
     qn_builder_release(b);
     b = qn_builder_new("k", 0);
@@ -355,6 +419,16 @@ static void test_depth(void)
 /** Two functions of one name, of different libraries, meet in a kernel. */
 static void test_names(void)
 {
+    static const char own[] = "function \"small_sine_f32\" { scalar x: f32; %x: f32 = param x; return %x; }\n"
+                              "kernel \"k\" { view y: f32[0]; %x: f32 = const 3; %s: f32 = sin %x; %a: f32 = call small_sine_f32(%s); store y[], %a; }\n";
+    qn_kernel *k = NULL;
+    tap_is_int(qn_kernel_parse(own, strlen(own), &k, NULL), QN_OK, "a function may have the name of a private one of the library");
+    qn_kernel_release(k);
+    qn_builder *c = qn_builder_new("k", 0);
+    qn_val parts[2] = {qn_const_float(c, QN_F32, 1), qn_const_float(c, QN_F32, 1)}, sine;
+    qn_math(c, "small_sine", 2, parts, &sine);
+    tap_is_int(qn_builder_status(c, NULL), QN_ERR_NOT_FOUND, "qn_math does not know it either");
+    qn_builder_release(c);
     static const char other[] = "function \"squares\" { scalar x: f32; %x: f32 = param x; return %x; }\n";
     qn_library *l = NULL, *m = NULL;
     qn_error err = {0};
@@ -403,6 +477,7 @@ int main(void)
     test_library(c);
     test_apply(c);
     test_kept(c);
+    test_literals();
     test_refused();
     test_names();
     test_array_names();

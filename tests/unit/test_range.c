@@ -14,13 +14,20 @@ enum { N = 1000 };
 
 /* ---------------------------------------------------------------- proofs */
 
+/* Functions that texts below call. "sin_f32" has a name of the library's, but not its range. */
+static const char functions[] =
+    "function \"share\" { scalar x: f32; %x: f32 = param x; %s: f32 = sin %x; %t: f32 = add %s, 1; %h: f32 = mul %t, 0.5; return %h; }\n"
+    "function \"limited\" { scalar x: f32; %x: f32 = param x; %b: f32 = min %x, 1; %l: f32 = max %b, 0; return %l; }\n"
+    "function \"sin_f32\" { scalar x: f32; %x: f32 = param x; return %x; }\n"
+    "function \"halves\" { scalar x: f32; %x: f32 = param x; %h: f32 = call limited(%x); %g: f32 = mul %h, 0.5; return %g, %h; }\n";
+
 /** Whether the load of the table, the second access, is proved: its index %j is made of %x: f32 and the extent %n of the table. */
 static void check_proof(const char *body, bool is_proved, const char *what)
 {
-    char text[2048];
-    snprintf(text, sizeof text, "kernel \"k\" { view x: f32[1]; view t: f32[1]; view y: f32[1]; array a: f32 = 0, 0x1.8p+2, 999;\n"
+    char text[4096];
+    snprintf(text, sizeof text, "%skernel \"k\" { view x: f32[1]; view t: f32[1]; view y: f32[1]; array a: f32 = 0, 0x1.8p+2, 999;\n"
              "%%0: i64 = const 0; %%m: i64 = extent y, 0; %%n: i64 = extent t, 0; %%last: i64 = sub %%n, 1;\n"
-             "%%i: i64 = parallel %%0, %%m; %%x: f32 = load x[%%i];\n%s\n%%v: f32 = load t[%%j]; store y[%%i], %%v; }", body);
+             "%%i: i64 = parallel %%0, %%m; %%x: f32 = load x[%%i];\n%s\n%%v: f32 = load t[%%j]; store y[%%i], %%v; }", functions, body);
     qn_layout layout;
     qn_layout_right(1, (const int64_t[]){N}, &layout, NULL);
     qn_arg_value args[3] = {{.layout = &layout}, {.layout = &layout}, {.layout = &layout}};
@@ -65,6 +72,75 @@ static void test_proofs(void)
     check_proof("%k: i32 = cast %x; %l: i32 = and %k, 63; %f: f32 = cast %l; %two: f32 = const 2; %r: f32 = div %two, %f; %j: i64 = cast %r;",
                 false, "a divisor may be 0");
     check_proof("%k: i64 = cast %x; %f: f32 = lookup a[%k]; %j: i64 = cast %f;", true, "a constant array");
+}
+
+/* A function whose values are in [low, high], called as kernels call it, or one of unknown range. */
+static const struct bounded {
+    const char *call;
+    double low, high;
+    bool is_bounded;
+} bounded[] = {
+    {"sin %x", -1, 1, true},
+    {"cos %x", -1, 1, true},
+    {"sinpi %x", -1, 1, true},
+    {"cospi %x", -1, 1, true},
+    {"tanh %x", -1, 1, true},
+    {"erf %x", -1, 1, true},
+    {"erfc %x", 0, 2, true},
+    {"sigmoid %x", 0, 1, true},
+    {"atan %x", -2, 2, true},
+    {"asin %x", -2, 2, true},
+    {"acos %x", 0, 4, true},
+    {"atan2 %x, 2", -4, 4, true},
+    {"cr_sin %x", -1, 1, true},
+    {"cr_cos %x", -1, 1, true},
+    {"cr_sinpi %x", -1, 1, true},
+    {"cr_cospi %x", -1, 1, true},
+    {"cr_tanh %x", -1, 1, true},
+    {"cr_erf %x", -1, 1, true},
+    {"cr_atan %x", -2, 2, true},
+    {"cr_asin %x", -2, 2, true},
+    {"cr_acos %x", 0, 4, true},
+    {"uniform_f32 7, %k", 0, 1, true},
+    {"tan %x", -1, 1, false},
+    {"exp %x", 0, 1, false},
+    {"sinh %x", -1, 1, false},
+    {"normal_f32 7, %k", -4, 4, false},
+    {"call sin_f32(%x)", -1, 1, false},
+};
+
+static void test_functions(void)
+{
+    for (size_t i = 0; i < sizeof bounded / sizeof *bounded; i++) {
+        const struct bounded *f = &bounded[i];
+        char body[512], what[128];
+        snprintf(body, sizeof body, "%%k: i64 = cast %%x; %%s: f32 = %s; %%t: f32 = sub %%s, %g; %%p: f32 = mul %%t, %g; %%q: f32 = floor %%p; %%j: i64 = cast %%q;", f->call,
+                 f->low, 999 / (f->high - f->low));
+        snprintf(what, sizeof what, "%s, moved from [%g, %g] to [0, n - 1]", f->call, f->low, f->high);
+        check_proof(body, f->is_bounded, what);
+    }
+}
+
+#define SINE_AND_1 "%s: f32 = sin %x; %t: f32 = add %s, 1; "
+#define INDEX "%q: f32 = floor %p; %j: i64 = cast %q;"
+
+static void test_sines(void)
+{
+    check_proof(SINE_AND_1 "%f: f32 = cast %n; %a: f32 = mul %f, %t; %p: f32 = div %a, 2; " INDEX, false, "floor((n (sin(x) + 1)) / 2): n where sin(x) is 1");
+    check_proof(SINE_AND_1 "%f: f32 = cast %last; %a: f32 = mul %f, %t; %p: f32 = div %a, 2; " INDEX, true,
+                "floor((m (sin(x) + 1)) / 2) in a view of m + 1 elements");
+    check_proof(SINE_AND_1 "%f: f32 = cast %n; %a: f32 = mul %f, %t; %p: f32 = div %a, 2; %q: f32 = floor %p; %k: i64 = cast %q;"
+                " %j: i64 = min %k, %last;", true, "floor((n (sin(x) + 1)) / 2), at most n - 1");
+    check_proof(SINE_AND_1 "%h: f32 = div %t, 2; %f: f32 = cast %last; %p: f32 = mul %f, %h; " INDEX, true, "floor((n - 1) ((sin(x) + 1) / 2))");
+    check_proof(SINE_AND_1 "%h: f32 = div %t, 2; %f: f32 = cast %n; %p: f32 = mul %f, %h; " INDEX, false, "floor(n ((sin(x) + 1) / 2))");
+    check_proof("%h: f32 = call share(%x); %f: f32 = cast %last; %p: f32 = mul %f, %h; " INDEX, true, "the share from a function of the kernel's text");
+    check_proof("%h: f32 = call share(%x); %f: f32 = cast %n; %p: f32 = mul %f, %h; " INDEX, false, "and its product with n");
+    check_proof("%g: f32, %h: f32 = call halves(%x); %f: f32 = cast %last; %p: f32 = mul %f, %h; " INDEX, true, "the second result of a call in a call");
+    check_proof("%g: f32, %h: f32 = call halves(%x); %f: f32 = cast %last; %p: f32 = mul %f, 2; %a: f32 = mul %p, %h; %j: i64 = cast %a;", false,
+                "twice the second result");
+    check_proof("%w: f64 = cast %x; %s: f64 = sin %w; %t: f64 = add %s, 1; %f: f64 = cast %last; %a: f64 = mul %f, %t; %p: f64 = div %a, 2; "
+                "%q: f64 = floor %p; %j: i64 = cast %q;", true, "in f64");
+    check_proof("%s: f32, %c: f32 = sincos %x; %t: f32 = add %c, 1; %p: f32 = mul %t, 499; " INDEX, true, "the cosine of sincos");
 }
 
 /* ---------------------------------------------------------------- random expressions */
@@ -199,6 +275,8 @@ static void test_random(void)
 int main(void)
 {
     test_proofs();
+    test_functions();
+    test_sines();
     test_random();
     return tap_done();
 }

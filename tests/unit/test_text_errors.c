@@ -88,7 +88,7 @@ static const struct {
     {VALUES "%y: f32 = ldexp %x, 1, 2;}", 7, 24, P(PARSE), "expected a value"},
     {VALUES "%y: f32 = ldexp %x, 1.5;}", 7, 21, P(PARSE), "\"1.5\" is not an integer"},
     {VALUES "%y: f32 = ldexp %x, %i;}", 7, 1, P(TYPE), "ldexp of f32: argument 1 is i64, expected i32"},
-    {VALUES "%y: f32 = exp 2;}", 7, 15, P(PARSE), "expected a value"},
+    {VALUES "%y: bool = isnan 2;}", 7, 18, P(PARSE), "expected a value"},
     {VALUES "%y: i64 = exp %i;}", 7, 1, P(NOT_FOUND), "exp_i64"},
     {BODY "%0: i64 = exetnt a, 0;}", 4, 11, P(PARSE), "unknown op \"exetnt\": did you mean \"extent\"?"},
     {BODY "stor a[%0], %1;}", 4, 1, P(PARSE), "unknown statement \"stor\": did you mean \"store\"?"},
