@@ -71,10 +71,29 @@ static qn_val gen_math_of(generator *g, int dtype, qn_val x)
     return random_percent(g->r, 60) ? gen_bounded(g, v, dtype, 1000) : v;
 }
 
+/* A part of a function of complex numbers with parts of this dtype. */
+static qn_val gen_complex_math(generator *g, int dtype, int depth)
+{
+    static const char *const names[] = {"exp", "log", "sqrt", "sin", "cos", "pow"};
+    enum { POW = 5 };
+    int which = random_below(g->r, POW + 1), arity = which == POW ? 2 : 1;
+    qn_val z[2], w;
+    for (int i = 0; i < arity; i++) {
+        qn_val x = gen_one_nan(g, gen_argument(g, dtype, depth), dtype);
+        z[i] = qn_complex(g->b, x, gen_one_nan(g, gen_argument(g, dtype, 1), dtype));
+    }
+    qn_math(g->b, names[which], arity, z, &w);
+    g->budget -= 8 * arity;
+    g->t->has_math = true;
+    return gen_bounded(g, random_percent(g->r, 50) ? qn_real(g->b, w) : qn_imag(g->b, w), dtype, 1000);
+}
+
 static qn_val gen_math(generator *g, int dtype, int depth)
 {
     static const uint8_t floats[] = {QN_F32, QN_F32, QN_F32, QN_F64, QN_F64, QN_F64, QN_F16, QN_BF16};
     int of = is_float(dtype) ? dtype : floats[random_below(g->r, 8)];
+    if ((of == QN_F32 || of == QN_F64) && random_percent(g->r, 8))
+        return gen_convert(g, gen_complex_math(g, of, depth), of, dtype);
     return gen_convert(g, gen_math_of(g, of, gen_argument(g, of, depth)), of, dtype);
 }
 

@@ -207,6 +207,35 @@ void test_math(const quern::context &c)
     ok(same, "mathematical functions by their names");
 }
 
+/** Functions of complex numbers by their names; the error of each is some ulp. */
+void test_complex(const quern::context &c)
+{
+    using number = std::complex<double>;
+    quern::builder b("complex");
+    auto z = b.view<const number>("z", 1);
+    auto w = b.view<number>("w", 2);
+    auto i = b.parallel(z, 0);
+    quern::value v = z(i), back = polar(abs(v), arg(v));
+    const quern::value all[] = {exp(v), log(v), sqrt(v), sin(v), cos(v), pow(v, conj(v)), back, complex(imag(v), real(v))};
+    constexpr int n_functions = 8, count = 10;
+    for (int f = 0; f < n_functions; f++)
+        w(i, f) = all[f];
+    quern::kernel k = b.finish();
+    quern::view zs = quern::view::make<number>("zs", {count}), ws = quern::view::make<number>("ws", {count, n_functions});
+    for (int j = 0; j < count; j++)
+        zs.at<number>(j) = number(0.5 * j - 2.1, 0.3 * j - 1.7);
+    c.launch(k, zs, ws);
+    bool same = true;
+    for (int j = 0; j < count; j++) {
+        number x = zs.at<number>(j);
+        const number exact[] = {std::exp(x), std::log(x), std::sqrt(x), std::sin(x), std::cos(x), std::pow(x, std::conj(x)), x,
+                                number(x.imag(), x.real())};
+        for (int f = 0; f < n_functions; f++)
+            same = same && std::abs(ws.at<number>(j, f) - exact[f]) <= 1e-14 * std::abs(exact[f]);
+    }
+    ok(same, "functions of complex numbers by their names");
+}
+
 #define QN_MATH(name, arguments, results, doc) #name,
 const char *const math_names[] = {
 #include "quern/math.def"
@@ -402,6 +431,7 @@ int main()
         test_operators(moved);
         test_updates(moved);
         test_math(moved);
+        test_complex(moved);
         test_math_names();
         test_mdspan();
         test_standard();

@@ -97,11 +97,14 @@ static double complex draw(uint64_t *state, bool is_wide)
     return kind < 0.6 ? CMPLX(x, y) : CMPLX(ldexp(x, (int)(range * (2 * uniform(state) - 1))), ldexp(y, (int)(range * (2 * uniform(state) - 1))));
 }
 
-/** An exponent with which |w log z| is as large as the powers of a dtype allow, or smaller. */
+/** An exponent with which |w log z| is as large as the powers of a dtype allow, or smaller; of c64 also much larger, where the power is
+ *  mostly an angle. */
 static double complex draw_exponent(uint64_t *state, double complex z, bool is_wide)
 {
     double size = (is_wide ? 700 : 85) * ldexp(uniform(state), -(int)(12 * uniform(state))), angle = 8 * uniform(state);
     double length = cabs(clog(z));
+    if (!is_wide && uniform(state) < 0.3)
+        return CMPLX(80 * uniform(state) - 40, ldexp(uniform(state), (int)(20 * uniform(state)))) / clog(z);
     return length > 0 ? CMPLX(size * cos(angle) / length, size * sin(angle) / length) : 1;
 }
 

@@ -193,7 +193,7 @@ static void test_refused(void)
         qn_status status;
         const char *part;
     } wrong[] = {
-        {QN_ERR_NOT_FOUND, "no mathematical function is called \"expo_f32\""},
+        {QN_ERR_NOT_FOUND, "no mathematical function is called \"expo_f16\""},
         {QN_ERR_NOT_FOUND, "no mathematical function is called \"exp_i32\""},
         {QN_ERR_ARGUMENT, "exp takes 1 arguments, not 2"},
         {QN_ERR_ARGUMENT, "ldexp takes 2 arguments, not 1"},
