@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* math_accuracy_exact.c: the mathematical functions in MPFR, and the table of hard arguments compared with them. */
+/* math_accuracy_exact.c: the mathematical functions in MPFR, and the table of hard arguments
+ * compared with them. */
 #include "tests/math_accuracy.h"
 
 #include <math.h>
@@ -37,7 +38,8 @@ double qn__nearest_of(mpfr_t value, int dtype)
     return dtype == QN_F32 ? (double)mpfr_get_flt(value, MPFR_RNDN) : mpfr_get_d(value, MPFR_RNDN);
 }
 
-/** -log2 of the distance between a number and the middle of two numbers of the dtype, in ulp; no smaller than 1. */
+/** -log2 of the distance between a number and the middle of two numbers of the dtype, in ulp; no
+ * smaller than 1. */
 static double bits_to_middle(mpfr_t value, int dtype)
 {
     mpfr_t ulps, below;
@@ -52,7 +54,8 @@ static double bits_to_middle(mpfr_t value, int dtype)
 }
 
 /** One row: whether its result is MPFR's. */
-static bool check_row(const char *name, int dtype, double x, double y, long double result, bool is_rounded)
+static bool check_row(const char *name, int dtype, double x, double y, long double result,
+                      bool is_rounded)
 {
     const math_exact *exact = qn__find_exact(name);
     mpfr_t vx, vy, r[2];
@@ -62,9 +65,10 @@ static bool check_row(const char *name, int dtype, double x, double y, long doub
     mpfr_set_d(vx, x, MPFR_RNDN);
     mpfr_set_d(vy, y, MPFR_RNDN);
     exact->f(r, vx, vy);
-    bool is_good = is_rounded ? qn__nearest_of(r[0], dtype) == (double)result : mpfr_get_ld(r[0], MPFR_RNDN) == result;
-    printf("%s: %s of %s at %a, %a: %.1f bits from the middle of two numbers\n", is_good ? "ok" : "WRONG", name, qn_dtype_name(dtype),
-           x, y, bits_to_middle(r[0], dtype));
+    bool is_good = is_rounded ? qn__nearest_of(r[0], dtype) == (double)result
+                              : mpfr_get_ld(r[0], MPFR_RNDN) == result;
+    printf("%s: %s of %s at %a, %a: %.1f bits from the middle of two numbers\n",
+           is_good ? "ok" : "WRONG", name, qn_dtype_name(dtype), x, y, bits_to_middle(r[0], dtype));
     mpfr_clears(vx, vy, r[0], r[1], (mpfr_ptr)0);
     return is_good;
 }
@@ -72,7 +76,8 @@ static bool check_row(const char *name, int dtype, double x, double y, long doub
 int qn__check_hard(void)
 {
     bool is_good = true;
-#define QN_MATH_HARD(name, dtype, x, y, exact) is_good &= check_row(#name, dtype, x, y, exact, false);
+#define QN_MATH_HARD(name, dtype, x, y, exact)                                                     \
+    is_good &= check_row(#name, dtype, x, y, exact, false);
 #define QN_MATH_ROUNDED(name, x, nearest) is_good &= check_row(#name, QN_F32, x, 0, nearest, true);
 #include "tests/unit/math_hard.def"
 #undef QN_MATH_HARD

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# math_figures.awk ROWS BENCH PAGE: the page with its measured tables replaced, between the comments `figures` and `end of figures`.
-# ROWS is what math_accuracy prints, BENCH what `bench_main math/` prints (./bootstrap figures).
+# math_figures.awk ROWS BENCH PAGE: the page with the tables between its comments `figures` and
+# `end of figures` replaced. ROWS is what math_accuracy prints, BENCH what `bench_main math/` prints
+# (./bootstrap figures).
 
 FNR == 1 {
     file++
@@ -41,15 +42,16 @@ function nanoseconds(value)
 
 function print_table(dtype,    i, key, k)
 {
-    printf "| %s | largest error (ulp) | at | inputs | not nearest | ns | libmvec, ns | SLEEF, ns |\n", dtype
+    print "| " dtype " | largest error (ulp) | at | inputs | not nearest | ns | libmvec, ns | SLEEF, ns |"
     print "|---|---|---|---|---|---|---|---|"
     for (i = 1; i <= n_rows; i++) {
         split(order[i], key, SUBSEP)
         if (key[2] != dtype)
             continue
         k = key[1] SUBSEP dtype
-        printf "| `%s` | %s | %s | %s | %s | %s | %s | %s |\n", key[1], worst[k], at[k], inputs[k], wrong[k], nanoseconds(time[k]),
-            nanoseconds(peer[k, "libmvec"]), nanoseconds(peer[k, "sleef"])
+        printf "| `%s` | %s | %s | %s | %s | %s | %s | %s |\n", key[1], worst[k], at[k], inputs[k],
+            wrong[k], nanoseconds(time[k]), nanoseconds(peer[k, "libmvec"]),
+            nanoseconds(peer[k, "sleef"])
     }
 }
 

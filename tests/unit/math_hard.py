@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-math_hard.py: floats close to multiples of pi/2, where range reduction cancels most. For each exponent e the convergents of
-2^e / (pi/2) give the best m with |m 2^e - k pi/2| small (Kahan 1983; Muller, Elementary Functions, 2016, 11.3). Prints the
-closest ones of f32 and f64, and the logarithm to base 2 of the distance. Needs mpmath.
+math_hard.py: floats close to multiples of pi/2, where range reduction cancels most. For each exponent
+e the convergents of 2^e / (pi/2) give the best m with |m 2^e - k pi/2| small (Kahan 1983; Muller,
+Elementary Functions, 2016, 11.3). Prints the closest ones of f32 and f64 for math_hard.def, and the
+logarithm to base 2 of the distance. Needs mpmath.
 """
 import mpmath
 
@@ -33,4 +34,5 @@ def closest(digits, first, last):
 
 for name, digits, first, last in (("f32", 24, -24, 104), ("f64", 53, -53, 971)):
     for distance, m, e in closest(digits, first, last)[:4]:
-        print(name, float(m * 2**e if e >= 0 else m / 2**-e).hex(), "2^%.1f" % float(mpmath.log(distance, 2)))
+        number = float(m * 2**e if e >= 0 else m / 2**-e)
+        print(name, number.hex(), "2^%.1f" % float(mpmath.log(distance, 2)))

@@ -66,12 +66,14 @@ static inline double cosine_of_half_turns(double x)
 }
 
 /**
- * x times the normal distribution of x, -0 at -inf: x erfc(t) / 2 with t = -x / sqrt(2) in two parts, as the relative error of
- * erfc is about 2 t^2 times that of t. The derivative of erfc takes the second part.
+ * x times the normal distribution of x, -0 at -inf: x erfc(t) / 2 with t = -x / sqrt(2) in two
+ * parts, as the relative error of erfc is about 2 t^2 times that of t. The derivative of erfc takes
+ * the second part.
  */
 static inline double gelu(double x)
 {
-    static const double root = 0.70710678118654752440, rest = -0x1.bdd3413b26456p-55; /* 1 / sqrt(2) */
+    static const double root = 0.70710678118654752440,
+                        rest = -0x1.bdd3413b26456p-55; /* 1 / sqrt(2) */
     double t = -x * root, t2 = fma(-x, root, -t) - x * rest;
     if (!(x >= -1e3 && x <= 1e3))
         return x < 0 ? -0.0 : x;
@@ -79,7 +81,8 @@ static inline double gelu(double x)
 }
 static inline long double gelul(long double x)
 {
-    static const long double root = 0.707106781186547524400844362104849039L, rest = 0x1.65f626cdd52bp-66L; /* 1 / sqrt(2) */
+    static const long double root = 0.707106781186547524400844362104849039L,
+                             rest = 0x1.65f626cdd52bp-66L; /* 1 / sqrt(2) */
     long double t = -x * root, t2 = fmal(-x, root, -t) - x * rest;
     if (!(x >= -1e3L && x <= 1e3L))
         return x < 0 ? -0.0L : x;

@@ -154,7 +154,8 @@ static void test_hard(qn_context *c, const math_row *f, int dtype)
         n_wrong += rows[i]->is_rounded && result != (double)rows[i]->exact;
     }
     tap_ok(n_wrong == 0 && e.n_wrong == 0 && e.worst <= f->most[dtype == QN_F64],
-           "%s of %s: %d hard arguments, error at most %.4f ulp, at %a, %a", f->name, qn_dtype_name(dtype), n, e.worst, e.at_x, e.at_y);
+           "%s of %s: %d hard arguments, error at most %.4f ulp, at %a, %a", f->name,
+           qn_dtype_name(dtype), n, e.worst, e.at_x, e.at_y);
     qn__trial_end(&t);
 }
 
@@ -164,9 +165,11 @@ static void test_hard_names(void)
     for (int h = 0; h < N_HARD; h++) {
         bool is_found = false;
         for (int i = 0; qn__math_row(i); i++)
-            is_found |= strcmp(qn__math_row(i)->name, hard_rows[h].name) == 0 && qn__math_row(i)->most[hard_rows[h].dtype == QN_F64] >= 0;
+            is_found |= strcmp(qn__math_row(i)->name, hard_rows[h].name) == 0 &&
+                        qn__math_row(i)->most[hard_rows[h].dtype == QN_F64] >= 0;
         if (!is_found)
-            tap_ok(false, "math_hard.def: there is no %s of %s", hard_rows[h].name, qn_dtype_name(hard_rows[h].dtype));
+            tap_ok(false, "math_hard.def: there is no %s of %s", hard_rows[h].name,
+                   qn_dtype_name(hard_rows[h].dtype));
     }
 }
 
