@@ -469,6 +469,8 @@ typedef struct qn_context_options {
     int32_t compile_ms;        /**< limit of one compile: processor time, and ten times as long in all; 0 is 20000 */
     int32_t cuda_device;       /**< number of the GPU that is meant where no stream is given */
     const char *cuda_driver;   /**< file of the CUDA driver; NULL: libcuda.so.1, QUERN_CUDA_DRIVER */
+    int32_t default_compile;   /**< QN_COMPILE_...; 0 is QN_COMPILE_WAIT */
+    int32_t reserved;          /**< 0 */
 } qn_context_options;
 
 /** Stages that can be dumped and read: X(NAME, bit, text). */
@@ -543,6 +545,17 @@ enum {
      *  dimensions have several digits the extents of the digits are constants. */
     QN_SPECIALIZE_GENERIC = 3
 };
+/** Whether a launch waits for its code. */
+enum {
+    QN_COMPILE_DEFAULT = 0, /**< as the options of the context say */
+    QN_COMPILE_WAIT = 1,    /**< a launch waits for the version of its arguments */
+    /** It runs at once in the best version there is: that of its arguments, one with dynamic extents, the generic one, else the
+     *  interpreter. Better versions are compiled in the background, and launches change over to them. qn_prepare and
+     *  qn_specialize wait, as does a launch that the interpreter may not run or that would take the interpreter longer than a compile. */
+    QN_COMPILE_NOW = 2,
+    /** As NOW, but nothing is compiled. QN_ERR_NOT_FOUND where nothing is there and the interpreter may not run it. */
+    QN_COMPILE_NEVER = 3
+};
 /** Instruction sets: AUTO is the best the machine has, V3 and V4 are x86-64-v3 and -v4, the others PTX for NVIDIA GPUs
  *  of compute capability 7.0, 7.5, ... and newer. */
 enum {
@@ -606,7 +619,7 @@ typedef struct qn_options {
     int32_t constant_scalars; /**< 1: scalar arguments become constants of the code */
     int32_t must_generate;    /**< 1: where code cannot be had, an error instead of the interpreter */
     int32_t atomics;          /**< QN_ATOMICS_... */
-    int32_t reserved;         /**< 0 */
+    int32_t compile;          /**< QN_COMPILE_... */
     qn_stream *stream; /**< executor QN_CUDA: where it runs; NULL: the context's stream; else NULL */
     const qn_plan_options *plan; /**< NULL: the planner decides everything */
     /** NULL, or a word of the caller's: another thread or a signal handler cancels the launch by storing a number that is not

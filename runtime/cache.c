@@ -68,6 +68,15 @@ qn_known_kernel *qn__cache_learn(qn_cache *c, const qn_kernel *k, const qn_domai
 
 /* ---------------------------------------------------------------- entries */
 
+void qn__cache_look_again(qn_cache *c, const qn_kernel *k)
+{
+    qn_known_kernel *known = qn__cache_kernel(c, k);
+    for (qn_known_args *a = known ? known->args : NULL; a; a = a->next_of_kernel)
+        for (int i = 0; i < 2; i++)
+            if (a->choice[i].is_provisional)
+                a->choice[i] = (qn_choice){0};
+}
+
 qn_known_args *qn__cache_args(qn_cache *c, const qn_known_kernel *known, const qn_description *d)
 {
     uint64_t hash = d->hash ^ hash_pointer(known);

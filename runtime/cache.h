@@ -56,6 +56,7 @@ typedef struct qn_description {
  * the interpreter. */
 typedef struct qn_choice {
     bool is_ready, may_pin;
+    bool is_provisional; /* a better version may come */
     qn_code *function; /* borrowed from level 2 */
 } qn_choice;
 
@@ -132,6 +133,8 @@ qn_known_args *qn__cache_add_args(qn_cache *c, qn_known_kernel *known, const qn_
                                   uint32_t n_pairs);
 qn_code *qn__cache_function(const qn_cache *c, const qn_kernel *k, const qn_text *key,
                                 int loader);
+/** A version of a kernel is ready: provisional choices are made again. */
+void qn__cache_look_again(qn_cache *c, const qn_kernel *k);
 /** Adds a function that is being built; the cache holds a reference. */
 void qn__cache_add_function(qn_cache *c, qn_code *f);
 /** Counts the bytes of a function that is now ready, or is kept because it failed. */

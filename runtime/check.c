@@ -38,7 +38,7 @@ static qn_status check_options(const qn_launch_state *l, qn_error *err)
         {"constant_scalars", o->constant_scalars, 0, 1},
         {"must_generate", o->must_generate, 0, 1},
         {"atomics", o->atomics, QN_ATOMICS_LAUNCH, QN_ATOMICS_SHARED},
-        {"reserved", o->reserved, 0, 0},
+        {"compile", o->compile, QN_COMPILE_DEFAULT, QN_COMPILE_NEVER},
 #define X(name, text, least, most, names_dim) {"plan." #name, l->plan.name, least, names_dim ? l->kernel->n_dims : most},
         QN_PLAN_LIST(X)
 #undef X
@@ -100,6 +100,8 @@ static qn_status take_options(qn_launch_state *l, const qn_options *o, qn_error 
     qn_status status = check_options(l, err);
     if (status == QN_OK && l->options.executor == QN_EXECUTOR_DEFAULT)
         l->options.executor = l->context->options.default_executor;
+    if (status == QN_OK && l->options.compile == QN_COMPILE_DEFAULT)
+        l->options.compile = l->context->options.default_compile;
     if (status == QN_OK)
         status = take_stream(l, err);
     if (status == QN_OK && l->options.loader == QN_LOADER_AUTO)

@@ -61,6 +61,7 @@ static void after_fork_child(void)
         qn__pool_forked(&c->pool);
         qn__timer_forked(&c->timer);
         qn__compiler_forked(c);
+        qn__background_forked(c);
         if (process.is_engine_lost)
             qn__compiler_lose(c);
         qn__arena_forked(&c->arena);
@@ -109,6 +110,8 @@ static qn_status check_options(const qn_context_options *o, qn_error *err)
     } field[] = {
         {"n_threads", o->n_threads, 0, QN_MAX_THREADS},
         {"default_executor", o->default_executor, 0, QN_THREADS},
+        {"default_compile", o->default_compile, 0, QN_COMPILE_NEVER},
+        {"reserved", o->reserved, 0, 0},
         {"cache_bytes", o->cache_bytes, 0, INT64_MAX},
         {"start_provider", o->start_provider, 0, 1},
         {"dump", o->dump, 0,
@@ -145,6 +148,7 @@ static char *settle_path(const char *path)
 static bool settle_options(qn_context_options *o)
 {
     o->default_executor = o->default_executor ? o->default_executor : QN_SERIAL;
+    o->default_compile = o->default_compile ? o->default_compile : QN_COMPILE_WAIT;
     o->cache_bytes = o->cache_bytes ? o->cache_bytes : DEFAULT_CACHE_BYTES;
     o->compile_ms = o->compile_ms ? o->compile_ms : DEFAULT_COMPILE_MS;
     const char *path = o->provider_path, *dir = o->dump_dir, *driver = o->cuda_driver;
@@ -178,6 +182,7 @@ static bool init_parts(qn_context *c)
     }
     pthread_mutex_init(&c->cuda_lock, NULL); /* cannot fail with the defaults */
     qn__compiler_init(&c->compiler);
+    qn__background_init(&c->background);
     c->isa = qn__isa_best();
     c->caches = qn__caches_read();
     return true;
@@ -226,6 +231,7 @@ void qn__context_drop(qn_context *c)
         return;
     unlist_context(c);
     qn__compiler_release(c);
+    qn__background_release(&c->background);
     qn__cache_clear(&c->cache); /* functions hold references; what launches learned does not */
     qn__pool_release(&c->pool);
     qn__timer_release(&c->timer);
@@ -247,8 +253,9 @@ void qn_context_release(qn_context *c)
 {
     if (!c)
         return;
-    qn__lock(c);
     atomic_store_explicit(&c->is_released, true, memory_order_relaxed);
+    qn__background_stop(c);
+    qn__lock(c);
     c->was_large = c->cache.bytes - c->cache.code_bytes >= LARGE_BYTES;
     qn__cache_clear(&c->cache);
     qn__unlock(c);

@@ -12,6 +12,7 @@
 
 #include "jit/jit.h"
 #include "runtime/arena.h"
+#include "runtime/background.h"
 #include "runtime/cache.h"
 #include "runtime/compile.h"
 #include "runtime/copy.h"
@@ -41,6 +42,7 @@ struct qn_context {
     struct qn_expansion_entry *expansions; /* latest first */
     qn_pool pool;
     qn_timer timer;
+    qn_background background;
     _Atomic(qn_cuda *) cuda;    /* NULL until it is needed */
     pthread_mutex_t cuda_lock;  /* held while the driver is opened */
     struct qn_context *next, **link; /* list of the process, for fork */

@@ -264,7 +264,7 @@ static void remember(const qn_launch_state *l, const qn_options *o, qn_code *f)
             fill_entry(l, known);
         int executor = l->is_ordered ? QN_SERIAL : executor_of(c, o);
         if (known && (!f || f->is_cached))
-            known->choice[l->is_ordered] = (qn_choice){true, f && may_pin(c, known, f, executor), f};
+            known->choice[l->is_ordered] = (qn_choice){true, f && may_pin(c, known, f, executor), l->is_provisional, f};
         kernel->last_use = ++c->cache.clock;
         c->counters.evictions += qn__cache_evict(&c->cache, c->options.cache_bytes, f);
     }
@@ -460,7 +460,7 @@ qn_status qn_specialize(qn_context *c, const qn_kernel *k, int n, const qn_arg *
                         const qn_options *o, qn_code **out, qn_error *err)
 {
     const char *who = "qn_specialize";
-    qn_launch_state l = {.who = who, .context = c, .n = n, .args = args, .takes_any_target = true};
+    qn_launch_state l = {.who = who, .context = c, .n = n, .args = args, .takes_any_target = true, .is_prepared = true};
     if (!out)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: out is NULL", who);
     qn_limit x;

@@ -34,6 +34,8 @@ typedef struct qn_launch_state {
     bool takes_any_target; /* the code is wanted, not run: it may be for a GPU that is not here */
     bool shares_elements;  /* arguments have the same elements, harmlessly */
     bool may_have_code_later; /* it is interpreted for want of what may be there at the next launch */
+    bool is_provisional; /* what runs it is not the best version, which may be there at the next launch */
+    bool is_prepared;    /* of qn_prepare or qn_specialize: it is chosen once */
     qn_stream *stream;     /* executor QN_CUDA; borrowed */
     const volatile int32_t *run_cancel; /* qn_prepare: of the runs */
     int64_t run_timeout_ns;

@@ -158,7 +158,7 @@ qn_status qn_prepare(qn_context *c, const qn_kernel *k, int n, const qn_arg *arg
                      const qn_options *o, qn_call **out, qn_error *err)
 {
     const char *who = "qn_prepare";
-    qn_launch_state l = {.who = who, .context = c, .n = n, .args = args};
+    qn_launch_state l = {.who = who, .context = c, .n = n, .args = args, .is_prepared = true};
     if (!out)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: out is NULL", who);
     qn_limit x;

@@ -5,7 +5,7 @@
  * be had, AUTO goes on with the interpreter and the history says why; an engine that was asked for
  * by name fails. A key that takes too long to compile stays in the cache as failed.
  */
-#include "runtime/launch.h"
+#include "runtime/tier.h"
 
 #include <string.h>
 
@@ -88,7 +88,7 @@ static void note_compile(const qn_launch_state *l, bool is_dynamic, const qn_des
 
 /** The outcome of a build, for everyone who waits for it, or asks again after a compile that took
  * too long. */
-static void settle(qn_code *f, qn_status status, const qn_error *error)
+static void settle(const qn_launch_state *l, qn_code *f, qn_status status, const qn_error *error)
 {
     qn_context *c = f->context;
     f->state = status == QN_OK ? QN_READY : QN_FAILED;
@@ -98,11 +98,19 @@ static void settle(qn_code *f, qn_status status, const qn_error *error)
         qn__cache_weigh(&c->cache, f);
     else if (f->is_cached)
         qn__cache_remove(&c->cache, f);
+    if (status == QN_OK && l)
+        qn__cache_look_again(&c->cache, l->kernel);
     pthread_cond_broadcast(&c->compiler.progress);
 }
 
-/** Generates the code of a function that stands in the cache as being built. */
-static qn_status build(qn_launch_state *l, qn_code *f, bool is_dynamic, qn_error *err)
+void qn__version_drop(qn_code *f)
+{
+    qn_error error = {0};
+    qn__fail(&error, QN_ERR_CANCELLED, "given up before its code was generated");
+    settle(NULL, f, QN_ERR_CANCELLED, &error);
+}
+
+qn_status qn__version_build(qn_launch_state *l, qn_code *f, bool is_dynamic, qn_error *err)
 {
     qn_context *c = l->context;
     uint32_t texts = QN_DUMP_PLAN | (c->options.dump & (QN_DUMP_LLVM | QN_DUMP_ASM));
@@ -120,7 +128,7 @@ static qn_status build(qn_launch_state *l, qn_code *f, bool is_dynamic, qn_error
         keep_texts(f, &code);
         note_compile(l, is_dynamic, &descent, milliseconds, &reason);
     }
-    settle(f, status, &error);
+    settle(l, f, status, &error);
     if (status == QN_OK && f->is_cached)
         c->counters.evictions += qn__cache_evict(&c->cache, c->options.cache_bytes, f);
     qn__unlock(c);
@@ -164,8 +172,7 @@ static int32_t atomics_of(const qn_launch_state *l, int isa)
     return is_divided ? QN_ATOMICS_OF_THREADS : QN_ATOMICS_OF_ONE;
 }
 
-/** Facts and key under a policy. */
-static qn_status make_key(qn_launch_state *l, const qn_policy *policy, qn_facts *facts,
+qn_status qn__version_key(qn_launch_state *l, const qn_policy *policy, qn_facts *facts,
                           qn_text *key, qn_error *err)
 {
     const qn_kernel *k = l->kernel;
@@ -220,7 +227,8 @@ static qn_status find_or_add(qn_launch_state *l, qn_text *key, qn_facts *facts, 
     qn_code *f;
     while ((f = qn__cache_function(&c->cache, l->kernel, key, l->options.loader)) != NULL) {
         qn__code_retain(f);
-        status = wait_until_built(c, f, l->options.cancel, err);
+        *is_new = f->state == QN_BUILDING && qn__background_take(c, f);
+        status = *is_new ? QN_OK : wait_until_built(c, f, l->options.cancel, err);
         if (status != QN_ERR_CANCELLED || qn__is_stopped(l->options.cancel))
             break;
         status = QN_OK; /* who built it was cancelled, and it is not in the cache any more */
@@ -253,14 +261,14 @@ static qn_status find_or_build(qn_launch_state *l, const qn_policy *policy, bool
     qn_text key = {0};
     qn_code *f = NULL;
     bool is_new = false;
-    qn_status status = make_key(l, policy, &facts, &key, err);
+    qn_status status = qn__version_key(l, policy, &facts, &key, err);
     if (status)
         return status;
     status = find_or_add(l, &key, &facts, may_build, &is_new, &f, err);
     qn__text_release(&key);
     qn__facts_release(&facts);
     if (status == QN_OK && is_new)
-        status = build(l, f, policy->is_generic || policy->all_dynamic || policy->dynamic_extents, err);
+        status = qn__version_build(l, f, qn__is_dynamic_policy(policy), err);
     if (status) {
         qn_code_release(f);
         return status;
@@ -269,9 +277,7 @@ static qn_status find_or_build(qn_launch_state *l, const qn_policy *policy, bool
     return QN_OK;
 }
 
-/** Whether the policy of the context asks for dynamic extents; copies the masks, as the record may
- * go at any time. */
-static bool wants_dynamic(qn_launch_state *l, qn_policy *policy, uint32_t *masks)
+bool qn__version_wants_dynamic(qn_launch_state *l, qn_policy *policy, uint32_t *masks)
 {
     qn_context *c = l->context;
     qn__lock(c);
@@ -304,7 +310,7 @@ static qn_status find_version(qn_launch_state *l, qn_code **out, qn_error *err)
         return find_or_build(l, &dynamic, true, out, err);
     }
     uint32_t masks[QN_MAX_PARAMS];
-    bool is_dynamic = wants_dynamic(l, &dynamic, masks);
+    bool is_dynamic = qn__version_wants_dynamic(l, &dynamic, masks);
     qn_status status = find_or_build(l, &exact, !is_dynamic, out, err);
     if (status != QN_OK || *out)
         return status;
@@ -377,17 +383,23 @@ qn_status qn__specialize(qn_launch_state *l, qn_code **out, qn_error *err)
     if (l->options.engine != QN_ENGINE_INTERP) {
         qn_error error = {0};
         qn_status status = check_target(l, &error);
-        if (status == QN_OK)
-            status = find_version(l, &f, &error);
         bool may_fall_back = l->options.engine == QN_ENGINE_AUTO && !l->options.must_generate &&
-                             status != QN_ERR_CANCELLED &&
                              qn__target_of(l->options.isa) == QN_TARGET_X86;
+        if (status == QN_OK && qn__tier_waits(l, may_fall_back))
+            status = find_version(l, &f, &error);
+        else if (status == QN_OK)
+            status = qn__tier_find(l, may_fall_back, &f, &error);
+        if (status == QN_OK && !f && qn__tier_is_too_long(l)) {
+            l->is_provisional = l->may_have_code_later = false;
+            status = find_version(l, &f, &error);
+        }
+        may_fall_back = may_fall_back && status != QN_ERR_CANCELLED;
         if (status != QN_OK && !may_fall_back)
             return qn__fail(err, status, "%s: kernel \"%.60s\": %s", l->who, l->kernel->name,
                             error.message);
         if (status != QN_OK)
             note_fallback(l, &error);
-        l->may_have_code_later = status == QN_ERR_MEMORY || status == QN_ERR_BUSY;
+        l->may_have_code_later |= status == QN_ERR_MEMORY || status == QN_ERR_BUSY;
     }
     *out = f;
     return QN_OK;
@@ -399,7 +411,7 @@ qn_status qn__specialize_nothing(qn_launch_state *l, qn_code **out, qn_error *er
     qn_facts facts = {0};
     qn_text key = {0};
     qn_error error = {0};
-    qn_status status = make_key(l, &exact, &facts, &key, &error);
+    qn_status status = qn__version_key(l, &exact, &facts, &key, &error);
     qn_code *f =
         status ? NULL : qn__code_new(l->context, l->kernel, &key, &facts, QN_LOADER_ARENA);
     qn__text_release(&key);

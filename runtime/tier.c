@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tier.c: launches that do not wait for their code. Versions from best to worst: the one that the policy of the context
+ * would make, one with dynamic extents and strides, the generic one, the interpreter. With QN_COMPILE_NOW the best one and the
+ * generic one are ordered in the background if they are missing; when a version is ready, launches that run a worse
+ * one choose again (qn__cache_look_again).
+ */
+#include "runtime/tier.h"
+
+/* What the interpreter takes for about so many instructions is less than what compiling takes: 20 ns each. */
+enum { MOST_INTERPRETED = 1 << 20 };
+
+bool qn__tier_waits(const qn_launch_state *l, bool may_interpret)
+{
+    const qn_options *o = &l->options;
+    bool is_host = qn__target_of(o->isa) == QN_TARGET_X86;
+    if (o->compile == QN_COMPILE_WAIT)
+        return true;
+    return o->compile == QN_COMPILE_NOW && (!is_host || !may_interpret || l->is_prepared);
+}
+
+bool qn__tier_is_too_long(const qn_launch_state *l)
+{
+    int64_t most = MOST_INTERPRETED / ((int64_t)l->kernel->n_insts + 1);
+    return l->options.compile == QN_COMPILE_NOW && l->n_iterations > most;
+}
+
+/** A version of this policy that is ready, or NULL; with `may_order` it is ordered if it is not known. */
+static qn_status look(qn_launch_state *l, const qn_policy *policy, bool may_order, qn_code **out, qn_error *err)
+{
+    qn_context *c = l->context;
+    qn_facts facts = {0};
+    qn_text key = {0};
+    qn_status status = qn__version_key(l, policy, &facts, &key, err);
+    if (status)
+        return status;
+    qn__lock(c);
+    qn_code *f = qn__cache_function(&c->cache, l->kernel, &key, l->options.loader), *ordered = NULL;
+    if (f && f->state == QN_READY) {
+        qn__code_retain(f);
+        f->last_use = ++c->cache.clock;
+        *out = f;
+    } else if (!f && may_order && !atomic_load(&c->is_released)) {
+        ordered = qn__code_new(c, l->kernel, &key, &facts, l->options.loader);
+        if (ordered)
+            qn__cache_add_function(&c->cache, ordered);
+        if (ordered && !qn__background_order(l, ordered, qn__is_dynamic_policy(policy)))
+            qn__version_drop(ordered);
+    }
+    qn__unlock(c);
+    qn_code_release(ordered);
+    qn__cache_sweep(c);
+    qn__text_release(&key);
+    qn__facts_release(&facts);
+    return QN_OK;
+}
+
+/** What the policy of the context would make, or the caller asked for. */
+static qn_policy best_policy(qn_launch_state *l, uint32_t *masks)
+{
+    qn_policy best = {.constant_scalars = l->options.constant_scalars != 0};
+    best.all_dynamic = l->options.specialize == QN_SPECIALIZE_DYNAMIC;
+    best.is_generic = l->options.specialize == QN_SPECIALIZE_GENERIC;
+    if (l->options.specialize == QN_SPECIALIZE_AUTO)
+        (void)qn__version_wants_dynamic(l, &best, masks);
+    return best;
+}
+
+qn_status qn__tier_find(qn_launch_state *l, bool may_interpret, qn_code **out, qn_error *err)
+{
+    uint32_t masks[QN_MAX_PARAMS];
+    const qn_policy best = best_policy(l, masks);
+    const qn_policy exact = {.constant_scalars = best.constant_scalars}, dynamic = {.all_dynamic = true}, generic = {.is_generic = true};
+    bool may_order = l->options.compile == QN_COMPILE_NOW;
+    bool is_auto = l->options.specialize == QN_SPECIALIZE_AUTO;
+    qn_status status = QN_OK;
+    if (is_auto && qn__is_dynamic_policy(&best))
+        status = look(l, &exact, false, out, err);
+    if (status == QN_OK && !*out)
+        status = look(l, &best, may_order, out, err);
+    if (status != QN_OK || *out)
+        return status;
+    l->is_provisional = true;
+    if (is_auto)
+        status = look(l, &dynamic, false, out, err);
+    if (status == QN_OK && !*out && is_auto)
+        status = look(l, &generic, may_order, out, err);
+    if (status != QN_OK || *out)
+        return status;
+    l->may_have_code_later = true;
+    if (may_interpret)
+        return QN_OK;
+    return qn__fail(err, QN_ERR_NOT_FOUND, "no version of it is there, and option compile forbids to make one");
+}

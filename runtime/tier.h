@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tier.h: versions of a kernel for launches that must not wait for their code (option compile), and the steps that
+ * they share with those that wait.
+ */
+#ifndef QN_RUNTIME_TIER_H
+#define QN_RUNTIME_TIER_H
+
+#include "runtime/launch.h"
+
+/** Whether a launch waits for its code; `may_interpret`: whether the interpreter may run it. */
+bool qn__tier_waits(const qn_launch_state *l, bool may_interpret);
+/** Of a launch that does not wait: the best version that is there, or NULL for the interpreter. Orders better ones. Says in the state
+ *  whether the choice is provisional. Fails where nothing is there and the interpreter may not run it. */
+qn_status qn__tier_find(qn_launch_state *l, bool may_interpret, qn_code **out, qn_error *err);
+
+/** Whether a launch that the interpreter would run waits after all, as that would take longer than compiling. */
+bool qn__tier_is_too_long(const qn_launch_state *l);
+
+/** Whether a version under this policy serves other shapes, too. */
+static inline bool qn__is_dynamic_policy(const qn_policy *p)
+{
+    return p->is_generic || p->all_dynamic || p->dynamic_extents;
+}
+
+/* In specialize.c: */
+
+/** Facts and key under a policy. */
+qn_status qn__version_key(qn_launch_state *l, const qn_policy *policy, qn_facts *facts, qn_text *key, qn_error *err);
+/** Whether the policy of the context asks for dynamic extents; copies the masks, as the record may go at any time. */
+bool qn__version_wants_dynamic(qn_launch_state *l, qn_policy *policy, uint32_t *masks);
+/** Generates the code of a function that stands in the cache as being built. */
+qn_status qn__version_build(qn_launch_state *l, qn_code *f, bool is_dynamic, qn_error *err);
+/** Gives up a function that stands in the cache as being built. The lock is held. */
+void qn__version_drop(qn_code *f);
+
+#endif
