@@ -9,6 +9,7 @@
 #include <complex.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 
 /* A function of z, of z and w, or of the parts of z. */
@@ -18,6 +19,23 @@ typedef struct function {
     long double complex (*exact)(long double complex z, long double complex w);
     double most[2]; /* of c64 and c128 */
 } function;
+
+/** x + iy; the parts of a complex number are an array. */
+static double complex number(double x, double y)
+{
+    const double parts[2] = {x, y};
+    double complex z;
+    memcpy(&z, parts, sizeof z);
+    return z;
+}
+
+static long double complex wide_number(long double x, long double y)
+{
+    const long double parts[2] = {x, y};
+    long double complex z;
+    memcpy(&z, parts, sizeof z);
+    return z;
+}
 
 static long double complex exact_sqrt(long double complex z, long double complex w)
 {
@@ -52,7 +70,7 @@ static long double complex exact_cos(long double complex z, long double complex 
 static long double complex exact_polar(long double complex z, long double complex w)
 {
     (void)w;
-    return CMPLXL(creall(z) * cosl(cimagl(z)), creall(z) * sinl(cimagl(z)));
+    return wide_number(creall(z) * cosl(cimagl(z)), creall(z) * sinl(cimagl(z)));
 }
 
 /* The reference of pow is wrong by |w log z| 2^-64: up to 0.2 ulp of c128. */
@@ -91,10 +109,10 @@ static double complex draw(uint64_t *state, bool is_wide)
     double kind = uniform(state), x = 8 * uniform(state) - 4, y = 8 * uniform(state) - 4;
     if (kind < 0.3) { /* near the circle */
         double near = 1 + ldexp(x, -(int)(30 * uniform(state))) / 8;
-        return CMPLX(near * cos(y), near * sin(y));
+        return number(near * cos(y), near * sin(y));
     }
     int range = is_wide ? 1000 : 120;
-    return kind < 0.6 ? CMPLX(x, y) : CMPLX(ldexp(x, (int)(range * (2 * uniform(state) - 1))), ldexp(y, (int)(range * (2 * uniform(state) - 1))));
+    return kind < 0.6 ? number(x, y) : number(ldexp(x, (int)(range * (2 * uniform(state) - 1))), ldexp(y, (int)(range * (2 * uniform(state) - 1))));
 }
 
 /** An exponent with which |w log z| is as large as the powers of a dtype allow, or smaller; of c64 also much larger, where the power is
@@ -104,8 +122,8 @@ static double complex draw_exponent(uint64_t *state, double complex z, bool is_w
     double size = (is_wide ? 700 : 85) * ldexp(uniform(state), -(int)(12 * uniform(state))), angle = 8 * uniform(state);
     double length = cabs(clog(z));
     if (!is_wide && uniform(state) < 0.3)
-        return CMPLX(80 * uniform(state) - 40, ldexp(uniform(state), (int)(20 * uniform(state)))) / clog(z);
-    return length > 0 ? CMPLX(size * cos(angle) / length, size * sin(angle) / length) : 1;
+        return number(80 * uniform(state) - 40, ldexp(uniform(state), (int)(20 * uniform(state)))) / clog(z);
+    return length > 0 ? number(size * cos(angle) / length, size * sin(angle) / length) : 1;
 }
 
 static double complex number_at(const qn_view *v, int i, bool is_wide)

@@ -200,6 +200,23 @@ static void test_straight(void)
     tap_is_int(plan_of(text, w, 3, NULL, QN_ISA_V4, false).straight, 64, "two reduces have 64 additions each without a loop");
 }
 
+/** Iterations of the last tile may run twice where nothing that they read can be what they write. */
+static void test_repeated(void)
+{
+    static const char text[] = "kernel \"added\" { view a: f64[2]; view b: f64[2]; view d: f64[2]; view c: f64[2];\n"
+                               "  %0: i64 = const 0; %n: i64 = extent c, 0; %m: i64 = extent c, 1; %l: i64 = extent a, 1;\n"
+                               "  %i: i64 = parallel %0, %n; %j: i64 = parallel %0, %m; %k: i64 = reduction %0, %l;\n"
+                               "  %s: f64 = reduce sum over %k { %x: f64 = load a[%i, %k]; %y: f64 = load b[%k, %j]; %p: f64 = mul %x, %y; yield %p; };\n"
+                               "  %e: f64 = load d[%i, %j]; %t: f64 = add %s, %e;\n  store c[%i, %j], %t;\n}\n";
+    int64_t m[2] = {97, 96}, longer[2] = {98, 96};
+    qn_view v[4] = {view(QN_F64, 2, m, false), view(QN_F64, 2, m, false), view(QN_F64, 2, longer, false), view(QN_F64, 2, m, false)};
+    qn_plan p = plan_of(text, v, 4, NULL, QN_ISA_V4, false);
+    tap_ok(p.jam > 1 && p.jam_rest == QN_REMAINDER_OVERLAP, "a view of other extents is not the one that is written: the last tile overlaps");
+    v[2] = view(QN_F64, 2, m, false);
+    p = plan_of(text, v, 4, NULL, QN_ISA_V4, false);
+    tap_ok(p.jam > 1 && p.jam_rest == QN_REMAINDER_SCALAR, "a view of these extents may be: no iteration runs twice");
+}
+
 static void test_reductions(void)
 {
     int64_t n[1] = {1000}, m[2] = {96, 96};
@@ -590,6 +607,7 @@ int main(void)
     test_layouts();
     test_sharing();
     test_straight();
+    test_repeated();
     test_reductions();
     test_batches();
     test_copies_of_tiles();
