@@ -449,7 +449,8 @@ enum {
     QN_EVENT_LAUNCH = 3,   /**< a launch has ended */
     QN_EVENT_FALLBACK = 4, /**< the interpreter runs instead of code: once per context for what concerns
                                 all kernels, such as a missing code generator, else once per kernel */
-    QN_EVENT_EVICT = 5     /**< a specialization was dropped from the cache */
+    QN_EVENT_EVICT = 5,    /**< a specialization was dropped from the cache */
+    QN_EVENT_LOAD = 6      /**< a specialization was found on disk instead of being compiled */
 };
 
 /** Options of a context. All-zero with `bytes` set is the default; environment variables fill only zero fields. */
@@ -471,6 +472,10 @@ typedef struct qn_context_options {
     const char *cuda_driver;   /**< file of the CUDA driver; NULL: libcuda.so.1, QUERN_CUDA_DRIVER */
     int32_t default_compile;   /**< QN_COMPILE_...; 0 is QN_COMPILE_WAIT */
     int32_t reserved;          /**< 0 */
+    const char *disk_cache;    /**< folder of code that is kept on disk, or "off"; NULL: QUERN_CACHE, else quern in
+                                *   XDG_CACHE_HOME or in ~/.cache (docs/cache.md) */
+    int64_t disk_cache_bytes;  /**< bound of all that is in it; 0 is 256 MiB */
+    const char *bundle;        /**< folder of code that the program ships, read only and looked in first; NULL: none */
 } qn_context_options;
 
 /** Stages that can be dumped and read: X(NAME, bit, text). */
@@ -509,7 +514,10 @@ QN_API void qn_context_release(qn_context *c);
     X(live_functions, "specializations in the cache")                                              \
     X(code_bytes, "bytes of their code")                                                           \
     X(compile_us, "time spent compiling, microseconds")                                            \
-    X(provider_us, "time to load the code generator, microseconds")
+    X(provider_us, "time to load the code generator, microseconds")                                \
+    X(disk_hits, "specializations, and cubins, found on disk instead of being made")               \
+    X(disk_writes, "... written to disk")                                                          \
+    X(disk_refused, "entries on disk that were not to be trusted, and so not used")
 /** The counters, by the names of the list; all since the context was made, but live_functions and code_bytes now. New ones
  *  come last. */
 typedef struct qn_counters {

@@ -118,6 +118,7 @@ static qn_status check_options(const qn_context_options *o, qn_error *err)
          QN_DUMP_KERNEL | QN_DUMP_KEY | QN_DUMP_PLAN | QN_DUMP_LLVM | QN_DUMP_ASM | QN_DUMP_PTX},
         {"compile_ms", o->compile_ms, 0, INT32_MAX},
         {"cuda_device", o->cuda_device, 0, INT32_MAX},
+        {"disk_cache_bytes", o->disk_cache_bytes, 0, INT64_MAX},
     };
     for (size_t i = 0; i < sizeof field / sizeof field[0]; i++)
         if (field[i].value < field[i].low || field[i].value > field[i].high)
@@ -151,6 +152,7 @@ static bool settle_options(qn_context_options *o)
     o->default_compile = o->default_compile ? o->default_compile : QN_COMPILE_WAIT;
     o->cache_bytes = o->cache_bytes ? o->cache_bytes : DEFAULT_CACHE_BYTES;
     o->compile_ms = o->compile_ms ? o->compile_ms : DEFAULT_COMPILE_MS;
+    o->disk_cache_bytes = o->disk_cache_bytes ? o->disk_cache_bytes : QN_DISK_USUAL_BYTES;
     const char *path = o->provider_path, *dir = o->dump_dir, *driver = o->cuda_driver;
     o->provider_path = settle_path(path);
     o->dump_dir = qn__strdup(dir ? dir : ".");
@@ -163,6 +165,28 @@ static void release_options(qn_context_options *o)
     qn__free((void *)(uintptr_t)o->provider_path);
     qn__free((void *)(uintptr_t)o->dump_dir);
     qn__free((void *)(uintptr_t)o->cuda_driver);
+}
+
+/** The folders of code on disk; false without memory. The strings of the options are not kept: they are those of the folders. */
+static bool open_disk(qn_context *c)
+{
+    qn_text usual = {0};
+    if (!c->options.disk_cache)
+        qn__env_cache(&usual);
+    const char *folder = c->options.disk_cache ? c->options.disk_cache : usual.data;
+    bool is_off = !folder || !folder[0] || strcmp(folder, "off") == 0;
+    c->disk = (qn_disk){.folder = is_off ? NULL : settle_path(folder), .most_bytes = c->options.disk_cache_bytes};
+    c->bundle = (qn_disk){.folder = settle_path(c->options.bundle), .is_bundle = true};
+    bool is_complete = !usual.failed && (is_off || c->disk.folder) && (!c->options.bundle || c->bundle.folder);
+    c->options.disk_cache = c->options.bundle = NULL;
+    qn__text_release(&usual);
+    return is_complete;
+}
+
+static void release_disk(qn_context *c)
+{
+    qn__free(c->disk.folder);
+    qn__free(c->bundle.folder);
 }
 
 /* ---------------------------------------------------------------- life */
@@ -185,6 +209,7 @@ static bool init_parts(qn_context *c)
     qn__background_init(&c->background);
     c->isa = qn__isa_best();
     c->caches = qn__caches_read();
+    qn__processor_name(c->processor);
     return true;
 }
 
@@ -205,8 +230,9 @@ qn_status qn_context_new(const qn_context_options *o, qn_context **out, qn_error
     atomic_init(&c->references, 1);
     qn__env_fill(&options, &c->thread_limit, &c->is_verbose);
     c->options = options;
-    if (!settle_options(&c->options) || !init_parts(c)) {
+    if (!settle_options(&c->options) || !open_disk(c) || !init_parts(c)) {
         release_options(&c->options);
+        release_disk(c);
         qn__free(c);
         return qn__fail(err, QN_ERR_MEMORY, "qn_context_new: no memory");
     }
@@ -241,6 +267,7 @@ void qn__context_drop(qn_context *c)
     qn__expansions_release(c);
     qn__cuda_release(c);
     release_options(&c->options);
+    release_disk(c);
     pthread_mutex_destroy(&c->cuda_lock);
     pthread_mutex_destroy(&c->lock);
     bool was_large = c->was_large;

@@ -18,8 +18,11 @@
 #include "runtime/copy.h"
 #include "runtime/cuda.h"
 #include "runtime/deadline.h"
+#include "runtime/disk.h"
 #include "runtime/history.h"
 #include "runtime/pool.h"
+
+enum { QN_PROCESSOR_BYTES = 40 };
 
 struct qn_context {
     _Atomic int64_t references;
@@ -32,6 +35,8 @@ struct qn_context {
     uint64_t told;              /* bit s: the hook knows that for status s no code can be had */
     int isa;                    /* best of the machine; 0: below v3 */
     qn_caches caches;
+    char processor[QN_PROCESSOR_BYTES];
+    qn_disk disk, bundle; /* folders of entries; never changed but for what they count */
     qn_arena arena;
     qn_cache cache;
     qn_compiler compiler;
@@ -83,6 +88,8 @@ double qn__now_ms(void);
 /** Best instruction set of this machine: QN_ISA_V4, QN_ISA_V3 or 0; its caches (runtime/isa.c). */
 int qn__isa_best(void);
 qn_caches qn__caches_read(void);
+/** Maker, family and model of the processor: what LLVM tunes for. */
+void qn__processor_name(char out[QN_PROCESSOR_BYTES]);
 
 /** Runs of the prepared calls of a context that are not yet in its counters. The lock is held
  * (runtime/prepare.c). */
@@ -93,5 +100,10 @@ void qn__env_fill(qn_context_options *o, int32_t *thread_limit, bool *is_verbose
 /** Says on standard error what a kernel is, if the environment asks for that. No lock is held
  * (runtime/env.c). */
 void qn__tell_user(const qn_context *c, const char *kernel, const char *text);
+/** Says one line on standard error, likewise. */
+void qn__tell(const qn_context *c, const char *line);
+/** The folder that is meant where none is named: that of QUERN_CACHE, XDG_CACHE_HOME or HOME; appends nothing if there is none
+ *  (runtime/env.c). */
+void qn__env_cache(qn_text *out);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuda_module.c: PTX to code on a GPU. The driver's linker assembles, since it gives the cubin away;
- * its log is in the message of a failure. No lock is held meanwhile: of two threads that load the
- * same function, one unloads again.
+ * its log is in the message of a failure. Cubins that could be loaded are kept, on disk too. No lock is
+ * held meanwhile: of two threads that load the same function, one unloads again.
  */
 #include "runtime/cuda_module.h"
 
@@ -10,6 +10,7 @@
 #include "runtime/context.h"
 #include "runtime/cuda_stream.h"
 #include "runtime/launch.h"
+#include "runtime/stored.h"
 
 #include <string.h>
 
@@ -72,16 +73,10 @@ static qn_status assemble(qn_gpu *g, const char *who, const qn_code *f, char *lo
                          : QN_OK;
 }
 
-/** The cubin for a GPU: a copy of the one that is kept, or a new one, which then is kept. */
-static qn_status find_cubin(qn_gpu *g, const char *who, qn_code *f, qn_text *out, qn_error *err)
+/** PTX -> cubin, and how long that takes. */
+static qn_status make_cubin(qn_gpu *g, const char *who, const qn_code *f, qn_text *out, qn_error *err)
 {
     qn_context *c = f->context;
-    qn__lock(c);
-    if (f->cubin.n > 0 && f->cubin_capability == g->capability)
-        qn__text_bytes(out, f->cubin.data, f->cubin.n);
-    qn__unlock(c);
-    if (out->n > 0)
-        return QN_OK;
     char *log = qn__zalloc(1, LOG_BYTES);
     if (!log)
         return qn__fail(err, QN_ERR_MEMORY, "%s: kernel \"%.60s\": no memory", who, f->kernel->name);
@@ -94,15 +89,44 @@ static qn_status find_cubin(qn_gpu *g, const char *who, qn_code *f, qn_text *out
     c->counters.compile_us += (int64_t)(milliseconds * 1e3);
     qn__unlock(c);
     qn__fpu_leave(host);
-    if (status)
-        return status;
+    return status;
+}
+
+/** Where a cubin comes from. */
+enum { CUBIN_KEPT, CUBIN_ON_DISK, CUBIN_MADE };
+
+/** The cubin for a GPU: a copy of the one that the function keeps, or one of the cache on disk, or a new one. */
+static qn_status find_cubin(qn_gpu *g, const char *who, qn_code *f, qn_assembler by, int *from, qn_text *out, qn_error *err)
+{
+    qn_context *c = f->context;
+    *from = CUBIN_KEPT;
     qn__lock(c);
+    if (f->cubin.n > 0 && f->cubin_capability == g->capability)
+        qn__text_bytes(out, f->cubin.data, f->cubin.n);
+    qn__unlock(c);
+    if (out->n > 0)
+        return QN_OK;
+    *from = CUBIN_ON_DISK;
+    if (qn__stored_find_cubin(c, f, by, out))
+        return QN_OK;
+    *from = CUBIN_MADE;
+    qn__text_release(out);
+    return make_cubin(g, who, f, out, err);
+}
+
+/** Keeps a cubin that could be loaded. */
+static void keep_cubin(const qn_gpu *g, qn_code *f, qn_assembler by, int from, const qn_text *cubin)
+{
+    if (from == CUBIN_KEPT)
+        return;
+    qn__lock(f->context);
     if (f->cubin.n == 0) {
-        qn__text_bytes(&f->cubin, out->data, out->n);
+        qn__text_bytes(&f->cubin, cubin->data, cubin->n);
         f->cubin_capability = g->capability;
     }
-    qn__unlock(c);
-    return QN_OK;
+    qn__unlock(f->context);
+    if (from == CUBIN_MADE)
+        qn__stored_keep_cubin(f->context, f, by, cubin);
 }
 
 /* ---------------------------------------------------------------- loading */
@@ -145,19 +169,38 @@ static qn_status find_steps(qn_gpu *g, const char *who, const qn_code *f, qn_gpu
     return QN_OK;
 }
 
+/** Finds or makes the cubin and loads it. One of the cache on disk that the driver does not take is made anew. */
+static qn_status load_module(qn_gpu *g, const char *who, qn_code *f, void **module, qn_error *err)
+{
+    const qn_assembler by = {g->cuda->driver, g->capability};
+    qn_text cubin = {0};
+    qn_error refused = {0};
+    int from;
+    qn_status status = find_cubin(g, who, f, by, &from, &cubin, err);
+    if (status == QN_OK && from == CUBIN_ON_DISK && QN_CU(g, who, module_load, (module, cubin.data), &refused) != QN_OK) {
+        from = CUBIN_MADE;
+        *module = NULL;
+        qn__text_release(&cubin);
+        status = qn__gpu_is_usable(g) ? make_cubin(g, who, f, &cubin, err)
+                                      : qn__fail(err, (qn_status)refused.status, "%s", refused.message);
+    }
+    if (status == QN_OK && !*module)
+        status = QN_CU(g, who, module_load, (module, cubin.data), err);
+    if (status == QN_OK)
+        keep_cubin(g, f, by, from, &cubin);
+    qn__text_release(&cubin);
+    return status;
+}
+
 static qn_status load(qn_gpu *g, const char *who, qn_code *f, qn_gpu_code **out, qn_error *err)
 {
-    qn_text cubin = {0};
     qn_gpu_code *code = qn__zalloc(1, sizeof *code);
     if (!code)
         return qn__fail(err, QN_ERR_MEMORY, "%s: kernel \"%.60s\": no memory", who, f->kernel->name);
     code->gpu = g;
-    qn_status status = find_cubin(g, who, f, &cubin, err);
-    if (status == QN_OK)
-        status = QN_CU(g, who, module_load, (&code->module, cubin.data), err);
+    qn_status status = load_module(g, who, f, &code->module, err);
     if (status == QN_OK)
         status = find_steps(g, who, f, code, err);
-    qn__text_release(&cubin);
     if (status)
         free_code(code);
     else

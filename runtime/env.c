@@ -9,6 +9,8 @@
  *   QUERN_DUMP         stages to write, separated by commas: kernel,key,plan,llvm,asm
  *   QUERN_DUMP_DIR     where to write them
  *   QUERN_CUDA_DRIVER  file of the CUDA driver
+ *   QUERN_CACHE        folder of code that is kept on disk, or off
+ *   XDG_CACHE_HOME     folder that has it by default, else .cache in HOME
  *   QUERN_VERBOSE      1: standard error says why the interpreter runs
  */
 #define _GNU_SOURCE
@@ -76,8 +78,27 @@ void qn__env_fill(qn_context_options *o, int32_t *thread_limit, bool *is_verbose
         o->cuda_driver = variable("QUERN_CUDA_DRIVER");
 }
 
+void qn__env_cache(qn_text *out)
+{
+    if (getauxval(AT_SECURE))
+        return;
+    const char *named = variable("QUERN_CACHE"), *caches = variable("XDG_CACHE_HOME"), *home = variable("HOME");
+    if (named)
+        qn__text_add(out, "%s", named);
+    else if (caches && caches[0] == '/')
+        qn__text_add(out, "%s/quern", caches);
+    else if (home && home[0] == '/')
+        qn__text_add(out, "%s/.cache/quern", home);
+}
+
 void qn__tell_user(const qn_context *c, const char *kernel, const char *text)
 {
     if (c->is_verbose)
         dprintf(STDERR_FILENO, "quern: kernel \"%.100s\" is %s\n", kernel, text);
+}
+
+void qn__tell(const qn_context *c, const char *line)
+{
+    if (c->is_verbose)
+        dprintf(STDERR_FILENO, "quern: %s\n", line);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * isa.c: what the processor and the operating system offer: x86-64-v3, v4, or neither, by cpuid and
- * xgetbv; the sizes of the caches.
+ * xgetbv; its name; the sizes of the caches.
  */
 #define _GNU_SOURCE
 #include "runtime/context.h"
@@ -44,11 +44,29 @@ int qn__isa_best(void)
     return has_all(b, leaf7_v4) && (saved_state() & zmm) == zmm ? QN_ISA_V4 : QN_ISA_V3;
 }
 
+void qn__processor_name(char out[QN_PROCESSOR_BYTES])
+{
+    uint32_t a = 0, b = 0, c = 0, d = 0;
+    char maker[13] = {0};
+    __get_cpuid(0, &a, &b, &c, &d);
+    memcpy(maker, &b, 4);
+    memcpy(maker + 4, &d, 4);
+    memcpy(maker + 8, &c, 4);
+    __get_cpuid(1, &a, &b, &c, &d);
+    uint32_t family = (a >> 8 & 15) + ((a >> 8 & 15) == 15 ? a >> 20 & 255 : 0), model = (a >> 4 & 15) | (a >> 12 & 0xf0);
+    snprintf(out, QN_PROCESSOR_BYTES, "%s %u.%u", maker, family, model);
+}
+
 #else
 
 int qn__isa_best(void)
 {
     return 0;
+}
+
+void qn__processor_name(char out[QN_PROCESSOR_BYTES])
+{
+    snprintf(out, QN_PROCESSOR_BYTES, "unknown");
 }
 
 #endif

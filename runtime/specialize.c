@@ -3,8 +3,10 @@
  * specialize.c: code for checked arguments. Facts and policy give a key; the cache or the code
  * generator gives the function. Two threads that want the same key build it once. Where code cannot
  * be had, AUTO goes on with the interpreter and the history says why; an engine that was asked for
- * by name fails. A key that takes too long to compile stays in the cache as failed.
+ * by name fails. A key that takes too long to compile stays in the cache as failed. What was compiled before, by this process or
+ * another one, is on disk (runtime/stored.c).
  */
+#include "runtime/stored.h"
 #include "runtime/tier.h"
 
 #include <string.h>
@@ -63,8 +65,21 @@ static void keep_texts(qn_code *f, qn_compiled *code)
     memset(&code->assembly, 0, sizeof code->assembly);
 }
 
-/** Why a version is made, and what it is; notes that it was made. The lock is held. */
-static void note_compile(const qn_launch_state *l, bool is_dynamic, const qn_descent *descent,
+/** Counts a version, which was compiled or, if `from` is not NULL, found. The lock is held. */
+static void count_version(qn_context *c, bool is_dynamic, const qn_descent *descent, const char *from, double milliseconds)
+{
+    if (from) {
+        c->counters.disk_hits++;
+        return;
+    }
+    c->counters.compiles++;
+    c->counters.dynamic_compiles += is_dynamic;
+    c->counters.stepped_down += descent->rung != QN_RUNG_PLANNED;
+    c->counters.compile_us += (int64_t)(milliseconds * 1e3);
+}
+
+/** Why a version is made, what it is, and where it was found if it was not compiled; notes that it is there. The lock is held. */
+static void note_version(const qn_launch_state *l, bool is_dynamic, const qn_descent *descent, const char *from,
                          double milliseconds, qn_text *reason)
 {
     qn_context *c = l->context;
@@ -78,12 +93,11 @@ static void note_compile(const qn_launch_state *l, bool is_dynamic, const qn_des
     qn__text_add(reason, is_dynamic ? "; dynamic extents" : "; exact");
     if (descent->rung != QN_RUNG_PLANNED)
         qn__text_add(reason, "; stepped down to compile less: %s", descent->steps);
+    if (from)
+        qn__text_add(reason, "; %s", from);
     qn__history_add(&c->history, l->kernel->name,
                     reason->data && !reason->failed ? reason->data : "compiled", milliseconds);
-    c->counters.compiles++;
-    c->counters.dynamic_compiles += is_dynamic;
-    c->counters.stepped_down += descent->rung != QN_RUNG_PLANNED;
-    c->counters.compile_us += (int64_t)(milliseconds * 1e3);
+    count_version(c, is_dynamic, descent, from, milliseconds);
 }
 
 /** The outcome of a build, for everyone who waits for it, or asks again after a compile that took
@@ -110,34 +124,49 @@ void qn__version_drop(qn_code *f)
     settle(NULL, f, QN_ERR_CANCELLED, &error);
 }
 
-qn_status qn__version_build(qn_launch_state *l, qn_code *f, bool is_dynamic, qn_error *err)
+/** Finds or generates code. *from: where it was found; NULL: it was generated. */
+static qn_status obtain(qn_launch_state *l, const qn_code *f, qn_compiled *code, const char **from, qn_error *err)
 {
     qn_context *c = l->context;
     uint32_t texts = QN_DUMP_PLAN | (c->options.dump & (QN_DUMP_LLVM | QN_DUMP_ASM));
+    double start = qn__now_ms();
+    *from = qn__stored_find(c, f, code);
+    if (!*from) /* the time is that of the code generator, without loading it */
+        return qn__compile(c, l->kernel, &f->key, f->loader, texts, l->options.cancel, code, err);
+    code->milliseconds = qn__now_ms() - start;
+    return QN_OK;
+}
+
+qn_status qn__version_build(qn_launch_state *l, qn_code *f, bool is_dynamic, qn_error *err)
+{
+    qn_context *c = l->context;
+    const char *from;
     qn_compiled code = {0};
     qn_text reason = {0};
     qn_error error = {0};
     uint32_t host = qn__fpu_enter(); /* a new compile thread starts with the environment that it finds here */
-    qn_status status = qn__compile(c, l->kernel, &f->key, f->loader, texts, l->options.cancel, &code, &error);
-    double milliseconds = code.milliseconds; /* of the code generator, without loading it */
+    qn_status status = obtain(l, f, &code, &from, &error);
+    double milliseconds = code.milliseconds;
     qn_descent descent = code.descent;
     qn__lock(c);
     if (status == QN_OK)
         status = install(c, f, &code, &error);
     if (status == QN_OK) {
         keep_texts(f, &code);
-        note_compile(l, is_dynamic, &descent, milliseconds, &reason);
+        note_version(l, is_dynamic, &descent, from, milliseconds, &reason);
     }
     settle(l, f, status, &error);
     if (status == QN_OK && f->is_cached)
         c->counters.evictions += qn__cache_evict(&c->cache, c->options.cache_bytes, f);
     qn__unlock(c);
     qn__fpu_leave(host);
+    if (status == QN_OK && !from)
+        qn__stored_keep(c, f, f->ptx.n ? &f->ptx : &code.code);
     qn__compiled_release(&code);
     qn__cache_sweep(c);
     if (status == QN_OK) {
         qn__dump(c, f);
-        qn__event(c, QN_EVENT_COMPILE, l->kernel->name, reason.data, milliseconds);
+        qn__event(c, from ? QN_EVENT_LOAD : QN_EVENT_COMPILE, l->kernel->name, reason.data, milliseconds);
     }
     qn__text_release(&reason);
     return status ? qn__fail(err, status, "%s", error.message) : QN_OK;

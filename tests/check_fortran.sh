@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # TAP: Fortran arrays as views and back, with the Fortran compiler that is here.
 root="${QN_SOURCE_DIR:-$(cd "$(dirname "$0")/.." && pwd)}"
+export QUERN_CACHE=off # not the one of who runs the tests
 build="${QN_BUILD_DIR:-$root/build/release}"
 fortran="${FC:-gfortran}"
 c="${CC:-gcc}"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # TAP: quern.hpp as C++17, 20 and 23, with each compiler that is here; the last also with libc++, which has <mdspan>.
 root="${QN_SOURCE_DIR:-$(cd "$(dirname "$0")/.." && pwd)}"
+export QUERN_CACHE=off # not the one of who runs the tests
 build="${QN_BUILD_DIR:-$root/build/release}"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # TAP: the installed library is found by CMake and pkg-config, from C and C++, and runs with its code generator.
 root="${QN_SOURCE_DIR:-$(cd "$(dirname "$0")/.." && pwd)}"
+export QUERN_CACHE=off # not the one of who runs the tests
 build="${QN_BUILD_DIR:-$root/build/release}"
 use="$root/tests/interop/install"
 n=0

@@ -3,6 +3,7 @@
 # TAP: the program in README.md compiles with the command that stands below it, and prints what its comment says; the
 # command of the tool works as pasted, and writes the file that it names.
 root="${QN_SOURCE_DIR:-$(cd "$(dirname "$0")/.." && pwd)}"
+export QUERN_CACHE=off # not the one of who runs the tests
 build="${QN_BUILD_DIR:-$root/build/release}"
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT

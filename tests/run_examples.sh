@@ -22,6 +22,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 build=${1:-${QN_BUILD_DIR:-$root/build/release}}
 [ -d "$build" ] || { echo "1..0 # SKIP no build in $build"; exit 0; }
 build=$(cd "$build" && pwd)
+export QUERN_CACHE=off # not the one of who runs the tests
 export K=$root/examples/kernels ENGINE=${ENGINE:-auto} PATH=$build:$PATH
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT

@@ -114,11 +114,13 @@ static qn_status cold(const tool_line *line, const tool_job *job, const qn_optio
                       double *load_ms, qn_error *err)
 {
     qn_context *c = NULL;
+    qn_context_options fresh = line->context;
+    fresh.disk_cache = "off"; /* what is on disk is not compiled */
     qn_code *f = NULL;
     qn_counters counters = {0};
     qn_options o = *given;
     o.stream = NULL;
-    qn_status status = qn_context_new(&line->context, &c, err);
+    qn_status status = qn_context_new(&fresh, &c, err);
     if (status == QN_OK && job->stream)
         status = qn_stream_default(c, &o.stream, err);
     double start = now_ns();

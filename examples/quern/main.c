@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * main.c: the tool `quern` runs, times, prints and disassembles kernel text. Commands are a table.
+ * main.c: the tool `quern` runs, times, prints and disassembles kernel text, and looks after what is kept on disk.
+ * Commands are a table.
  */
 #include "tool.h"
 
@@ -70,6 +71,7 @@ static const struct {
     {"asm", "KERNEL.qn NAME=VALUE... [--stage S]", "print the code made for these arguments",
      on_asm},
     {"print", "KERNEL.qn", "check a kernel and print it in its canonical form", on_print},
+    {"cache", "ACTION [DIR]", "list, verify, clear, export or import code that is kept on disk", command_cache},
     {"--help", "", "this text", on_help},
     {"--version", "", "version of the library", on_version},
 };
@@ -97,7 +99,7 @@ int main(int argc, char **argv)
 {
     if (argc < 2)
         return tool_fail(EXIT_USAGE,
-                         "a command is missing: run, bench, asm, print; `quern --help` says more");
+                         "a command is missing: run, bench, asm, print, cache; `quern --help` says more");
     const char *name =
         strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0 ? "--help" : argv[1];
     for (int i = 0; i < N_COMMANDS; i++) {

@@ -95,6 +95,9 @@ typedef struct tool_counts {
 } tool_counts;
 tool_counts count_work(const tool_job *job);
 
+/* cache.c */
+int command_cache(int argc, char **argv);
+
 /* bench.c */
 int command_bench(const tool_line *line);
 

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stored.c: versions of kernels as entries of the cache on disk, see stored.h. An entry is found by all that its code depends on:
+ * build id, processor or driver, kernel and key, which are known before a code generator is. What a launch must know of the code
+ * is written as 64-bit words in a fixed order; reading checks each against kernel and key.
+ */
+#include "runtime/stored.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { ENVIRONMENT_BYTES = 160 };
+
+/* ---------------------------------------------------------------- what a launch must know */
+
+/** Writes numbers to `out`, or reads them from [at, end) when `out` is NULL. */
+typedef struct codec {
+    qn_text *out;
+    const char *at, *end;
+    bool is_bad; /* something read was missing or out of range */
+} codec;
+
+/** One number in [low, high]. */
+static int64_t code_number(codec *c, int64_t value, int64_t low, int64_t high)
+{
+    if (c->out) {
+        qn__text_bytes(c->out, &value, sizeof value);
+        return value;
+    }
+    int64_t number = low;
+    if (c->end - c->at >= (ptrdiff_t)sizeof number) {
+        memcpy(&number, c->at, sizeof number);
+        c->at += sizeof number;
+    } else {
+        c->is_bad = true;
+    }
+    c->is_bad |= number < low || number > high;
+    return c->is_bad ? low : number;
+}
+
+static void code_int(codec *c, int32_t *value, int32_t low, int32_t high)
+{
+    *value = (int32_t)code_number(c, *value, low, high);
+}
+
+static void code_long(codec *c, int64_t *value)
+{
+    *value = code_number(c, *value, 0, INT64_MAX);
+}
+
+static void code_word(codec *c, uint32_t *value)
+{
+    *value = (uint32_t)code_number(c, *value, 0, UINT32_MAX);
+}
+
+static void code_gpu(codec *c, qn_gpu_info *g, int32_t n_words)
+{
+    code_int(c, &g->n_steps, 1, QN_GPU_STEPS);
+    code_int(c, &g->n_words, n_words, n_words);
+    code_int(c, &g->words_in_memory, 0, 1);
+    code_long(c, &g->scratch_per_unit);
+    for (int i = 0; i < g->n_steps; i++) {
+        qn_gpu_step *step = &g->step[i];
+        for (int d = 0; d < 3; d++)
+            code_int(c, &step->threads[d], 1, 1024);
+        code_int(c, &step->shared_bytes, 0, INT32_MAX);
+        code_long(c, &step->units);
+        code_long(c, &step->points);
+        for (int d = 0; d < QN_MAX_RANK; d++)
+            code_long(c, &step->tile[d]);
+    }
+}
+
+static void code_info(codec *c, const qn_code *f, int32_t kind, qn_blob_info *i)
+{
+    const int32_t n_dims = f->kernel->n_dims, n_sequential = qn__n_sequential(f->kernel);
+    code_int(c, &i->split_dim, -1, n_dims - 1);
+    code_word(c, &i->split_merged);
+    code_int(c, &i->n_sequential, n_sequential, n_sequential);
+    code_long(c, &i->scratch_bytes);
+    code_int(c, &i->n_shared_reduces, 0, QN_MAX_OPS);
+    code_long(c, &i->chunk);
+    code_int(c, &i->chunks_per_thread, 0, INT32_MAX);
+    code_int(c, &i->second_dim, -1, n_dims);
+    code_long(c, &i->granule);
+    code_long(c, &i->second_granule);
+    c->is_bad |= i->second_granule > 0 && (i->second_dim < 0 || i->second_dim >= n_dims); /* else it means nothing */
+    code_word(c, &i->entry);
+    code_word(c, &i->align);
+    if (kind == QN_ENTRY_PTX)
+        code_gpu(c, &i->gpu, f->facts.n_slots + 2 * n_sequential + 2);
+}
+
+static bool read_info(const qn_code *f, const qn_stored *e, qn_blob_info *out)
+{
+    const qn_stored_part *part = &e->part[QN_STORED_INFO], *code = &e->part[QN_STORED_CODE];
+    codec c = {.at = part->data, .end = (const char *)part->data + part->n};
+    *out = (qn_blob_info){0};
+    code_info(&c, f, e->kind, out);
+    if (c.is_bad || c.at != c.end)
+        return false;
+    if (e->kind == QN_ENTRY_PTX)
+        return code->n > 0 && ((const char *)code->data)[code->n - 1] == 0;
+    return out->entry < code->n && out->align > 0 && out->align <= 4096 && (out->align & (out->align - 1)) == 0;
+}
+
+/* ---------------------------------------------------------------- identity */
+
+static int32_t kind_of(const qn_code *f)
+{
+    return qn__target_of(f->facts.isa) == QN_TARGET_X86 ? QN_ENTRY_X86 : QN_ENTRY_PTX;
+}
+
+/** The parts that an entry is found by. `environment` outlives them. */
+static qn_stored identity_of(const qn_code *f, int32_t kind, const char *environment)
+{
+    qn_stored e = {.kind = kind};
+    e.part[QN_STORED_ENVIRONMENT] = (qn_stored_part){environment, strlen(environment)};
+    e.part[QN_STORED_KERNEL] = (qn_stored_part){f->kernel->canonical, f->kernel->canonical_bytes};
+    e.part[QN_STORED_KEY] = (qn_stored_part){f->key.data, f->key.n};
+    return e;
+}
+
+/** LLVM tunes x86 code for the processor that it runs on. PTX depends on no machine of ours. */
+static void print_environment(const qn_context *c, int32_t kind, char out[ENVIRONMENT_BYTES])
+{
+    snprintf(out, ENVIRONMENT_BYTES, kind == QN_ENTRY_X86 ? "%s, %s" : "%s", QN_BUILD_ID, c->processor);
+}
+
+static void print_assembler(qn_assembler by, char out[ENVIRONMENT_BYTES])
+{
+    snprintf(out, ENVIRONMENT_BYTES, "%s, sm_%d, driver %d", QN_BUILD_ID, by.capability, by.driver);
+}
+
+/** Whether code of this function is kept at all: that of the orc loader cannot be, and tests change what a compile may cost. */
+static bool is_storable(const qn_context *c, const qn_code *f)
+{
+    return f->loader == QN_LOADER_ARENA && c->compiler.most_units == 0;
+}
+
+/* ---------------------------------------------------------------- finding */
+
+/** Notes that an entry was refused, or, once, that a folder cannot be used. */
+static void note_trouble(qn_context *c, qn_disk *disk, const qn_code *f, int result, const qn_error *why)
+{
+    if (result == QN_DISK_ABSENT || (result == QN_DISK_UNUSABLE && atomic_exchange(&disk->is_told, true)))
+        return;
+    qn_text line = {0};
+    qn__text_add(&line, "cache on disk, %s: %s", result == QN_DISK_REFUSED ? "refused" : "not used", why->message);
+    qn__lock(c);
+    c->counters.disk_refused += result == QN_DISK_REFUSED;
+    if (line.data && !line.failed)
+        qn__history_add(&c->history, f->kernel->name, line.data, -1);
+    qn__unlock(c);
+    if (line.data && !line.failed)
+        qn__tell(c, line.data);
+    qn__text_release(&line);
+}
+
+/** Looks in one folder. The caller releases *bytes in any case. */
+static bool look_in(qn_context *c, qn_disk *disk, const qn_code *f, const qn_stored *wanted, qn_text *bytes, qn_stored *out)
+{
+    qn_error why = {0};
+    if (!disk->folder)
+        return false;
+    int result = qn__disk_find(disk, wanted, bytes, out, &why);
+    if (result != QN_DISK_FOUND)
+        note_trouble(c, disk, f, result, &why);
+    return result == QN_DISK_FOUND;
+}
+
+/** Takes the code of an entry. */
+static bool take_code(qn_context *c, qn_disk *disk, const qn_code *f, const qn_stored *e, qn_compiled *out)
+{
+    const qn_stored_part *plan = &e->part[QN_STORED_PLAN], *code = &e->part[QN_STORED_CODE];
+    qn_error why = {0};
+    if (!read_info(f, e, &out->info)) {
+        qn__fail(&why, QN_ERR_NOT_AVAILABLE, "entry %s: it does not fit to its kernel", qn__entry_name(e).text);
+        note_trouble(c, disk, f, QN_DISK_REFUSED, &why);
+        return false;
+    }
+    qn__text_bytes(&out->plan, plan->data, (size_t)plan->n);
+    qn__text_bytes(&out->code, code->data, (size_t)code->n);
+    if (!out->plan.failed && !out->code.failed)
+        return true;
+    qn__compiled_release(out);
+    return false;
+}
+
+static bool find_code(qn_context *c, qn_disk *disk, const qn_code *f, qn_compiled *out)
+{
+    char environment[ENVIRONMENT_BYTES];
+    print_environment(c, kind_of(f), environment);
+    const qn_stored wanted = identity_of(f, kind_of(f), environment);
+    qn_text bytes = {0};
+    qn_stored e;
+    bool is_found = look_in(c, disk, f, &wanted, &bytes, &e) && take_code(c, disk, f, &e, out);
+    qn__text_release(&bytes);
+    return is_found;
+}
+
+const char *qn__stored_find(qn_context *c, const qn_code *f, qn_compiled *out)
+{
+    if (!is_storable(c, f) || (c->options.dump & (QN_DUMP_LLVM | QN_DUMP_ASM)))
+        return NULL; /* these texts come from a compile */
+    return find_code(c, &c->bundle, f, out) ? "from the bundle" : find_code(c, &c->disk, f, out) ? "from the cache on disk" : NULL;
+}
+
+static bool find_cubin(qn_context *c, qn_disk *disk, const qn_code *f, const qn_stored *wanted, qn_text *out)
+{
+    qn_text bytes = {0};
+    qn_stored e;
+    bool is_found = look_in(c, disk, f, wanted, &bytes, &e);
+    if (is_found)
+        qn__text_bytes(out, e.part[QN_STORED_CODE].data, (size_t)e.part[QN_STORED_CODE].n);
+    qn__text_release(&bytes);
+    return is_found && !out->failed && out->n > 0;
+}
+
+bool qn__stored_find_cubin(qn_context *c, const qn_code *f, qn_assembler by, qn_text *out)
+{
+    char environment[ENVIRONMENT_BYTES];
+    if (!is_storable(c, f))
+        return false;
+    print_assembler(by, environment);
+    const qn_stored wanted = identity_of(f, QN_ENTRY_CUBIN, environment);
+    bool is_found = find_cubin(c, &c->bundle, f, &wanted, out) || find_cubin(c, &c->disk, f, &wanted, out);
+    qn__lock(c);
+    c->counters.disk_hits += is_found;
+    qn__unlock(c);
+    return is_found;
+}
+
+/* ---------------------------------------------------------------- keeping */
+
+static void keep(qn_context *c, const qn_code *f, const qn_stored *e)
+{
+    qn_text bytes = {0};
+    qn_error why = {0};
+    const qn_entry_name name = qn__entry_name(e);
+    qn__entry_write(e, &bytes);
+    bool is_kept = qn__disk_keep(&c->disk, &name, &bytes, &why);
+    qn__text_release(&bytes);
+    if (!is_kept)
+        note_trouble(c, &c->disk, f, QN_DISK_UNUSABLE, &why);
+    qn__lock(c);
+    c->counters.disk_writes += is_kept;
+    qn__unlock(c);
+}
+
+void qn__stored_keep(qn_context *c, const qn_code *f, const qn_text *code)
+{
+    char environment[ENVIRONMENT_BYTES];
+    if (!c->disk.folder || !is_storable(c, f))
+        return;
+    print_environment(c, kind_of(f), environment);
+    qn_stored e = identity_of(f, kind_of(f), environment);
+    qn_text info = {0};
+    qn_blob_info copy = f->info; /* the codec takes pointers for both directions; writing changes nothing */
+    codec w = {.out = &info};
+    code_info(&w, f, e.kind, &copy);
+    e.part[QN_STORED_NAME] = (qn_stored_part){f->kernel->name, strlen(f->kernel->name)};
+    e.part[QN_STORED_INFO] = (qn_stored_part){info.data, info.n};
+    e.part[QN_STORED_PLAN] = (qn_stored_part){f->plan.data, f->plan.n};
+    e.part[QN_STORED_CODE] = (qn_stored_part){code->data, code->n};
+    if (!info.failed)
+        keep(c, f, &e);
+    qn__text_release(&info);
+}
+
+void qn__stored_keep_cubin(qn_context *c, const qn_code *f, qn_assembler by, const qn_text *cubin)
+{
+    char environment[ENVIRONMENT_BYTES];
+    if (!c->disk.folder || !is_storable(c, f))
+        return;
+    print_assembler(by, environment);
+    qn_stored e = identity_of(f, QN_ENTRY_CUBIN, environment);
+    e.part[QN_STORED_NAME] = (qn_stored_part){f->kernel->name, strlen(f->kernel->name)};
+    e.part[QN_STORED_CODE] = (qn_stored_part){cubin->data, cubin->n};
+    keep(c, f, &e);
+}

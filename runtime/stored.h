@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stored.h: code of a context in the cache on disk, and back. What is found replaces a compile, so the code generator need not be
+ * loaded; what cannot be used is a miss, which counters, history and QUERN_VERBOSE tell of. The lock of the context is not held.
+ */
+#ifndef QN_RUNTIME_STORED_H
+#define QN_RUNTIME_STORED_H
+
+#include "runtime/context.h"
+
+/** Looks for the code of a function that is being built. Where it was found, for the history, or NULL. */
+const char *qn__stored_find(qn_context *c, const qn_code *f, qn_compiled *out);
+/** Keeps the code of a function that was compiled and is ready: `code` is its blob or PTX. */
+void qn__stored_keep(qn_context *c, const qn_code *f, const qn_text *code);
+
+/** Who assembled PTX, and for what. */
+typedef struct qn_assembler {
+    int driver;     /* CUDA version of the driver */
+    int capability; /* of the GPU */
+} qn_assembler;
+/** The same for a cubin, which was made of the PTX of a function; false: there is none. */
+bool qn__stored_find_cubin(qn_context *c, const qn_code *f, qn_assembler by, qn_text *out);
+void qn__stored_keep_cubin(qn_context *c, const qn_code *f, qn_assembler by, const qn_text *cubin);
+
+#endif
