@@ -21,7 +21,7 @@ typedef struct qn_disk {
     char *folder;       /* NULL: there is none */
     bool is_bundle;     /* what a program ships: anybody may own it and read it; written by an export only */
     int64_t most_bytes; /* of all entries */
-    _Atomic int64_t unweighed; /* bytes that this process wrote since it last looked at the bound */
+    _Atomic int64_t unweighed; /* bytes written through this struct since it last looked at the bound */
     atomic_bool is_told;       /* the user knows why it cannot be used */
 } qn_disk;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * disk_walk.c: all entries of a folder, and its bound. Who writes looks at the whole now and then: at most a minute after the last
- * one who did, and whenever the process has written an eighth of the bound. What was used longest ago goes until an eighth is
+ * one who did, and whenever a context has written an eighth of the bound. What was used longest ago goes until an eighth is
  * free. One evicts at a time, by a lock that ends with its process; readers and writers do not know of it.
  */
 #define _GNU_SOURCE

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bench_cases_cost.c: what it costs to get to code that is there. A hit: from views to entered code through qn_launch. A
- * prepared call: qn_run on one thread with checks on. "Theirs" is the goal, the ratio is goal / measured, and anything
+ * prepared call: qn_run on one thread with checks on. The first launch in a context that has no code generator: code on disk. "Theirs" is the goal, the ratio is goal / measured, and anything
  * slower than the goal is SHORT.
  */
+#define _POSIX_C_SOURCE 200809L
 #include "bench.h"
 #include "native.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "quern/cache.h"
 
 enum { MAX_TINY = 16, N_SAMPLES = 15, N_CALLS = 20000 };
 
@@ -79,6 +84,67 @@ static void call_cases(bench *b)
         bench_report_cost(b, "prepared/saxpy", bench_median(run, MAX_TINY), 10e-9);
 }
 
+/* ---------------------------------------------------------------- code on disk */
+
+enum { DISK_EDGE = 64, N_DISK = 41 };
+
+/* Seconds of the first launch in a new context; the first of all compiles, the others have no code generator. */
+static bool launch_first(bench *b, const char *name, int kernel, const char *folder, bool is_cold, double *seconds)
+{
+    static float data[2][DISK_EDGE * DISK_EDGE];
+    static const int64_t extents[] = {DISK_EDGE, DISK_EDGE};
+    const qn_context_options wanted = {.bytes = sizeof wanted, .disk_cache = folder, .provider_path = is_cold ? NULL : "/nowhere"};
+    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .specialize = QN_SPECIALIZE_EXACT};
+    qn_error error = {0};
+    qn_counters counters = {0};
+    qn_context *c = NULL;
+    qn_layout layout;
+    qn_view view[2] = {0};
+    qn_arg args[3] = {qn_arg_view(&view[0]), qn_arg_view(&view[1]), qn_arg_f32(0.5f)};
+    qn_kernel *k = bench_kernel(kernel, QN_F32, &error);
+    bool is_ok = k && qn_layout_right(kernel == KERNEL_FIVE ? 2 : 1, extents, &layout, &error) == QN_OK;
+    for (int i = 0; i < 2 && is_ok; i++)
+        is_ok = qn_view_wrap("view", data[i], QN_F32, &layout, 0, &view[i], &error) == QN_OK;
+    is_ok = is_ok && qn_context_new(&wanted, &c, &error) == QN_OK;
+    double begin = bench_now();
+    is_ok = is_ok && qn_launch(c, k, bench_n_views(kernel) + bench_has_scalar(kernel), args, &o, &error) == QN_OK;
+    *seconds = bench_now() - begin;
+    qn_context_counters(c, &counters, sizeof counters);
+    is_ok = is_ok && counters.disk_hits == !is_cold;
+    if (!is_ok)
+        bench_wrong(b, name, "%s", error.status ? error.message : "not from disk");
+    qn_context_release(c);
+    qn_kernel_release(k);
+    return is_ok;
+}
+
+static void disk_cases(bench *b)
+{
+    static const struct {
+        const char *name;
+        int kernel;
+    } cases[] = {{"cache/disk/first", KERNEL_SAXPY}, {"cache/disk/first/stencil5", KERNEL_FIVE}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases && !b->assembly_of; i++) {
+        char folder[] = "/tmp/bench_cache.XXXXXX", lock[64], part[64];
+        double seconds[N_DISK], cold;
+        if (!bench_wants(b, cases[i].name) || !mkdtemp(folder))
+            continue;
+        bool is_ok = launch_first(b, cases[i].name, cases[i].kernel, folder, true, &cold);
+        for (int s = 0; s < N_DISK && is_ok; s++)
+            is_ok = launch_first(b, cases[i].name, cases[i].kernel, folder, false, &seconds[s]);
+        if (is_ok)
+            bench_report_cost(b, cases[i].name, bench_median(seconds, N_DISK), 0.1e-3);
+        qn_cache_clear(folder, NULL, NULL);
+        snprintf(lock, sizeof lock, "%s/lock", folder);
+        unlink(lock);
+        for (int n = 0; n < 256; n++) {
+            snprintf(part, sizeof part, "%s/%02x", folder, (unsigned)n);
+            rmdir(part);
+        }
+        rmdir(folder);
+    }
+}
+
 /* ---------------------------------------------------------------- views */
 
 /* A view from three extents and memory of the caller: layout and wrapping. */
@@ -131,5 +197,6 @@ static void view_cases(bench *b)
 void bench_cost_cases(bench *b)
 {
     call_cases(b);
+    disk_cases(b);
     view_cases(b);
 }
