@@ -106,16 +106,24 @@ static int64_t round_down_to_power(int64_t n)
     return power;
 }
 
+/** Whether an instruction is one of the code's own in each vector: no constant, and no index. */
+static bool is_compiled(const qn_inst *x)
+{
+    return x->op != QN_I_CONST && x->type != QN_I64;
+}
+
 /** Vectors in one step by the operations of the body and the longest chain among them: where each waits for the one
  *  before it, more steps must be under way than the processor looks ahead. Where there is little but arithmetic, as in a
- *  mathematical function, the processor finds the next steps by itself, and each vector takes its time to compile;
- *  these limits were chosen by bench_main compile/functions. */
+ *  mathematical function, the processor finds the next steps by itself, and each vector takes its time to compile, that of
+ *  skipped sides too; these limits were chosen by bench_main compile/functions. */
 static int natural_unroll(const planner *s)
 {
     const qn_kernel *k = s->k;
     enum { FEW = 12, SOME = 48, MANY = 192, LONG_CHAIN = 8, OPS_AN_ACCESS = 10, TWO_VECTORS = 24, ONE_VECTOR = 32 };
     uint8_t *chain = qn__zalloc(k->n_insts, 1);
-    int n = 0, longest = 0;
+    int n = 0, longest = 0, n_compiled = 0;
+    for (uint32_t i = k->body; i < k->n_insts; i++)
+        n_compiled += is_compiled(&k->inst[i]);
     for (uint32_t i = usual(s, k->body); chain && i < k->n_insts; i = usual(s, i + 1)) {
         const qn_inst *x = &k->inst[i];
         bool has_stripes = x->op == QN_I_REDUCE && qn__order_rule(k, i) == QN_STRIPED; /* partials of each part are in memory */
@@ -123,7 +131,7 @@ static int natural_unroll(const planner *s)
             qn__free(chain);
             return 1;
         }
-        if (x->op == QN_I_CONST || x->type == QN_I64)
+        if (!is_compiled(x))
             continue;
         n++;
         for (int m = 0; qn__is_pure(x) && m < x->n_args; m++) {
@@ -135,8 +143,8 @@ static int natural_unroll(const planner *s)
     }
     qn__free(chain);
     int more = longest >= LONG_CHAIN ? 2 : 1;
-    if (n > TWO_VECTORS && (uint32_t)n >= OPS_AN_ACCESS * k->n_accesses)
-        return n > ONE_VECTOR ? 1 : 2;
+    if (n_compiled > TWO_VECTORS && (uint32_t)n_compiled >= OPS_AN_ACCESS * k->n_accesses)
+        return n_compiled > ONE_VECTOR ? 1 : 2;
     return n <= FEW ? 4 : n <= SOME ? 2 * more : n <= MANY ? more : 1;
 }
 
