@@ -308,6 +308,50 @@ static void lower_branched_side(lower *g, uint32_t i, int side, yields *y, const
     memcpy(g->mask, outer, sizeof outer);
 }
 
+/** Whether a region, of which `if`s may be a part, only computes. */
+static bool computes_only(const qn_kernel *k, uint32_t begin, uint32_t end)
+{
+    for (uint32_t i = begin; i < end; i++) {
+        int op = k->inst[i].op;
+        if (!qn__is_pure(&k->inst[i]) && op != QN_I_IF && op != QN_I_YIELD)
+            return false;
+    }
+    return true;
+}
+
+/** Whether each iteration of a thread of a GPU takes its own branch: sides only compute, and more than a few instructions. */
+static bool is_branched_by_part(const lower *g, uint32_t i)
+{
+    enum { FEW_UNITS = 12 };
+    const qn_inst *x = &g->k->inst[i];
+    if (!g->p->is_gpu || g->width > 1 || !computes_only(g->k, x->region[0], x->region[2]))
+        return false;
+    int64_t units = 0;
+    for (uint32_t n = x->region[0]; n < x->region[2]; n++)
+        units += qn__cost_of_instruction(g->k, g->f, &g->a, n, false, 1);
+    return units > FEW_UNITS;
+}
+
+/** An `if` for one part after the other, so that the registers of a rare side are those of one part. */
+static void lower_if_by_part(lower *g, uint32_t i, yields *then, yields *other)
+{
+    int n_parts = 0, part[MOST_PARTS];
+    FOR_PARTS(g, p)
+    {
+        (void)qn__scalar(g, qn__args(g->k, i)[0], p); /* outside the branches */
+        bool has_results = false;
+        for (int n = 0; n < then->n; n++)
+            has_results |= then->receiver[n] && qn__canonical_part(g, then->receiver[n], p) == p;
+        if (has_results)
+            part[n_parts++] = p;
+    }
+    for (int n = 0; n < n_parts; n++) {
+        g->one_part = 1 + part[n];
+        lower_uniform_if(g, i, then, other);
+    }
+    g->one_part = 0;
+}
+
 /** The sides one after the other: first the one that is computed in any case, if there is one. */
 static void lower_masked_if(lower *g, uint32_t i, yields *then, yields *other)
 {
@@ -346,6 +390,8 @@ static void lower_if(lower *g, uint32_t i)
         qn__find_results(g->k, i, &other);
         if (qn__is_uniform(g, qn__args(g->k, i)[0]))
             lower_uniform_if(g, i, &then, &other);
+        else if (is_branched_by_part(g, i))
+            lower_if_by_part(g, i, &then, &other);
         else
             lower_masked_if(g, i, &then, &other);
     }

@@ -79,6 +79,7 @@ typedef struct lower {
     LLVMTypeRef i1, i8, i16, i32, i64, f32, f64, ptr; /* ptr: to the data of views */
 
     int width, unroll, jam; /* of the block being emitted */
+    int one_part;           /* 1 + the only part that is emitted now; 0: all are */
     int jam_max;            /* part encoding */
     int64_t jam_step;       /* from one jammed iteration to the next */
     LLVMValueRef mask[MOST_PARTS];      /* <width x i1>, active lanes; NULL: all */
@@ -181,10 +182,12 @@ static inline int64_t qn__part_ahead(const lower *g, int d, int p)
     return ahead;
 }
 
-/** Loops over the parts of the current block. */
+/** Loops over the parts of the current block that are emitted now. */
 #define FOR_PARTS(g, p)                                                                            \
     for (int p##_u = 0; p##_u < (g)->unroll; p##_u++)                                              \
-        for (int p##_j = 0, p = p##_u * (g)->jam_max; p##_j < (g)->jam; p##_j++, p++)
+        for (int p##_j = 0, p = p##_u * (g)->jam_max; p##_j < (g)->jam; p##_j++, p++)              \
+            if ((g)->one_part && (g)->one_part != p + 1) {                                         \
+            } else
 
 /* ---- llvm_level.c: types, constants, levels, shared values */
 LLVMTypeRef qn__lane_type(const lower *g, int dtype);  /* register type: vector, or scalar when width is 1 */

@@ -10,6 +10,7 @@
 int qn__canonical_part(const lower *g, uint32_t i, int p)
 {
     const qn_value_info *v = &g->a.value[i];
+    p = g->one_part ? g->one_part - 1 : p;
     int u = v->shape == QN_UNIFORM ? 0 : p / g->jam_max;
     int j = v->depends_jam ? p % g->jam_max : 0;
     if (g->p->cross > 1) {
@@ -23,6 +24,8 @@ bool qn__is_uniform(const lower *g, uint32_t i)
 {
     const qn_value_info *v = &g->a.value[i];
     bool same_lanes = v->shape == QN_UNIFORM || (g->width == 1 && g->unroll == 1);
+    if (g->one_part && g->width == 1)
+        return true;
     bool is_crossed = g->p->cross > 1 && (v->deps >> g->p->cross_dim & 1);
     return same_lanes && ((!v->depends_jam && !is_crossed) || g->jam == 1);
 }

@@ -9,21 +9,26 @@
 
 /* ---------------------------------------------------------------- bodies */
 
-/** Instructions of branches that are all computed, whichever is taken. */
-enum { MOST_BRANCHED = 40 };
+/** Instructions of loops that all iterations of a thread run together. */
+enum { MOST_LOOPED = 40 };
 
-/** Whether a branch or loop takes no memory and, a loop, as many trips in all iterations. */
+/** Whether a branch or loop takes no memory and, a loop, as many trips in all iterations. Branches that only compute may be long: each
+ *  iteration takes its own. */
 static bool is_quiet(const gpu_planner *s, uint32_t i, uint32_t parallel)
 {
     const qn_inst *x = &s->k->inst[i];
     bool is_loop = x->op == QN_I_FOR;
-    if ((!is_loop && x->op != QN_I_IF) || x->region[2] - i > MOST_BRANCHED)
+    if (!is_loop && x->op != QN_I_IF)
         return false;
+    bool has_loop = is_loop;
     for (uint32_t j = i + 1; j < x->region[2]; j++) {
         int op = s->k->inst[j].op;
         if (qn__is_access(&s->k->inst[j]) || op == QN_I_WHILE || op == QN_I_REDUCE)
             return false;
+        has_loop |= op == QN_I_FOR;
     }
+    if (has_loop && x->region[2] - i > MOST_LOOPED)
+        return false;
     for (int n = 0; is_loop && n < 2; n++) /* where it begins and ends */
         if (s->a.value[qn__args(s->k, i)[n]].deps & parallel)
             return false;
