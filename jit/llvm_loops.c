@@ -4,6 +4,7 @@
  * whose index is that of accesses which were not proved is emitted twice (llvm_version.c): without checks where the whole
  * range is in the views, and with them.
  */
+#include "jit/llvm_team.h"
 #include "jit/llvm_yields.h"
 
 #include <string.h>
@@ -418,6 +419,10 @@ void qn__lower_for(lower *g, uint32_t i)
 {
     yields within, beyond;
     int n = g->k->inst[i].n_args - 2;
+    if (qn__team_takes_trips(g, i)) {
+        qn__team_trips(g, i);
+        return;
+    }
     LLVMValueRef condition = qn__cover(g, i);
     if (!condition || !qn__yields_new(g, &within, n)) {
         qn__uncover(g, i);

@@ -25,6 +25,11 @@ bool qn__team_takes(const lower *g, uint32_t i);
 /** The fold from the identity on, the same in all lanes. */
 LLVMValueRef qn__team_reduce(lower *g, const reduction *r);
 
+/** Whether the lanes share the trips of loop i: it carries nothing, and each trip stores an element of its own and loads only what
+ *  the launch does not write. */
+bool qn__team_takes_trips(const lower *g, uint32_t i);
+void qn__team_trips(lower *g, uint32_t i);
+
 /** QN_TEAM_GRID: the first kernel leaves the result of each block of 4096 points in scratch memory, the second combines
  *  them and runs the body with the reduces' values known. */
 void qn__team_first(lower *g);
