@@ -17,6 +17,8 @@
 enum { GLOBAL_MEMORY = 1, SHARED_MEMORY = 3, KERNEL_CALL = 71 };
 /** Bytes of parameters that every GPU and PTX version takes. */
 enum { MOST_PARAMETER_BYTES = 4096 };
+/** Blocks of a multiprocessor, at most, on the GPUs that have the fewest. */
+enum { MOST_BLOCKS = 16 };
 
 /* ---------------------------------------------------------------- the entry */
 
@@ -28,13 +30,46 @@ static LLVMValueRef word(lower *g, LLVMValueRef words, int n, LLVMTypeRef t)
     return v;
 }
 
-/** Blocks that a multiprocessor should have room for: without a limit, loads of many rows of a reduce would take all
- *  registers, and too few threads would have loads under way. */
-static int blocks_wanted(const lower *g)
+/** Whether the body is straight code and branches of a thread that loads little: more registers than its values need would only
+ *  let fewer threads have loads under way. */
+static bool is_light(const qn_kernel *k, const qn_plan *p)
+{
+    enum { FEW_REGISTERS = 16 }; /* of all that a thread loads */
+    int64_t registers = 0;
+    if (p->team != QN_TEAM_THREAD || p->staged || p->jam > 1)
+        return false;
+    for (uint32_t i = k->body; i < k->n_insts; i++) {
+        const qn_inst *x = &k->inst[i];
+        if (x->op == QN_I_FOR || x->op == QN_I_WHILE || x->op == QN_I_REDUCE || x->op == QN_I_ATOMIC)
+            return false;
+        if (x->op == QN_I_LOAD)
+            registers += (qn_dtype_bytes(x->type) + 3) / 4 * p->width;
+    }
+    return registers <= FEW_REGISTERS;
+}
+
+/** Threads that a multiprocessor should have room for, by the registers of a thread: 32, or 40 where values have 64 bits. */
+static int threads_wanted(const lower *g)
+{
+    enum { MANY = 2048, MANY_WIDE = 1536 };
+    for (uint32_t i = g->k->body; i < g->k->n_insts; i++)
+        if (g->k->inst[i].type == QN_F64)
+            return MANY_WIDE;
+    return MANY;
+}
+
+/** Blocks that a multiprocessor should have room for. Without a limit, loads of many rows of a reduce would take all registers, and
+ *  too few threads would have loads under way. The driver assembles PTX as relocatable code, which takes registers
+ *  without regard to the number of threads: exp of f32, four at once, 44 instead of 31. */
+static int blocks_wanted(const lower *g, const int32_t *threads)
 {
     enum { BLOCKS_OF_ROWS = 4, FEW_BYTES = 64 }; /* of the accumulators of a thread */
     if (g->p->is_product)
         return qn__product_blocks(g->k, g->p);
+    if (is_light(g->k, g->p)) {
+        int blocks = threads_wanted(g) / (threads[0] * threads[1] * threads[2]);
+        return blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS;
+    }
     for (uint32_t i = g->k->body; i < g->k->n_insts && g->p->jam > 1; i++)
         if (g->k->inst[i].op == QN_I_REDUCE)
             return g->p->jam * qn_dtype_bytes(g->k->inst[i].type) > FEW_BYTES ? BLOCKS_OF_ROWS - 1 : BLOCKS_OF_ROWS;
@@ -46,7 +81,7 @@ static int blocks_wanted(const lower *g)
 static void annotate(lower *g, const int32_t *threads)
 {
     static const char *const name[4] = {"reqntidx", "reqntidy", "reqntidz", "minctasm"};
-    int value[4] = {threads[0], threads[1], threads[2], blocks_wanted(g)};
+    int value[4] = {threads[0], threads[1], threads[2], blocks_wanted(g, threads)};
     LLVMMetadataRef m[9] = {LLVMValueAsMetadata(g->function)};
     for (int a = 0; a < 4; a++) {
         m[1 + 2 * a] = LLVMMDStringInContext2(g->context, name[a], strlen(name[a]));
@@ -116,6 +151,13 @@ static int64_t known_units(const qn_facts *f, const qn_plan *p)
     return n;
 }
 
+/** Whether each unit has a block of its own, so that blocks need no loop over units. */
+static bool has_block_for_each(const qn_kernel *k, const qn_facts *f, const qn_plan *p)
+{
+    int64_t units = is_light(k, p) && !p->is_split ? known_units(f, p) : 0;
+    return units > 0 && units <= INT32_MAX;
+}
+
 /** Two steps: tiles and blocks of points, tiles. */
 static void split_info(const qn_kernel *k, const qn_plan *p, qn_gpu_info *info)
 {
@@ -141,6 +183,7 @@ void qn__nvptx_info(const qn_kernel *k, const qn_facts *f, const qn_plan *p, int
     }
     block_of(p, 0, info->step[0].threads);
     info->step[0].units = known_units(f, p);
+    info->step[0].has_block_for_each = has_block_for_each(k, f, p);
     info->step[0].shared_bytes = p->is_product              ? qn__product_bytes(k, p)
                                  : p->team == QN_TEAM_BLOCK ? block_bytes
                                                             : qn__stage_bytes(k, p);
@@ -387,6 +430,19 @@ bool qn__nvptx_is_tiled(const lower *g, int d)
     return g->p->is_gpu && g->p->tile[d] > 0;
 }
 
+/** body(first, arg) if first < end. */
+static void once_below(lower *g, LLVMValueRef first, LLVMValueRef end, void (*body)(lower *g, LLVMValueRef index, void *arg), void *arg)
+{
+    LLVMBasicBlockRef some = qn__new_block(g, "some"), done = qn__new_block(g, "done");
+    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntULT, first, end, ""), some, done);
+    qn__level_open(g, false, false, true);
+    LLVMPositionBuilderAtEnd(g->b, some);
+    body(g, first, arg);
+    LLVMBuildBr(g->b, done);
+    qn__level_close(g);
+    LLVMPositionBuilderAtEnd(g->b, done);
+}
+
 void qn__nvptx_stride(lower *g, LLVMValueRef first, LLVMValueRef end, LLVMValueRef step,
                       void (*body)(lower *g, LLVMValueRef index, void *arg), void *arg)
 {
@@ -424,7 +480,10 @@ void qn__nvptx_units(lower *g, const LLVMValueRef *low, const LLVMValueRef *high
     g->is_team = g->p->team == QN_TEAM_WARP;
     LLVMValueRef first = qn__nvptx_register(g, "ctaid.x", w.type), step = qn__nvptx_register(g, "nctaid.x", w.type);
     LLVMValueRef units = w.apart ? LLVMBuildMul(g->b, w.units, w.apart, "") : w.units;
-    qn__nvptx_stride(g, first, units, step, run_unit, &unit);
+    if (has_block_for_each(g->k, g->f, g->p))
+        once_below(g, first, units, run_unit, &unit);
+    else
+        qn__nvptx_stride(g, first, units, step, run_unit, &unit);
 }
 
 /* ---------------------------------------------------------------- atomic reductions */

@@ -47,7 +47,7 @@ static bool run_steps(ptx_job *j, uint32_t seed)
         const qn_gpu_step *step = &info->step[s];
         int64_t units = qn__gpu_units(step, j->kernel, &j->domain);
         ptx_launch l = {.entry = s ? QN_GPU_ENTRY "_2" : QN_GPU_ENTRY,
-                        .blocks = units < 3 ? units : 1 + seed % 7, /* fewer than units, or more */
+                        .blocks = units < 3 || step->has_block_for_each ? units : 1 + seed % 7, /* fewer than units, or more */
                         .shared_bytes = step->shared_bytes,
                         .params = info->words_in_memory ? (const void *)&words : words,
                         .param_bytes = info->words_in_memory ? sizeof words : (size_t)info->n_words * 8,

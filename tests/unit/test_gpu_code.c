@@ -108,6 +108,30 @@ static void test_limits(void)
     tap_ok(strstr(text, "atom.") && !strstr(text, "lt.s64") && !strstr(text, "gt.s64"), "a known limit: no comparison of 64 bits");
 }
 
+/** Threads that load little: so many that their registers are limited, and a block for each unit. */
+static void test_light(void)
+{
+    enum { MANY = 1 << 20 };
+    static _Alignas(16) float most[2][MANY];
+    const int64_t n = MANY;
+    qn_layout l;
+    qn_view v[2];
+    qn_layout_right(1, &n, &l, NULL);
+    for (int i = 0; i < 2; i++)
+        qn_view_wrap("v", most[i], QN_F32, &l, 0, &v[i], NULL);
+    const qn_arg args[] = {qn_arg_view(&v[0]), qn_arg_view(&v[1])};
+    static const char form[] = "kernel \"light\" {\n view x: f32[1]; view y: f32[1];\n"
+                               " %%z: i64 = const 0; %%n: i64 = extent x, 0; %%i: i64 = parallel %%z, %%n;\n"
+                               " %%x: f32 = load x[%%i]; %%y: f32 = %s %%x; store y[%%i], %%y;\n}\n";
+    char kernel[512];
+    snprintf(kernel, sizeof kernel, form, "exp");
+    tap_ok(strstr(ptx_of(kernel, 2, args), ".minnctapersm 8") && !strstr(text, "%nctaid"),
+           "exp of an array: registers for 8 blocks of 256 threads, and no loop over units");
+    snprintf(kernel, sizeof kernel, form, "sin");
+    tap_ok(strstr(ptx_of(kernel, 2, args), "ld.global.nc.v4.f32") && count(text, "cvt.f64.f32") >= 4,
+           "sin of an array: four at once, each with its own branch for huge arguments");
+}
+
 int main(void)
 {
     char reason[256];
@@ -122,6 +146,7 @@ int main(void)
     test_signs();
     test_rows();
     test_limits();
+    test_light();
     qn_context_release(c);
     return tap_done();
 }
