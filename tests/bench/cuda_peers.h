@@ -4,7 +4,7 @@
  * constants. cuda_peers.cu exports `int peer_NAME(void *stream, void *out, const void *a, const void *b)`, where NAME is
  * that of the line with _ for /, which returns 0 or a cudaError_t, and `int peer_begin(void)`, which is called first.
  * The first call of each tries several variants and keeps the fastest. Of the lines of bench_cuda_uneven.c, a is an array of the
- * host's with the pointers of the inputs.
+ * host's with the pointers of the inputs. cuda_peers_math.cu says what it is of those of bench_cuda_math.c.
  */
 #ifndef QN_TESTS_BENCH_CUDA_PEERS_H
 #define QN_TESTS_BENCH_CUDA_PEERS_H
@@ -23,6 +23,16 @@
 #define GPU_MANDELBROT 4096LL
 #define GPU_MANDELBROT_MOST 256
 #define GPU_HISTOGRAM (64LL << 20) /* bytes counted */
+#define GPU_MATH_ARRAY (64LL << 20)    /* elements of y = f(x) */
+#define GPU_MATH_THREADS (1LL << 20)   /* threads of a line from registers, and what each of them adds */
+#define GPU_MATH_STEPS 256
+#define GPU_OPTIONS (16LL << 20)       /* priced by Black-Scholes */
+#define GPU_INTEREST 0.03125
+#define GPU_VOLATILITY 0.25
+#define GPU_SOFTMAX_0 4096LL           /* rows and columns, few long rows and many short ones */
+#define GPU_SOFTMAX_1 4096LL
+#define GPU_SOFTMAX_2 65536LL
+#define GPU_SOFTMAX_3 512LL
 #define GPU_SCALE 0.375     /* of saxpy and triad */
 #define GPU_STEP 0.125      /* of the stencils */
 #define GPU_FILL 0.75
