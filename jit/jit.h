@@ -301,8 +301,8 @@ static inline int qn__scratch_word(int n_sequential, int64_t second_granule)
  *   1                       device address of the scratch memory, aligned to 16 bytes; 0 if it needs none
  *
  * With words_in_memory the words are too many for a parameter: it is then one 64-bit device address of them.
- * Any grid of one dimension is correct, unless each unit has a block of its own: blocks take units of work blockIdx.x, blockIdx.x + gridDim.x, ... The number of
- * units is qn__gpu_units; 0: nothing to launch.
+ * Blocks take units of work blockIdx.x, blockIdx.x + gridDim.x, ..., so any grid of one dimension is correct, unless each unit
+ * has a block of its own. The number of units is qn__gpu_units; 0: nothing to launch.
  */
 #define QN_GPU_ENTRY "qn_kernel"
 enum { QN_GPU_STEPS = 2 };
@@ -311,8 +311,8 @@ enum { QN_GPU_STEPS = 2 };
 typedef struct qn_gpu_step {
     int32_t threads[3];   /* of a block */
     int32_t shared_bytes; /* dynamic shared memory of a block */
+    int32_t has_block_for_each; /* of the units: the grid must have so many blocks */
     int64_t units;        /* of work, if that is known, else 0 */
-    bool has_block_for_each; /* of the units: the grid must have so many blocks */
     int64_t points;       /* points of the reduction dimensions (all of them as one) that one unit takes; 0: all */
     int64_t tile[QN_MAX_RANK]; /* iterations of each parallel dimension that one unit takes; 0: all of them */
 } qn_gpu_step;
