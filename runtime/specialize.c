@@ -124,52 +124,75 @@ void qn__version_drop(qn_code *f)
     settle(NULL, f, QN_ERR_CANCELLED, &error);
 }
 
-/** Finds or generates code. *from: where it was found; NULL: it was generated. */
-static qn_status obtain(qn_launch_state *l, const qn_code *f, qn_compiled *code, const char **from, qn_error *err)
+/** Ends a build with code, or with the reason why there is none. `from`: where it was found; NULL: it was generated. */
+static qn_status end_build(const qn_launch_state *l, qn_code *f, bool is_dynamic, qn_compiled *code, const char *from,
+                           qn_error *error)
 {
     qn_context *c = l->context;
-    uint32_t texts = QN_DUMP_PLAN | (c->options.dump & (QN_DUMP_LLVM | QN_DUMP_ASM));
-    double start = qn__now_ms();
-    *from = qn__stored_find(c, f, code);
-    if (!*from) /* the time is that of the code generator, without loading it */
-        return qn__compile(c, l->kernel, &f->key, f->loader, texts, l->options.cancel, code, err);
-    code->milliseconds = qn__now_ms() - start;
-    return QN_OK;
-}
-
-qn_status qn__version_build(qn_launch_state *l, qn_code *f, bool is_dynamic, qn_error *err)
-{
-    qn_context *c = l->context;
-    const char *from;
-    qn_compiled code = {0};
     qn_text reason = {0};
-    qn_error error = {0};
-    uint32_t host = qn__fpu_enter(); /* a new compile thread starts with the environment that it finds here */
-    qn_status status = obtain(l, f, &code, &from, &error);
-    double milliseconds = code.milliseconds;
-    qn_descent descent = code.descent;
+    qn_status status = (qn_status)error->status;
+    double milliseconds = code->milliseconds;
+    qn_descent descent = code->descent;
+    uint32_t host = qn__fpu_enter();
     qn__lock(c);
     if (status == QN_OK)
-        status = install(c, f, &code, &error);
+        status = install(c, f, code, error);
     if (status == QN_OK) {
-        keep_texts(f, &code);
+        keep_texts(f, code);
         note_version(l, is_dynamic, &descent, from, milliseconds, &reason);
     }
-    settle(l, f, status, &error);
+    settle(l, f, status, error);
     if (status == QN_OK && f->is_cached)
         c->counters.evictions += qn__cache_evict(&c->cache, c->options.cache_bytes, f);
     qn__unlock(c);
     qn__fpu_leave(host);
     if (status == QN_OK && !from)
-        qn__stored_keep(c, f, f->ptx.n ? &f->ptx : &code.code);
-    qn__compiled_release(&code);
+        qn__stored_keep(c, f, f->ptx.n ? &f->ptx : &code->code);
+    qn__compiled_release(code);
     qn__cache_sweep(c);
     if (status == QN_OK) {
         qn__dump(c, f);
         qn__event(c, from ? QN_EVENT_LOAD : QN_EVENT_COMPILE, l->kernel->name, reason.data, milliseconds);
     }
     qn__text_release(&reason);
+    return status;
+}
+
+/** Looks for code on disk; NULL if there is none, else where it was found. */
+static const char *find_stored(qn_launch_state *l, const qn_code *f, qn_compiled *code)
+{
+    double start = qn__now_ms();
+    const char *from = qn__stored_find(l->context, f, code);
+    if (from)
+        code->milliseconds = qn__now_ms() - start;
+    return from;
+}
+
+qn_status qn__version_build(qn_launch_state *l, qn_code *f, bool is_dynamic, qn_error *err)
+{
+    qn_context *c = l->context;
+    uint32_t texts = QN_DUMP_PLAN | (c->options.dump & (QN_DUMP_LLVM | QN_DUMP_ASM));
+    qn_compiled code = {0};
+    qn_error error = {0};
+    uint32_t host = qn__fpu_enter(); /* a new compile thread starts with the environment that it finds here */
+    const char *from = find_stored(l, f, &code);
+    if (!from) /* the time is that of the code generator, without loading it */
+        (void)qn__compile(c, l->kernel, &f->key, f->loader, texts, l->options.cancel, &code, &error);
+    qn__fpu_leave(host);
+    qn_status status = end_build(l, f, is_dynamic, &code, from, &error);
     return status ? qn__fail(err, status, "%s", error.message) : QN_OK;
+}
+
+bool qn__version_load(qn_launch_state *l, qn_code *f, bool is_dynamic)
+{
+    qn_compiled code = {0};
+    qn_error error = {0};
+    uint32_t host = qn__fpu_enter();
+    const char *from = find_stored(l, f, &code);
+    qn__fpu_leave(host);
+    if (from)
+        (void)end_build(l, f, is_dynamic, &code, from, &error);
+    return from != NULL;
 }
 
 /* ---------------------------------------------------------------- finding */

@@ -25,6 +25,19 @@ bool qn__tier_is_too_long(const qn_launch_state *l)
     return l->options.compile == QN_COMPILE_NOW && l->n_iterations > most;
 }
 
+/** A function that is new in the cache: takes its code from disk, or orders it if `may_order`, or gives it up. Whether it is ready. */
+static bool provide(qn_launch_state *l, qn_code *f, bool is_dynamic, bool may_order)
+{
+    qn_context *c = l->context;
+    bool is_loaded = qn__version_load(l, f, is_dynamic);
+    qn__lock(c);
+    if (!is_loaded && !(may_order && qn__background_order(l, f, is_dynamic)))
+        qn__version_drop(f);
+    bool is_ready = f->state == QN_READY;
+    qn__unlock(c);
+    return is_ready;
+}
+
 /** A version of this policy that is ready, or NULL; with `may_order` it is ordered if it is not known. */
 static qn_status look(qn_launch_state *l, const qn_policy *policy, bool may_order, qn_code **out, qn_error *err)
 {
@@ -35,20 +48,21 @@ static qn_status look(qn_launch_state *l, const qn_policy *policy, bool may_orde
     if (status)
         return status;
     qn__lock(c);
-    qn_code *f = qn__cache_function(&c->cache, l->kernel, &key, l->options.loader), *ordered = NULL;
+    qn_code *f = qn__cache_function(&c->cache, l->kernel, &key, l->options.loader), *added = NULL;
     if (f && f->state == QN_READY) {
         qn__code_retain(f);
         f->last_use = ++c->cache.clock;
         *out = f;
-    } else if (!f && may_order && !atomic_load(&c->is_released)) {
-        ordered = qn__code_new(c, l->kernel, &key, &facts, l->options.loader);
-        if (ordered)
-            qn__cache_add_function(&c->cache, ordered);
-        if (ordered && !qn__background_order(l, ordered, qn__is_dynamic_policy(policy)))
-            qn__version_drop(ordered);
+    } else if (!f && !atomic_load(&c->is_released)) {
+        added = qn__code_new(c, l->kernel, &key, &facts, l->options.loader);
+        if (added)
+            qn__cache_add_function(&c->cache, added);
     }
     qn__unlock(c);
-    qn_code_release(ordered);
+    if (added && provide(l, added, qn__is_dynamic_policy(policy), may_order))
+        *out = added;
+    else
+        qn_code_release(added);
     qn__cache_sweep(c);
     qn__text_release(&key);
     qn__facts_release(&facts);

@@ -31,6 +31,9 @@ qn_status qn__version_key(qn_launch_state *l, const qn_policy *policy, qn_facts 
 bool qn__version_wants_dynamic(qn_launch_state *l, qn_policy *policy, uint32_t *masks);
 /** Generates the code of a function that stands in the cache as being built. */
 qn_status qn__version_build(qn_launch_state *l, qn_code *f, bool is_dynamic, qn_error *err);
+/** Takes the code of a function that stands in the cache as being built from disk; false if it is not there, and then the function
+ *  is still being built. The lock is not held. */
+bool qn__version_load(qn_launch_state *l, qn_code *f, bool is_dynamic);
 /** Gives up a function that stands in the cache as being built. The lock is held. */
 void qn__version_drop(qn_code *f);
 

@@ -140,6 +140,29 @@ static void test_never(void)
            "which is checked: %s", err.message);
 }
 
+/** The generic version is on disk, and the code generator nowhere. */
+static void test_disk(void)
+{
+    char folder[] = "/tmp/test_tier.XXXXXX", command[80];
+    qn_error err = {0};
+    qn_context_options o = {.bytes = sizeof o, .disk_cache = mkdtemp(folder)};
+    const qn_options generic = {.bytes = sizeof generic, .specialize = QN_SPECIALIZE_GENERIC};
+    job j = open_job(&o);
+    tap_ok(scale(&j, 5, 60, 1, &generic, &err) == QN_OK && counters_of(j.c).disk_writes == 1, "the generic version is kept on disk: %s",
+           err.message);
+    close_job(&j);
+    o.provider_path = "/nowhere";
+    o.default_compile = QN_COMPILE_NEVER;
+    j = open_job(&o);
+    tap_ok(scale(&j, 7, 44, 1, NULL, &err) == QN_OK && counters_of(j.c).interpreted == 0 && counters_of(j.c).disk_hits == 1,
+           "a new process runs an unknown shape in it: %s", err.message);
+    tap_ok(scale(&j, 8, 45, 1, NULL, &err) == QN_OK && counters_of(j.c).interpreted == 0 && counters_of(j.c).disk_hits == 1,
+           "... and reads it once");
+    close_job(&j);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    tap_ok(system(command) == 0, "the folder is removed");
+}
+
 static void test_waiting(void)
 {
     job j = open_job(NULL);
@@ -260,6 +283,7 @@ int main(void)
     test_first_launch();
     test_change_over();
     test_never();
+    test_disk();
     test_waiting();
     test_releases();
     test_release_inside();
