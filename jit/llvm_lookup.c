@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * llvm_lookup.c: lookups in constant arrays. In lanes a small array is a permutation of registers (llvm_table.c), a larger one
- * a gather from constants behind the code; a scalar is loaded from there, on a GPU from constant memory. An index that may be
- * outside is clamped first. Elements below 32 bits stand in 32, since nothing gathers less.
+ * a gather from constants behind the code; a scalar is loaded from there. On a GPU an index that all threads share loads from constant
+ * memory; one that differs loads from global memory, since constant memory gives the threads of a warp one address after the
+ * other. An index that may be outside is clamped first. Elements below 32 bits stand in 32, since nothing gathers less.
  */
 #include "jit/llvm_lower.h"
 
 #include <stdio.h>
 
-enum { CONSTANT_MEMORY = 4 /* address space of NVPTX */, ARRAY_ALIGN = 64 };
+enum { GLOBAL_MEMORY = 1, CONSTANT_MEMORY = 4 /* address spaces of NVPTX */, ARRAY_ALIGN = 64 };
 
 LLVMTypeRef qn__array_element_type(const lower *g, const qn_elements *a)
 {
@@ -21,20 +22,23 @@ LLVMValueRef qn__array_element(const lower *g, const qn_elements *a, int64_t i)
                                         : qn__const_bits(g, a->dtype, a->bits[i]);
 }
 
-/** The constants of array number n of the kernel. */
-static LLVMValueRef global_of(lower *g, uint64_t n)
+/** The constants that lookup i looks in. */
+static LLVMValueRef global_of(lower *g, uint32_t i)
 {
+    uint64_t n = g->k->inst[i].imm;
     const qn_elements *a = g->k->array[n];
+    bool is_shared = g->a.value[qn__args(g->k, i)[0]].deps == 0;
+    unsigned space = !g->p->is_gpu ? 0 : is_shared ? CONSTANT_MEMORY : GLOBAL_MEMORY;
     char name[32];
-    snprintf(name, sizeof name, "qn_array%d", (int)n);
+    snprintf(name, sizeof name, space == GLOBAL_MEMORY ? "qn_table%d" : "qn_array%d", (int)n);
     LLVMValueRef found = LLVMGetNamedGlobal(g->module, name);
     if (found)
         return found;
     LLVMTypeRef element = qn__array_element_type(g, a), type = LLVMArrayType2(element, (uint64_t)a->n);
     LLVMValueRef *values = qn__alloc((size_t)a->n * sizeof *values);
-    found = LLVMAddGlobalInAddressSpace(g->module, type, name, g->p->is_gpu ? CONSTANT_MEMORY : 0);
-    for (int i = 0; values && i < a->n; i++)
-        values[i] = qn__array_element(g, a, i);
+    found = LLVMAddGlobalInAddressSpace(g->module, type, name, space);
+    for (int e = 0; values && e < a->n; e++)
+        values[e] = qn__array_element(g, a, e);
     LLVMSetInitializer(found, values ? LLVMConstArray2(element, values, (uint64_t)a->n) : LLVMConstNull(type));
     g->failed = g->failed || !values;
     qn__free(values);
@@ -60,7 +64,7 @@ static LLVMValueRef gather(lower *g, uint32_t i, LLVMValueRef index)
     const qn_elements *a = qn__array_of(g->k, i);
     LLVMTypeRef element = qn__array_element_type(g, a), t = qn__vector_of(g, element);
     LLVMValueRef wide = LLVMBuildSExt(g->b, index, qn__vector_of(g, g->i64), "");
-    LLVMValueRef pointers = LLVMBuildGEP2(g->b, element, global_of(g, g->k->inst[i].imm), &wide, 1, "");
+    LLVMValueRef pointers = LLVMBuildGEP2(g->b, element, global_of(g, i), &wide, 1, "");
     LLVMTypeRef types[2] = {t, LLVMTypeOf(pointers)};
     LLVMValueRef all = qn__const_splat(g, LLVMConstInt(g->i1, 1, false));
     LLVMValueRef align = LLVMConstInt(g->i32, element == g->i32 ? 4 : (unsigned long long)qn_dtype_bytes(a->dtype), false);
@@ -99,6 +103,6 @@ LLVMValueRef qn__lower_lookup(lower *g, uint32_t i, LLVMValueRef index)
         return from_memory(g, a, permuted ? permuted : gather(g, i, index));
     }
     LLVMTypeRef element = qn__array_element_type(g, a);
-    LLVMValueRef pointer = LLVMBuildGEP2(g->b, element, global_of(g, g->k->inst[i].imm), &index, 1, "");
+    LLVMValueRef pointer = LLVMBuildGEP2(g->b, element, global_of(g, i), &index, 1, "");
     return from_memory(g, a, LLVMBuildLoad2(g->b, element, pointer, ""));
 }

@@ -87,7 +87,8 @@ static bool is_inside(uint64_t at, size_t bytes, const void *low, size_t n)
 static void *memory(machine *v, const thread *t, const ptx_inst *i, const ptx_operand *o, size_t bytes)
 {
     uint64_t at = operand(v, t, o) + (uint64_t)o->offset;
-    bool is_const = ptx_has(i, WORD_const), ok = is_const && is_inside(at, bytes, v->m->constants, (size_t)v->m->const_bytes);
+    bool is_const = ptx_has(i, WORD_const);
+    bool ok = (is_const || ptx_has(i, WORD_nc)) && is_inside(at, bytes, v->m->constants, (size_t)v->m->const_bytes);
     bool any = !ptx_has(i, WORD_global) && !ptx_has(i, WORD_local) && !ptx_has(i, WORD_shared) && !ptx_has(i, WORD_param) && !is_const;
     if (ptx_has(i, WORD_param))
         ok = is_inside(at, bytes, v->l->params, v->l->param_bytes);

@@ -304,7 +304,7 @@ static void constants(reader *r, int offset, int bytes)
     }
 }
 
-/** ".local .align 64 .b8 name[512];" and the same with .shared and .const, which has values. */
+/** ".local .align 64 .b8 name[512];" and the same with .shared, and .const and .global, which have values. */
 static void symbol(reader *r, int space)
 {
     ptx_module *m = r->m;
@@ -446,7 +446,7 @@ ptx_module *ptx_parse(const char *text, char *error, size_t error_bytes)
             entry(&r);
         else if (strcmp(token, ".shared") == 0)
             symbol(&r, SPACE_SHARED);
-        else if (strcmp(token, ".const") == 0)
+        else if (strcmp(token, ".const") == 0 || strcmp(token, ".global") == 0)
             symbol(&r, SPACE_CONST);
         else if (strcmp(token, ".version") == 0 || strcmp(token, ".target") == 0 ||
                  strcmp(token, ".address_size") == 0)

@@ -56,11 +56,11 @@ static const char *unsound(const char *text)
 /** Writes [at, end) with the number of the kernel behind each name that a module defines. */
 static void write_renamed(ptx_cases *p, FILE *file, const char *at, const char *end)
 {
-    static const char *const names[] = {"qn_kernel", "qn_array"};
+    static const char *const names[] = {"qn_kernel", "qn_array", "qn_table"};
     while (at < end) {
         const char *next = end;
         size_t n = 0;
-        for (int i = 0; i < 2; i++) {
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
             const char *found = strstr(at, names[i]);
             if (found && found < next) {
                 next = found;
@@ -82,8 +82,10 @@ static void append(ptx_cases *p, int w, const char *text)
     const char *at = strstr(text, ".visible .entry"), *head = strstr(text, "\n\n\t");
     if (ftell(p->file[w]) == 0 && head)
         fprintf(p->file[w], "%.*s\n\n.extern .shared .align 16 .b8 qn_shared[];\n\n", (int)(head - text), text);
-    for (const char *c = strstr(text, ".const "); c && c < at; c = strstr(c + 1, ".const "))
-        write_renamed(p, p->file[w], c, strchr(c, '\n') + 1);
+    static const char *const spaces[] = {"\n.const ", "\n.global "};
+    for (size_t s = 0; s < sizeof spaces / sizeof *spaces; s++)
+        for (const char *c = strstr(text, spaces[s]); c && c < at; c = strstr(c + 1, spaces[s]))
+            write_renamed(p, p->file[w], c + 1, strchr(c + 1, '\n') + 1);
     if (at)
         write_renamed(p, p->file[w], at, at + strlen(at));
 }
