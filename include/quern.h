@@ -461,7 +461,9 @@ typedef struct qn_context_options {
     int64_t cache_bytes;          /**< bound of the code cache; 0 is 64 MiB */
     qn_parallel_for parallel_for; /**< replaces the own pool */
     void *parallel_pool;          /**< passed to parallel_for */
-    void (*event_hook)(void *arg, const qn_event *e); /**< NULL: no events, no clock reads at launches */
+    /** NULL: no events, no clock reads at launches. Called on the threads that launch, and with QN_COMPILE_NOW on a thread of the
+     *  library, maybe at the same time. It may release the context; qn_context_release waits for a call on that thread. */
+    void (*event_hook)(void *arg, const qn_event *e);
     void *event_arg;
     const char *provider_path; /**< file of the code generator; NULL: beside libquern, QUERN_PROVIDER */
     int32_t start_provider;    /**< 1: load the code generator in the background now */

@@ -78,17 +78,23 @@ static void *background_main(void *arg)
     qn_background *b = &c->background;
     qn__lock(c);
     while (!b->stop) {
-        if (!b->first) {
+        if (!b->first || b->is_held) {
             pthread_cond_wait(&b->work, &c->lock);
             continue;
         }
         qn_order *o = next_order(b);
+        b->is_building = true;
         qn__unlock(c);
-        qn_error ignored; /* it is in the cache, for launches that wait */
-        (void)qn__version_build(&o->state, o->code, o->is_dynamic, &ignored);
+        qn_error error = {0};
+        qn_status status = qn__version_build(&o->state, o->code, o->is_dynamic, &error);
+        if (status != QN_OK && status != QN_ERR_CANCELLED)
+            qn__version_note_failure(&o->state, &error);
         release_order(o);
         qn__lock(c);
+        b->is_building = false;
+        pthread_cond_broadcast(&c->compiler.progress);
     }
+    b->has_thread = false;
     qn__unlock(c);
     qn__context_drop(c);
     return NULL;
@@ -118,6 +124,7 @@ bool qn__background_order(qn_launch_state *l, qn_code *f, bool is_dynamic)
     b->last = &o->next;
     b->n_orders++;
     pthread_cond_signal(&b->work);
+    pthread_cond_broadcast(&l->context->compiler.progress); /* who waits for this code may build it */
     return true;
 }
 
@@ -167,6 +174,21 @@ void qn__background_stop(qn_context *c)
         qn__lock(c);
     }
     qn__unlock(c);
+}
+
+void qn__background_hold(qn_context *c)
+{
+    enum { MOST_MS = 1000 };
+    double end = qn__now_ms() + MOST_MS, left = MOST_MS;
+    c->background.is_held = true;
+    for (; c->background.is_building && left > 0; left = end - qn__now_ms())
+        qn__compile_wait(c, NULL, left);
+}
+
+void qn__background_go_on(qn_context *c)
+{
+    c->background.is_held = false;
+    pthread_cond_signal(&c->background.work);
 }
 
 void qn__background_release(qn_background *b)

@@ -18,6 +18,7 @@ typedef struct qn_background {
     struct qn_order *first, **last; /* queue */
     int n_orders;
     bool has_thread;
+    bool is_building, is_held; /* held: nothing is begun */
     pthread_t thread;
     pthread_cond_t work;
     volatile int32_t stop; /* 1: the handle is gone; cancels what is built */
@@ -34,6 +35,10 @@ bool qn__background_take(struct qn_context *c, const struct qn_code *f);
 void qn__background_stop(struct qn_context *c);
 /** Destroys what the queue is made of. */
 void qn__background_release(qn_background *b);
+/** Before fork: waits until nothing is built, at most a second, and holds the queue; in the parent it goes on after that. A fork that
+ *  meets the code generator at work loses it for the child. The lock is held. */
+void qn__background_hold(struct qn_context *c);
+void qn__background_go_on(struct qn_context *c);
 /** After fork, in the child: the thread and its orders are gone. */
 void qn__background_forked(struct qn_context *c);
 

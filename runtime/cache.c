@@ -68,13 +68,28 @@ qn_known_kernel *qn__cache_learn(qn_cache *c, const qn_kernel *k, const qn_domai
 
 /* ---------------------------------------------------------------- entries */
 
-void qn__cache_look_again(qn_cache *c, const qn_kernel *k)
+/** Whether two kernels are one text. */
+static bool has_text_of(const qn_kernel *a, const qn_kernel *b)
 {
-    qn_known_kernel *known = qn__cache_kernel(c, k);
-    for (qn_known_args *a = known ? known->args : NULL; a; a = a->next_of_kernel)
+    return a == b || (a->hash == b->hash && a->canonical_bytes == b->canonical_bytes &&
+                      memcmp(a->canonical, b->canonical, a->canonical_bytes) == 0);
+}
+
+static void forget_provisional(const qn_known_kernel *known)
+{
+    for (qn_known_args *a = known->args; a; a = a->next_of_kernel)
         for (int i = 0; i < 2; i++)
             if (a->choice[i].is_provisional)
                 a->choice[i] = (qn_choice){0};
+}
+
+void qn__cache_look_again(qn_cache *c, const qn_kernel *k)
+{
+    c->n_changes++;
+    for (int b = 0; b < QN_KERNEL_BUCKETS; b++)
+        for (qn_known_kernel *known = c->kernels[b]; known; known = known->next)
+            if (has_text_of(known->kernel, k))
+                forget_provisional(known);
 }
 
 qn_known_args *qn__cache_args(qn_cache *c, const qn_known_kernel *known, const qn_description *d)
@@ -206,11 +221,8 @@ qn_code *qn__cache_function(const qn_cache *c, const qn_kernel *k, const qn_text
     uint64_t hash = hash_function(k, key, loader);
     qn_code *f = c->functions[bucket_of(hash, QN_FUNCTION_BUCKETS)];
     for (; f; f = f->next) {
-        const qn_kernel *own = f->kernel;
         if (f->hash == hash && f->loader == loader && f->key.n == key->n &&
-            memcmp(f->key.data, key->data, key->n) == 0 &&
-            own->canonical_bytes == k->canonical_bytes &&
-            memcmp(own->canonical, k->canonical, k->canonical_bytes) == 0)
+            memcmp(f->key.data, key->data, key->n) == 0 && has_text_of(f->kernel, k))
             return f;
     }
     return NULL;
@@ -240,7 +252,7 @@ void qn__cache_weigh(qn_cache *c, qn_code *f)
 
 void qn__cache_remove(qn_cache *c, qn_code *f)
 {
-    for (int b = 0; b < QN_ARG_BUCKETS; b++)
+    for (int b = 0; f->state == QN_READY && b < QN_ARG_BUCKETS; b++)
         for (qn_known_args *a = c->args[b]; a; a = a->next)
             for (int i = 0; i < 2; i++)
                 if (a->choice[i].function == f)

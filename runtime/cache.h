@@ -117,6 +117,7 @@ typedef struct qn_cache {
     qn_code *dropped; /* removed, their references to be given up without the lock */
     qn_pin pin[QN_PINS];
     uint64_t clock;
+    uint64_t n_changes; /* of versions: what was found before the last one may be outdated */
     int64_t n_functions, n_args;
     int64_t bytes, known_bytes, arg_bytes, code_bytes; /* of everything, of kernels with entries, of
                                                           entries, of code */
@@ -133,7 +134,7 @@ qn_known_args *qn__cache_add_args(qn_cache *c, qn_known_kernel *known, const qn_
                                   uint32_t n_pairs);
 qn_code *qn__cache_function(const qn_cache *c, const qn_kernel *k, const qn_text *key,
                                 int loader);
-/** A version of a kernel is ready: provisional choices are made again. */
+/** The versions of a kernel, or of others of its text, are others now: provisional choices are made again. */
 void qn__cache_look_again(qn_cache *c, const qn_kernel *k);
 /** Adds a function that is being built; the cache holds a reference. */
 void qn__cache_add_function(qn_cache *c, qn_code *f);

@@ -36,6 +36,7 @@ static void before_fork(void)
     pthread_mutex_lock(&process.lock);
     for (qn_context *c = process.first; c; c = c->next) {
         pthread_mutex_lock(&c->lock);
+        qn__background_hold(c);
         pthread_mutex_lock(&c->pool.lock);
         pthread_mutex_lock(&c->timer.lock);
     }
@@ -44,6 +45,7 @@ static void before_fork(void)
 static void after_fork_parent(void)
 {
     for (qn_context *c = process.first; c; c = c->next) {
+        qn__background_go_on(c);
         pthread_mutex_unlock(&c->timer.lock);
         pthread_mutex_unlock(&c->pool.lock);
         pthread_mutex_unlock(&c->lock);
@@ -167,6 +169,15 @@ static void release_options(qn_context_options *o)
     qn__free((void *)(uintptr_t)o->cuda_driver);
 }
 
+/** Without a working directory no path is settled, and code is not looked for elsewhere. */
+static void drop_relative(qn_disk *s)
+{
+    if (!s->folder || s->folder[0] == '/')
+        return;
+    qn__free(s->folder);
+    s->folder = NULL;
+}
+
 /** The folders of code on disk; false without memory. The strings of the options are not kept: they are those of the folders. */
 static bool open_disk(qn_context *c)
 {
@@ -175,9 +186,12 @@ static bool open_disk(qn_context *c)
         qn__env_cache(&usual);
     const char *folder = c->options.disk_cache ? c->options.disk_cache : usual.data;
     bool is_off = !folder || !folder[0] || strcmp(folder, "off") == 0;
+    const char *bundle = c->options.bundle && c->options.bundle[0] ? c->options.bundle : NULL;
     c->disk = (qn_disk){.folder = is_off ? NULL : settle_path(folder), .most_bytes = c->options.disk_cache_bytes};
-    c->bundle = (qn_disk){.folder = settle_path(c->options.bundle), .is_bundle = true};
-    bool is_complete = !usual.failed && (is_off || c->disk.folder) && (!c->options.bundle || c->bundle.folder);
+    c->bundle = (qn_disk){.folder = settle_path(bundle), .is_bundle = true};
+    bool is_complete = !usual.failed && (is_off || c->disk.folder) && (!bundle || c->bundle.folder);
+    drop_relative(&c->disk);
+    drop_relative(&c->bundle);
     c->options.disk_cache = c->options.bundle = NULL;
     qn__text_release(&usual);
     return is_complete;

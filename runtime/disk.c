@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -214,8 +215,18 @@ static int create(int part, mode_t mode, char name[40])
     return -1;
 }
 
+/** Beyond the limit of the process a write would end the process by a signal. */
+static bool may_write(size_t n)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || n <= limit.rlim_cur;
+}
+
 static bool write_all(int fd, const qn_text *bytes)
 {
+    errno = EFBIG;
+    if (!may_write(bytes->n))
+        return false;
     for (size_t at = 0; at < bytes->n;) {
         ssize_t n = write(fd, bytes->data + at, bytes->n - at);
         if (n > 0)

@@ -21,11 +21,17 @@ static const char lock_name[] = "lock";
 
 /* ---------------------------------------------------------------- walking */
 
+/** Whether a file is what a writer left that was killed: "." and 16 hexadecimal digits. */
+static bool is_temporary(const char *name)
+{
+    return name[0] == '.' && strspn(name + 1, "0123456789abcdef") == 16 && name[17] == 0;
+}
+
 static void visit_file(DIR *stream, const char *folder, const char *name, void (*visit)(void *, const qn_disk_file *), void *arg)
 {
     struct stat st;
     bool is_whole = qn__entry_is_name(name);
-    bool is_left = name[0] == '.' && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+    bool is_left = is_temporary(name);
     int part = dirfd(stream);
     if ((!is_whole && !is_left) || fstatat(part, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || S_ISDIR(st.st_mode))
         return;
@@ -136,7 +142,8 @@ static bool take_lock(qn_disk *s, int lock)
     int64_t age = (int64_t)time(NULL) - (int64_t)st.st_mtim.tv_sec;
     bool is_fresh = st.st_size > 0 && age >= 0 && age < LOOK_SECONDS;
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    return (is_much || !is_fresh) && fcntl(lock, F_SETLK, &whole) == 0;
+    /* Where a file system has no locks, two may remove at once, which is harmless. */
+    return (is_much || !is_fresh) && (fcntl(lock, F_SETLK, &whole) == 0 || (errno != EACCES && errno != EAGAIN));
 }
 
 void qn__disk_bound(qn_disk *s)

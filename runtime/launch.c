@@ -263,7 +263,8 @@ static void remember(const qn_launch_state *l, const qn_options *o, qn_code *f)
         if (!known && (known = qn__cache_add_args(&c->cache, kernel, &d, n_pairs)) != NULL)
             fill_entry(l, known);
         int executor = l->is_ordered ? QN_SERIAL : executor_of(c, o);
-        if (known && (!f || f->is_cached))
+        bool is_outdated = l->is_provisional && l->n_changes != c->cache.n_changes;
+        if (known && (!f || f->is_cached) && !is_outdated)
             known->choice[l->is_ordered] = (qn_choice){true, f && may_pin(c, known, f, executor), l->is_provisional, f};
         kernel->last_use = ++c->cache.clock;
         c->counters.evictions += qn__cache_evict(&c->cache, c->options.cache_bytes, f);

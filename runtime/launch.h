@@ -35,6 +35,7 @@ typedef struct qn_launch_state {
     bool shares_elements;  /* arguments have the same elements, harmlessly */
     bool may_have_code_later; /* it is interpreted for want of what may be there at the next launch */
     bool is_provisional; /* what runs it is not the best version, which may be there at the next launch */
+    uint64_t n_changes;  /* of the cache when a provisional choice was made */
     bool is_prepared;    /* of qn_prepare or qn_specialize: it is chosen once */
     qn_stream *stream;     /* executor QN_CUDA; borrowed */
     const volatile int32_t *run_cancel; /* qn_prepare: of the runs */

@@ -112,7 +112,7 @@ static void settle(const qn_launch_state *l, qn_code *f, qn_status status, const
         qn__cache_weigh(&c->cache, f);
     else if (f->is_cached)
         qn__cache_remove(&c->cache, f);
-    if (status == QN_OK && l)
+    if (l)
         qn__cache_look_again(&c->cache, l->kernel);
     pthread_cond_broadcast(&c->compiler.progress);
 }
@@ -254,11 +254,16 @@ qn_status qn__version_key(qn_launch_state *l, const qn_policy *policy, qn_facts 
     return qn__fail(err, QN_ERR_MEMORY, "no memory for a key");
 }
 
-/** Waits until a function in the cache is built. The lock is held, as is a reference. */
-static qn_status wait_until_built(qn_context *c, qn_code *f, const volatile int32_t *cancel, qn_error *err)
+/** Waits until a function in the cache is built, or takes over what is only ordered (*is_mine). The lock is held, as is a
+ *  reference. */
+static qn_status wait_until_built(qn_context *c, qn_code *f, const volatile int32_t *cancel, bool *is_mine, qn_error *err)
 {
-    while (f->state == QN_BUILDING && !qn__is_stopped(cancel))
+    while (f->state == QN_BUILDING && !qn__is_stopped(cancel)) {
+        *is_mine = qn__background_take(c, f);
+        if (*is_mine)
+            return QN_OK;
         qn__compile_wait(c, cancel, -1);
+    }
     if (f->state == QN_BUILDING)
         return qn__fail(err, QN_ERR_CANCELLED, "cancelled while another launch waits for the same code");
     f->last_use = ++c->cache.clock;
@@ -279,8 +284,7 @@ static qn_status find_or_add(qn_launch_state *l, qn_text *key, qn_facts *facts, 
     qn_code *f;
     while ((f = qn__cache_function(&c->cache, l->kernel, key, l->options.loader)) != NULL) {
         qn__code_retain(f);
-        *is_new = f->state == QN_BUILDING && qn__background_take(c, f);
-        status = *is_new ? QN_OK : wait_until_built(c, f, l->options.cancel, err);
+        status = wait_until_built(c, f, l->options.cancel, is_new, err);
         if (status != QN_ERR_CANCELLED || qn__is_stopped(l->options.cancel))
             break;
         status = QN_OK; /* who built it was cancelled, and it is not in the cache any more */
@@ -412,8 +416,7 @@ static bool is_news(qn_context *c, const char *kernel, const char *text, int sta
     return is_new;
 }
 
-/** Notes that a kernel is interpreted, and why. */
-static void note_fallback(const qn_launch_state *l, const qn_error *error)
+void qn__version_note_failure(const qn_launch_state *l, const qn_error *error)
 {
     qn_context *c = l->context;
     qn_text reason = {0};
@@ -450,7 +453,7 @@ qn_status qn__specialize(qn_launch_state *l, qn_code **out, qn_error *err)
             return qn__fail(err, status, "%s: kernel \"%.60s\": %s", l->who, l->kernel->name,
                             error.message);
         if (status != QN_OK)
-            note_fallback(l, &error);
+            qn__version_note_failure(l, &error);
         l->may_have_code_later |= status == QN_ERR_MEMORY || status == QN_ERR_BUSY;
     }
     *out = f;

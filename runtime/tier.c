@@ -31,8 +31,11 @@ static bool provide(qn_launch_state *l, qn_code *f, bool is_dynamic, bool may_or
     qn_context *c = l->context;
     bool is_loaded = qn__version_load(l, f, is_dynamic);
     qn__lock(c);
-    if (!is_loaded && !(may_order && qn__background_order(l, f, is_dynamic)))
+    may_order = may_order && c->compiler.error.status == QN_OK;
+    bool is_ordered = !is_loaded && may_order && qn__background_order(l, f, is_dynamic);
+    if (!is_loaded && !is_ordered)
         qn__version_drop(f);
+    l->may_have_code_later |= !is_loaded && may_order && !is_ordered;
     bool is_ready = f->state == QN_READY;
     qn__unlock(c);
     return is_ready;
@@ -88,6 +91,10 @@ qn_status qn__tier_find(qn_launch_state *l, bool may_interpret, qn_code **out, q
     bool may_order = l->options.compile == QN_COMPILE_NOW;
     bool is_auto = l->options.specialize == QN_SPECIALIZE_AUTO;
     qn_status status = QN_OK;
+    qn__lock(l->context);
+    l->is_provisional = false;
+    l->n_changes = l->context->cache.n_changes;
+    qn__unlock(l->context);
     if (is_auto && qn__is_dynamic_policy(&best))
         status = look(l, &exact, false, out, err);
     if (status == QN_OK && !*out)
@@ -101,7 +108,6 @@ qn_status qn__tier_find(qn_launch_state *l, bool may_interpret, qn_code **out, q
         status = look(l, &generic, may_order, out, err);
     if (status != QN_OK || *out)
         return status;
-    l->may_have_code_later = true;
     if (may_interpret)
         return QN_OK;
     return qn__fail(err, QN_ERR_NOT_FOUND, "no version of it is there, and option compile forbids to make one");

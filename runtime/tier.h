@@ -34,6 +34,8 @@ qn_status qn__version_build(qn_launch_state *l, qn_code *f, bool is_dynamic, qn_
 /** Takes the code of a function that stands in the cache as being built from disk; false if it is not there, and then the function
  *  is still being built. The lock is not held. */
 bool qn__version_load(qn_launch_state *l, qn_code *f, bool is_dynamic);
+/** Notes that a kernel is interpreted, and why. */
+void qn__version_note_failure(const qn_launch_state *l, const qn_error *error);
 /** Gives up a function that stands in the cache as being built. The lock is held. */
 void qn__version_drop(qn_code *f);
 

@@ -398,7 +398,7 @@ static void test_times(void)
 {
     qn_disk d = new_disk("times", 1 << 20);
     const qn_stored e = example("a key", "code");
-    char left[600], fresh[600];
+    char left[600], fresh[600], foreign[600];
     int64_t now = (int64_t)time(NULL);
     keep(&d, &e);
     set_time(path_of(&d, &e, false), now - 30);
@@ -413,14 +413,19 @@ static void test_times(void)
     set_time(path_of(&d, &e, false), now - 3000);
     find(&bundle, &e, NULL);
     tap_is_int(time_of(path_of(&d, &e, false)), now - 3000, "a bundle is not written");
-    snprintf(left, sizeof left, "%s/.0123", path_of(&d, &e, true));
-    snprintf(fresh, sizeof fresh, "%s/.4567", path_of(&d, &e, true));
+    snprintf(left, sizeof left, "%s/.0123456789abcdef", path_of(&d, &e, true));
+    snprintf(fresh, sizeof fresh, "%s/.4567456745674567", path_of(&d, &e, true));
+    snprintf(foreign, sizeof foreign, "%s/.htaccess", path_of(&d, &e, true));
     close(open(left, O_CREAT | O_WRONLY, 0600));
     close(open(fresh, O_CREAT | O_WRONLY, 0600));
+    close(open(foreign, O_CREAT | O_WRONLY, 0600));
     set_time(left, now - 7200);
+    set_time(foreign, now - 7200);
     d.unweighed = d.most_bytes;
     keep(&d, &e);
     tap_ok(access(left, F_OK) != 0 && access(fresh, F_OK) == 0, "what an interrupted write left goes after an hour");
+    tap_ok(access(foreign, F_OK) == 0, "a file that is none of ours stays");
+    unlink(foreign);
     free(d.folder);
 }
 

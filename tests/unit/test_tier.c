@@ -224,20 +224,85 @@ static void test_release_inside(void)
     qn_kernel_release(j.k);
 }
 
-static void test_fork(void)
+static void test_fork(bool waits)
 {
     job j = open_job(NULL);
     qn_error err = {0};
-    bool ok = scale(&j, 5, 60, 1, &now, &err) == QN_OK && has_compiled(j.c, 2);
+    bool ok = scale(&j, 5, 60, 1, &now, &err) == QN_OK && (!waits || has_compiled(j.c, 2));
     pid_t child = fork();
     if (child == 0) {
-        bool runs = scale(&j, 5, 60, 1, &now, &err) == QN_OK && scale(&j, 6, 61, 1, &now, &err) == QN_OK;
+        const qn_options must = {.bytes = sizeof must, .engine = QN_ENGINE_X86};
+        bool runs = scale(&j, 5, 60, 1, &now, &err) == QN_OK && scale(&j, 6, 61, 1, &must, &err) == QN_OK;
         close_job(&j);
         _exit(runs ? 0 : 1);
     }
     int status = -1;
     waitpid(child, &status, 0);
-    tap_ok(ok && WIFEXITED(status) && WEXITSTATUS(status) == 0, "a child of fork launches without the thread, and releases");
+    tap_ok(ok && WIFEXITED(status) && WEXITSTATUS(status) == 0, "a child of fork launches, compiles and releases; %s",
+           waits ? "nothing was built meanwhile" : "versions were being built");
+    close_job(&j);
+}
+
+/** Code outlives the handle, whose thread has ended when the process forks. */
+static void test_fork_after_release(void)
+{
+    job j = open_job(NULL);
+    qn_error err = {0};
+    qn_code *f[2] = {NULL, NULL};
+    qn_kernel *k = kernel_of(COPY_TEXT);
+    qn_view a = vector_of(j.c, "a", QN_F32, 10), b = vector_of(j.c, "b", QN_F32, 10);
+    const qn_arg args[] = {qn_arg_view(&a), qn_arg_view(&b)};
+    bool ok = qn_launch(j.c, k, 2, args, &now, &err) == QN_OK && has_compiled(j.c, 2);
+    for (int i = 0; i < 2; i++)
+        ok = ok && qn_specialize(j.c, k, 2, args, NULL, &f[i], &err) == QN_OK;
+    qn_view_release(&a);
+    qn_view_release(&b);
+    close_job(&j);
+    pid_t child = fork();
+    if (child == 0) {
+        qn_code_release(f[0]);
+        bool has_text = qn_code_text(f[1], QN_DUMP_PLAN, NULL, 0) > 0;
+        qn_code_release(f[1]);
+        _exit(has_text ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    tap_ok(ok && WIFEXITED(status) && WEXITSTATUS(status) == 0, "a child of fork holds code of a released context");
+    qn_code_release(f[0]);
+    qn_code_release(f[1]);
+    qn_kernel_release(k);
+}
+
+/** Without a code generator launches are interpreted, which is told once, and nothing is ordered again. */
+static void test_no_generator(void)
+{
+    const qn_context_options o = {.bytes = sizeof o, .provider_path = "/nowhere"};
+    job j = open_job(&o);
+    qn_error err = {0};
+    bool ok = scale(&j, 5, 60, 1, &now, &err) == QN_OK;
+    for (int i = 0; i < 5000 && !history_has(j.c, "interpreted: QN_ERR_PROVIDER"); i++)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    tap_ok(ok && history_has(j.c, "interpreted: QN_ERR_PROVIDER"), "the history says that there is no code generator: %s", err.message);
+    for (int i = 0; i < 3; i++)
+        ok = ok && scale(&j, 5, 60, 1, &now, &err) == QN_OK;
+    int64_t misses = counters_of(j.c).misses;
+    for (int i = 0; i < 3; i++)
+        ok = ok && scale(&j, 5, 60, 1, &now, &err) == QN_OK;
+    tap_ok(ok && counters_of(j.c).misses == misses && counters_of(j.c).interpreted == 7, "known arguments are then known to be interpreted");
+    close_job(&j);
+}
+
+/** Two kernels of one text: what one orders serves the other. */
+static void test_equal_texts(void)
+{
+    job j = open_job(NULL), other = {j.c, kernel_of(SCALE_TEXT)};
+    qn_error err = {0};
+    bool ok = scale(&j, 5, 60, 1, &now, &err) == QN_OK && scale(&other, 5, 60, 1, &now, &err) == QN_OK;
+    ok = ok && has_compiled(j.c, 2);
+    int64_t interpreted = counters_of(j.c).interpreted;
+    ok = ok && scale(&j, 5, 60, 1, &now, &err) == QN_OK && scale(&other, 5, 60, 1, &now, &err) == QN_OK;
+    tap_ok(ok && counters_of(j.c).interpreted == interpreted, "kernels of one text change over together: %s", err.message);
+    qn_kernel_release(other.k);
     close_job(&j);
 }
 
@@ -287,7 +352,11 @@ int main(void)
     test_waiting();
     test_releases();
     test_release_inside();
-    test_fork();
+    test_fork(true);
+    test_fork(false);
+    test_fork_after_release();
+    test_no_generator();
+    test_equal_texts();
     test_threads();
     return tap_done();
 }
