@@ -45,20 +45,27 @@ static qn_status fail_assembly(qn_gpu *g, const char *who, const qn_code *f, int
                     log[0] ? ": " : "", log);
 }
 
+/** What the assembler says: of errors, and of what it did. */
+typedef struct logs {
+    char error[LOG_BYTES], info[LOG_BYTES];
+} logs;
+
 /** PTX -> cubin. */
-static qn_status assemble(qn_gpu *g, const char *who, const qn_code *f, char *log,
+static qn_status assemble(qn_gpu *g, const char *who, const qn_code *f, const qn_text *ptx, logs *said,
                           qn_text *cubin, qn_error *err)
 {
     const qn_cuda_api *api = &g->cuda->api;
-    int option[] = {QN_CU_JIT_ERROR_LOG, QN_CU_JIT_ERROR_LOG_BYTES};
-    void *value[] = {log, (void *)(uintptr_t)LOG_BYTES};
+    char *log = said->error;
+    int option[] = {QN_CU_JIT_ERROR_LOG, QN_CU_JIT_ERROR_LOG_BYTES, QN_CU_JIT_INFO_LOG, QN_CU_JIT_INFO_LOG_BYTES,
+                    QN_CU_JIT_LOG_VERBOSE};
+    void *value[] = {log, (void *)(uintptr_t)LOG_BYTES, said->info, (void *)(uintptr_t)LOG_BYTES, (void *)(uintptr_t)1};
     void *state = NULL, *image = NULL;
     size_t bytes = 0;
-    int call = QN_CU_CALL_link_create, result = api->link_create(2, option, value, &state);
+    int call = QN_CU_CALL_link_create, result = api->link_create(sizeof option / sizeof *option, option, value, &state);
     if (result)
         return fail_assembly(g, who, f, call, result, log, err);
     call = QN_CU_CALL_link_add;
-    result = api->link_add(state, QN_CU_JIT_INPUT_PTX, f->ptx.data, f->ptx.n, "quern", 0, NULL, NULL);
+    result = api->link_add(state, QN_CU_JIT_INPUT_PTX, ptx->data, ptx->n, "quern", 0, NULL, NULL);
     if (!result) {
         call = QN_CU_CALL_link_complete;
         result = api->link_complete(state, &image, &bytes);
@@ -73,18 +80,61 @@ static qn_status assemble(qn_gpu *g, const char *who, const qn_code *f, char *lo
                          : QN_OK;
 }
 
+/** Whether a kernel keeps registers in memory, as the assembler says. */
+static bool has_spills(logs *said)
+{
+    static const char word[] = " bytes spill stores";
+    said->info[LOG_BYTES - 1] = 0;
+    for (const char *at = strstr(said->info, word); at; at = strstr(at + 1, word))
+        if (at > said->info + 1 && (at[-1] != '0' || (at[-2] >= '0' && at[-2] <= '9')))
+            return true;
+    return false;
+}
+
+/** PTX without the lines that say how many blocks must fit; empty if there are none. */
+static void lift_limits(const qn_text *ptx, qn_text *out)
+{
+    static const char word[] = "\n.minnctapersm ";
+    const char *at = ptx->data, *next;
+    while ((next = strstr(at, word)) != NULL) {
+        qn__text_bytes(out, at, (size_t)(next - at));
+        const char *end = strchr(next + 1, '\n');
+        at = end ? end : next + strlen(next);
+    }
+    if (out->n > 0)
+        qn__text_bytes(out, at, strlen(at) + 1);
+}
+
+/** PTX -> cubin. What spills, as so many blocks must fit, is assembled again without that limit: spills cost more than threads gain. */
+static qn_status assemble_best(qn_gpu *g, const char *who, const qn_code *f, logs *said, qn_text *out, qn_error *err)
+{
+    qn_status status = assemble(g, who, f, &f->ptx, said, out, err);
+    if (status || !has_spills(said))
+        return status;
+    qn_text free_text = {0}, other = {0};
+    lift_limits(&f->ptx, &free_text);
+    if (free_text.n > 0 && !free_text.failed && assemble(g, who, f, &free_text, said, &other, NULL) == QN_OK) {
+        qn_text first = *out;
+        *out = other;
+        other = first;
+    }
+    qn__text_release(&free_text);
+    qn__text_release(&other);
+    return QN_OK;
+}
+
 /** PTX -> cubin, and how long that takes. */
 static qn_status make_cubin(qn_gpu *g, const char *who, const qn_code *f, qn_text *out, qn_error *err)
 {
     qn_context *c = f->context;
-    char *log = qn__zalloc(1, LOG_BYTES);
-    if (!log)
+    logs *said = qn__zalloc(1, sizeof *said);
+    if (!said)
         return qn__fail(err, QN_ERR_MEMORY, "%s: kernel \"%.60s\": no memory", who, f->kernel->name);
     uint32_t host = qn__fpu_enter();
     double start = qn__now_ms();
-    qn_status status = assemble(g, who, f, log, out, err);
+    qn_status status = assemble_best(g, who, f, said, out, err);
     double milliseconds = qn__now_ms() - start;
-    qn__free(log);
+    qn__free(said);
     qn__lock(c);
     c->counters.compile_us += (int64_t)(milliseconds * 1e3);
     qn__unlock(c);

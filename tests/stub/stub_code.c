@@ -22,6 +22,8 @@ CALL(cuLinkCreate_v2, (unsigned n, int *options, void **values, void **out), {
                 l->log = values[i];
             if (options[i] == 6)
                 l->log_bytes = (size_t)(uintptr_t)values[i];
+            if (options[i] == 3)
+                l->info = values[i];
         }
         stub.live[STUB_LINKS]++;
         *out = l;
@@ -39,6 +41,8 @@ CALL(cuLinkAddData_v2,
              snprintf(l->log, l->log_bytes, "ptxas application ptx input, line 1; fatal\n  : Missing .version");
              result = BAD_PTX;
          } else {
+             bool spills = getenv("QUERN_STUB_SPILLS") && memmem(data, bytes, ".minnctapersm", 13);
+             strcpy(l->info, spills ? "ptxas info : 32 bytes stack frame, 56 bytes spill stores" : "ptxas info : 0 bytes spill stores");
              l->text = malloc(bytes + sizeof cubin_mark);
              strcpy(l->text, cubin_mark);
              strcat(l->text, data);

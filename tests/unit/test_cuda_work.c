@@ -5,6 +5,7 @@
  * launches, too.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "runtime/context.h"
 #include "tests/fill.h"
 #include "tests/unit/gpu.h"
 
@@ -396,6 +397,33 @@ static void test_two_devices(qn_context *c)
         stub->peers(0);
 }
 
+/** The assembler of the stub says that registers spill where so many blocks must fit. The stub's cubin is the text. */
+static void test_spills(qn_context *c)
+{
+    for (int spills = 0; spills < 2; spills++) {
+        qn_error err = {0};
+        qn_stream *s = NULL;
+        qn_kernel *k = kernel_of(COPY_TEXT);
+        qn_view x = vector_in(c, QN_SPACE_CUDA, NULL, "x", QN_F32, N + spills), y = vector_in(c, QN_SPACE_CUDA, NULL, "y", QN_F32, N + spills);
+        const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
+        qn_code *f = NULL;
+        bool ok = qn_stream_new(c, 0, &s, &err) == QN_OK;
+        const qn_options o = on(s);
+        if (spills)
+            setenv("QUERN_STUB_SPILLS", "1", 1);
+        ok = ok && qn_launch(c, k, 2, args, &o, &err) == QN_OK && qn_specialize(c, k, 2, args, &o, &f, &err) == QN_OK;
+        unsetenv("QUERN_STUB_SPILLS");
+        bool has_limit = ok && strstr(f->ptx.data, ".minnctapersm"), keeps = ok && f->cubin.n && strstr(f->cubin.data, ".minnctapersm");
+        tap_ok(has_limit && keeps == !spills, spills ? "what spills is assembled again without the limit of registers: %s"
+                                                     : "what does not spill keeps it: %s", err.message);
+        qn_code_release(f);
+        qn_stream_release(s);
+        qn_view_release(&x);
+        qn_view_release(&y);
+        qn_kernel_release(k);
+    }
+}
+
 static void test_all(qn_context *c, int n_launches)
 {
     test_two_devices(c);
@@ -418,6 +446,7 @@ int main(int argc, char **argv)
     stub = stub_open(STUB_PATH);
     if (stub) {
         qn_context *c = stub_context();
+        test_spills(c);
         stub->defer(1);
         test_all(c, 400);
         qn_context_release(c);
