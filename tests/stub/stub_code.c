@@ -42,7 +42,8 @@ CALL(cuLinkAddData_v2,
              result = BAD_PTX;
          } else {
              bool spills = getenv("QUERN_STUB_SPILLS") && memmem(data, bytes, ".minnctapersm", 13);
-             strcpy(l->info, spills ? "ptxas info : 32 bytes stack frame, 56 bytes spill stores" : "ptxas info : 0 bytes spill stores");
+             if (l->info)
+                 strcpy(l->info, spills ? "ptxas info : 32 bytes stack frame, 56 bytes spill stores" : "ptxas info : 0 bytes spill stores");
              l->text = malloc(bytes + sizeof cubin_mark);
              strcpy(l->text, cubin_mark);
              strcat(l->text, data);
