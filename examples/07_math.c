@@ -163,7 +163,7 @@ static int run_pi(qn_context *c)
         run(c, k, 3, args, side);
         memcpy(&inside[side], memory[side][0], sizeof inside[side]);
     }
-    double pi = 4.0 * (double)inside[0] / (2.0 * PAIRS);
+    double pi = 4.0 * (double)inside[0] / (2.0 * (double)PAIRS);
     printf("Of %d random points %" PRId64 " lie in the circle: pi is about %.4f\n", 2 * PAIRS, inside[0], pi);
     qn_kernel_release(k);
     return check(fabs(pi - 3.14159265) < 0.041, "within five standard deviations of pi") +

@@ -134,7 +134,7 @@ static bool use_arguments(qn_builder *b, const char *who, const qn_function *f, 
             given++;
             break;
         }
-        int type = qn_type_of(b, values[given]);
+        int type = (int)qn_type_of(b, values[given]);
         if (type != param->dtype) {
             qn__builder_fail(b, QN_ERR_TYPE, "%s: call of \"%.60s\": argument %d%s is %s, parameter \"%.60s\" is %s", who,
                              body->name, given, qn__origin(b, qn__number(values[given]), (char[ORIGIN_BYTES]){0}),

@@ -127,13 +127,13 @@ int qn__math_argument(const qn_function *f, int p, int dtype)
 /** The arguments of f in the dtypes in which it computes: halves in f32, but where it has a text for them. False: an error. */
 static bool widen(qn_builder *b, const char *who, const char *name, const qn_function *f, int n, const qn_val *args, qn_val *out)
 {
-    int dtype = qn_type_of(b, args[0]), n_params = f->body.n_params;
+    int dtype = (int)qn_type_of(b, args[0]), n_params = f->body.n_params;
     if (n != n_params) {
         qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: %s takes %d arguments, not %d", who, name, n_params, n);
         return false;
     }
     for (int i = 0; i < n; i++) {
-        int given = qn_type_of(b, args[i]), wanted = qn__math_argument(f, i, dtype);
+        int given = (int)qn_type_of(b, args[i]), wanted = qn__math_argument(f, i, dtype);
         if (given != wanted) {
             qn__builder_fail(b, QN_ERR_TYPE, "%s: %s of %s: argument %d is %s, expected %s", who, name, qn_dtype_name(dtype), i,
                              qn_dtype_name(given), qn_dtype_name(wanted));
@@ -163,7 +163,7 @@ static void call(qn_builder *b, const char *who, const char *name, int n, const 
         if (!qn__use(b, who, "argument", args[i], &number))
             return;
     }
-    int dtype = qn_type_of(b, args[0]);
+    int dtype = (int)qn_type_of(b, args[0]);
     const qn_function *f = qn__math_of(name, dtype, &e);
     if (!f) {
         qn__builder_fail(b, (qn_status)e.status, "%s: %s", who, e.message);

@@ -178,8 +178,8 @@ void qn__background_stop(qn_context *c)
 
 void qn__background_hold(qn_context *c)
 {
-    enum { MOST_MS = 1000 };
-    double end = qn__now_ms() + MOST_MS, left = MOST_MS;
+    const double most_ms = 1000;
+    double end = qn__now_ms() + most_ms, left = most_ms;
     c->background.is_held = true;
     for (; c->background.is_building && left > 0; left = end - qn__now_ms())
         qn__compile_wait(c, NULL, left);

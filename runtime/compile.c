@@ -159,8 +159,8 @@ static void end_late(qn_context *c, qn_job *job)
 
 void qn__compile_wait(qn_context *c, const volatile int32_t *cancel, double most_ms)
 {
-    enum { LOOK_MS = 4 };
-    double left = cancel && (most_ms < 0 || most_ms > LOOK_MS) ? LOOK_MS : most_ms;
+    const double look_ms = 4;
+    double left = cancel && (most_ms < 0 || most_ms > look_ms) ? look_ms : most_ms;
     if (left < 0) {
         pthread_cond_wait(&c->compiler.progress, &c->lock);
         return;

@@ -39,9 +39,9 @@ static void say_bytes(report *r, const void *data, size_t n)
     say(r, "\n");
 }
 
-static void say_status(report *r, const char *what, int status, const qn_error *err)
+static void say_status(report *r, const char *what, qn_status status, const qn_error *err)
 {
-    say(r, "%s: %d %s\n", what, status, status ? err->message : "");
+    say(r, "%s: %d %s\n", what, (int)status, status ? err->message : "");
 }
 
 /* ---------------------------------------------------------------- values */

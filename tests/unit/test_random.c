@@ -112,9 +112,9 @@ static moments measure(const double *x)
 {
     moments m = {0};
     for (int i = 0; i < N; i++)
-        m.mean += x[i] / N;
+        m.mean += x[i] / (double)N;
     for (int i = 0; i < N; i++) {
-        m.variance += (x[i] - m.mean) * (x[i] - m.mean) / N;
+        m.variance += (x[i] - m.mean) * (x[i] - m.mean) / (double)N;
         m.beyond += (fabs(x[i]) > 2) / (double)N;
     }
     return m;
@@ -142,8 +142,8 @@ static void test_moments(qn_context *c, const char *name, int dtype, qn_val draw
 int main(void)
 {
     qn_context *c = context_with(NULL);
-    const moments normal = {0, 1, 0.0455003}, normal_deviation = {1 / sqrt(N), sqrt(2.0 / N), sqrt(0.0455003 * 0.9544997 / N)};
-    const moments uniform = {0.5, 1 / 12.0, 0}, uniform_deviation = {sqrt(1 / 12.0 / N), sqrt(1 / 180.0 / N), 0};
+    const moments normal = {0, 1, 0.0455003}, normal_deviation = {1 / sqrt((double)N), sqrt(2.0 / (double)N), sqrt(0.0455003 * 0.9544997 / (double)N)};
+    const moments uniform = {0.5, 1 / 12.0, 0}, uniform_deviation = {sqrt(1 / 12.0 / (double)N), sqrt(1 / 180.0 / (double)N), 0};
     test_words(c, false);
     test_words(c, true);
     test_moments(c, "normal_f32", QN_F32, qn_normal_f32, normal, normal_deviation);
