@@ -319,17 +319,16 @@ static bool computes_only(const qn_kernel *k, uint32_t begin, uint32_t end)
     return true;
 }
 
-/** Whether each iteration of a thread of a GPU takes its own branch: sides only compute, and more than a few instructions. */
+/** Whether each iteration of a thread of a GPU takes its own branch: sides only compute, and cost more than two blocks of code. */
 static bool is_branched_by_part(const lower *g, uint32_t i)
 {
-    enum { FEW_UNITS = 12 };
     const qn_inst *x = &g->k->inst[i];
     if (!g->p->is_gpu || g->width > 1 || !computes_only(g->k, x->region[0], x->region[2]))
         return false;
     int64_t units = 0;
     for (uint32_t n = x->region[0]; n < x->region[2]; n++)
         units += qn__cost_of_instruction(g->k, g->f, &g->a, n, false, 1);
-    return units > FEW_UNITS;
+    return units > 2 * qn__work_units(QN_WORK_BLOCK, 64, 1, g->f->isa);
 }
 
 /** An `if` for one part after the other, so that the registers of a rare side are those of one part. */

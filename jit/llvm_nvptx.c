@@ -17,7 +17,7 @@
 enum { GLOBAL_MEMORY = 1, SHARED_MEMORY = 3, KERNEL_CALL = 71 };
 /** Bytes of parameters that every GPU and PTX version takes. */
 enum { MOST_PARAMETER_BYTES = 4096 };
-/** Blocks of a multiprocessor, at most, on the GPUs that have the fewest. */
+/** Blocks of a multiprocessor, at most, on the GPUs that have the fewest (CUDA C++ Programming Guide, compute capabilities). */
 enum { MOST_BLOCKS = 16 };
 
 /* ---------------------------------------------------------------- the entry */
@@ -34,7 +34,7 @@ static LLVMValueRef word(lower *g, LLVMValueRef words, int n, LLVMTypeRef t)
  *  let fewer threads have loads under way. */
 static bool is_light(const qn_kernel *k, const qn_plan *p)
 {
-    enum { FEW_REGISTERS = 16 }; /* of all that a thread loads */
+    enum { FEW_REGISTERS = 16 }; /* of all that a thread loads: half of those that it then has */
     int64_t registers = 0;
     if (p->team != QN_TEAM_THREAD || p->staged || p->jam > 1)
         return false;
@@ -48,7 +48,8 @@ static bool is_light(const qn_kernel *k, const qn_plan *p)
     return registers <= FEW_REGISTERS;
 }
 
-/** Threads that a multiprocessor should have room for, by the registers of a thread: 32, or 40 where values have 64 bits. */
+/** Threads that a multiprocessor should have room for: its 65,536 registers give each 32, or 40 where values have 64 bits. What needs
+ *  more is assembled again without the limit (runtime/cuda_module.c). */
 static int threads_wanted(const lower *g)
 {
     enum { MANY = 2048, MANY_WIDE = 1536 };

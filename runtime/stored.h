@@ -18,8 +18,9 @@ typedef struct qn_assembler {
     int driver;     /* CUDA version of the driver */
     int capability; /* of the GPU */
 } qn_assembler;
-/** The same for a cubin, which was made of the PTX of a function; false: there is none. */
+/** Looks for the cubin that an assembler made of the PTX of a function; false: there is none on disk. */
 bool qn__stored_find_cubin(qn_context *c, const qn_code *f, qn_assembler by, qn_text *out);
+/** Keeps such a cubin, which the driver has taken. */
 void qn__stored_keep_cubin(qn_context *c, const qn_code *f, qn_assembler by, const qn_text *cubin);
 
 #endif
