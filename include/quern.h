@@ -519,7 +519,8 @@ QN_API void qn_context_release(qn_context *c);
     X(provider_us, "time to load the code generator, microseconds")                                \
     X(disk_hits, "specializations, and cubins, found on disk instead of being made")               \
     X(disk_writes, "... written to disk")                                                          \
-    X(disk_refused, "entries on disk that were not to be trusted, and so not used")
+    X(disk_refused, "entries on disk that were not to be trusted, and so not used")                            \
+    X(compile_retries, "compilations begun again with the cheapest plan, as they took too long")
 /** The counters, by the names of the list; all since the context was made, but live_functions and code_bytes now. New ones
  *  come last. */
 typedef struct qn_counters {
@@ -639,6 +640,13 @@ typedef struct qn_options {
      *  Work in a stream of a GPU is not cancelled once it is given. */
     const volatile int32_t *cancel;
     int64_t timeout_ns; /**< 0, or cancels the launch after so many nanoseconds, each run of a prepared call too */
+    /** NULL, or a function of the caller's that cancels the launch, as `cancel` does, by returning a number that is not 0. It is
+     *  called with `cancel_arg` every 4 ms or so while a launch on the host, or a compile that it waits for, is under way; a
+     *  launch that ends sooner does not call it. The caller is a thread of the context, one for all its launches, and never
+     *  calls after the launch has returned. The function must return soon, as time limits wait for it, must call nothing of
+     *  Quern, and must not wait for the thread that launches. qn_prepare: it is called for each run, too. */
+    int32_t (*cancel_hook)(void *arg);
+    void *cancel_arg; /**< of cancel_hook */
 } qn_options;
 
 /**

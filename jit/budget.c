@@ -229,3 +229,15 @@ bool qn__step_down(const qn_kernel *k, const qn_facts *f, qn_plan *p, qn_descent
     }
     return true;
 }
+
+void qn__step_to_fast(const qn_kernel *k, const qn_facts *f, qn_plan *p, qn_descent *d)
+{
+    if (p->is_gpu)
+        return;
+    int64_t units = qn__estimate(k, f, p);
+    if (p->lane_dim >= 0)
+        step_to_scalar(k, f, p);
+    while (step_to_single(k, p))
+        continue;
+    note_step(d, QN_RUNG_FAST, units, p);
+}

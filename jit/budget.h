@@ -53,4 +53,7 @@ typedef struct qn_descent {
 bool qn__step_down(const qn_kernel *k, const qn_facts *f, qn_plan *p, qn_descent *d, int64_t units, bool is_over,
                    bool are_lanes_many);
 
+/** Changes a plan of x86 to the one that compiles fastest: scalar code, fast instruction selection. Leaves one of a GPU as it is. */
+void qn__step_to_fast(const qn_kernel *k, const qn_facts *f, qn_plan *p, qn_descent *d);
+
 #endif

@@ -123,6 +123,8 @@ static qn_status read_request(compilation *c)
     qn__share_loads(c->kernel, &c->facts);
     qn__collapse(c->kernel, &c->facts);
     qn__plan_make(c->kernel, &c->facts, &c->plan);
+    if (r->is_retry)
+        qn__step_to_fast(c->kernel, &c->facts, &c->plan, &r->descent);
     return QN_OK;
 }
 

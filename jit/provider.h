@@ -29,6 +29,7 @@ typedef struct qn_request {
     int32_t loader; /* QN_LOADER_ARENA: code goes to sink; QN_LOADER_ORC: orc_entry is set */
     uint32_t texts; /* or of QN_DUMP_...: wanted besides code */
     int64_t most_units; /* see qn__budget_units */
+    int32_t is_retry;   /* 1: the compile before took too long, so the plan is the cheapest one (qn__step_to_fast) */
     const char *kernel; /* canonical text */
     size_t kernel_bytes;
     const void *key;

@@ -42,6 +42,7 @@ struct qn_code {
     int64_t bytes;
     uint64_t last_use;
     bool is_cached;
+    bool is_retry; /* code of the cheapest plan, as the compile before took too long */
     qn_code *next; /* in a bucket */
 };
 

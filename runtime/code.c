@@ -89,7 +89,7 @@ static size_t text_on_demand(qn_code *f, int stage, char *buffer, size_t buffer_
     qn__lock(c);
     bool is_known = text->data != NULL;
     qn__unlock(c);
-    qn_compiled code = {0};
+    qn_compiled code = {.is_retry = f->is_retry};
     qn_status status = QN_ERR_NOT_FOUND;
     if (!is_known && (f->entry || f->ptx.n > 0)) {
         uint32_t host = qn__fpu_enter();

@@ -56,7 +56,7 @@ void qn__engine_disable(qn_context *c, const qn_error *error)
     qn__queue_end(c, error);
 }
 
-static qn_job *new_job(const qn_kernel *k, const qn_text *key, int loader, uint32_t texts)
+static qn_job *new_job(const qn_kernel *k, const qn_text *key, int loader, uint32_t texts, bool is_retry)
 {
     qn_job *job = qn__zalloc(1, sizeof *job);
     if (!job)
@@ -64,6 +64,7 @@ static qn_job *new_job(const qn_kernel *k, const qn_text *key, int loader, uint3
     job->n_owners = 1;
     job->loader = loader;
     job->texts = texts;
+    job->result.is_retry = is_retry;
     if (k)
         job->kernel =
             qn_kernel_retain((qn_kernel *)(uintptr_t)k); /* only its reference count changes */
@@ -209,7 +210,7 @@ static void wait_for(qn_context *c, qn_job *job, const volatile int32_t *cancel)
 qn_status qn__compile(qn_context *c, const qn_kernel *k, const qn_text *key, int loader,
                       uint32_t texts, const volatile int32_t *cancel, qn_compiled *out, qn_error *err)
 {
-    qn_job *job = new_job(k, key, loader, texts);
+    qn_job *job = new_job(k, key, loader, texts, out->is_retry);
     if (!job)
         return qn__fail(err, QN_ERR_MEMORY, "qn__compile: kernel \"%s\": no memory", k->name);
     qn__lock(c);
@@ -229,9 +230,14 @@ qn_status qn__compile(qn_context *c, const qn_kernel *k, const qn_text *key, int
     return status;
 }
 
+bool qn__compile_may_retry(const qn_context *c)
+{
+    return c->compiler.n_strays <= 1 && c->compiler.error.status == QN_OK;
+}
+
 void qn__compile_start(qn_context *c)
 {
-    qn_job *job = new_job(NULL, NULL, QN_LOADER_ARENA, 0);
+    qn_job *job = new_job(NULL, NULL, QN_LOADER_ARENA, 0, false);
     if (!job)
         return;
     qn__lock(c);

@@ -43,6 +43,7 @@ typedef struct qn_compiled {
     void *orc_handle;
     qn_descent descent; /* what the budget of compiles took away */
     double milliseconds;
+    bool is_retry; /* set by the caller: with the cheapest plan, as the compile before took too long */
 } qn_compiled;
 void qn__compiled_release(qn_compiled *c);
 
@@ -59,11 +60,14 @@ void qn__compiler_lose(qn_context *c);
 
 /** Loads the code generator in the background. */
 void qn__compile_start(qn_context *c);
-/** Compiles and waits. `texts`: QN_DUMP_.... The lock is not held. QN_ERR_COMPILE_TIMEOUT: this
+/** Compiles and waits. *out is all-zero but for `is_retry`. `texts`: QN_DUMP_.... The lock is not held. QN_ERR_COMPILE_TIMEOUT: this
  * kernel with this key takes too long; QN_ERR_CANCELLED: `cancel`, which may be NULL, was set; QN_ERR_BUSY and QN_ERR_MEMORY: code cannot be had now, but
  * maybe later. */
 qn_status qn__compile(qn_context *c, const qn_kernel *k, const qn_text *key, int loader,
                       uint32_t texts, const volatile int32_t *cancel, qn_compiled *out, qn_error *err);
+/** Whether a compile that took too long may be begun again: not while other ones have not come to an end, as each may take a
+ *  thread for ever. The lock is held. */
+bool qn__compile_may_retry(const struct qn_context *c);
 /** Waits for news of the compile threads, most_ms at most, -1 for ever, or until it is time to look at `cancel`, which may be
  * NULL. Called with the lock held. */
 void qn__compile_wait(struct qn_context *c, const volatile int32_t *cancel, double most_ms);

@@ -109,6 +109,7 @@ static void generate(qn_worker *w, qn_job *job, qn_provider_function provider, q
         .loader = job->loader,
         .texts = job->texts,
         .most_units = w->context->compiler.most_units,
+        .is_retry = job->result.is_retry,
         .kernel = job->kernel->canonical,
         .kernel_bytes = job->kernel->canonical_bytes,
         .key = job->key.data,

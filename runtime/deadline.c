@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * deadline.c: the thread that watches time limits, see deadline.h. It sleeps until the earliest one; where a flag of the
- * caller's has to be passed on it looks every few milliseconds. Launches come and go without waking it unless theirs is the
- * earliest.
+ * caller's has to be passed on, or a hook asked, it looks every few milliseconds. Launches come and go without waking it
+ * unless theirs is the earliest.
  */
 #define _GNU_SOURCE
 #include "runtime/deadline.h"
@@ -21,7 +21,13 @@ static int64_t now_ns(void)
     return (int64_t)t.tv_sec * SECOND_NS + t.tv_nsec;
 }
 
-/** Sets the words that are due; when to look again. */
+/** Whether a flag or hook has to be looked at meanwhile. */
+static bool is_asked(const qn_stops *s)
+{
+    return s->cancel || s->hook;
+}
+
+/** Sets the words that are due; when to look again. The lock is held while hooks are called: their launch cannot end then. */
 static int64_t look(qn_timer *t, int64_t now)
 {
     int64_t again = INT64_MAX;
@@ -29,11 +35,12 @@ static int64_t look(qn_timer *t, int64_t now)
         if (qn__is_stopped(&d->stop))
             continue;
         d->is_over = d->at_ns <= now;
-        if (d->is_over || qn__is_stopped(d->cancel)) {
+        const qn_stops *s = &d->stops;
+        if (d->is_over || qn__is_stopped(s->cancel) || (s->hook && now >= d->first_look_ns && s->hook(s->hook_arg))) {
             __atomic_store_n(&d->stop, 1, __ATOMIC_RELAXED);
             continue;
         }
-        int64_t at = d->cancel && d->at_ns - now > LOOK_NS ? now + LOOK_NS : d->at_ns;
+        int64_t at = is_asked(s) && d->at_ns - now > LOOK_NS ? now + LOOK_NS : d->at_ns;
         again = at < again ? at : again;
     }
     return again;
@@ -113,11 +120,11 @@ void qn__timer_forked(qn_timer *t)
     qn__timer_init(t);
 }
 
-bool qn__deadline_open(qn_timer *t, qn_deadline *d, const volatile int32_t *cancel, int64_t timeout_ns)
+bool qn__deadline_open(qn_timer *t, qn_deadline *d, const qn_stops *stops)
 {
-    int64_t now = now_ns();
-    *d = (qn_deadline){.cancel = cancel, .at_ns = timeout_ns < INT64_MAX - now ? now + timeout_ns : INT64_MAX - 1};
-    int64_t first_look = cancel && timeout_ns > LOOK_NS ? now + LOOK_NS : d->at_ns;
+    int64_t now = now_ns(), limit = stops->timeout_ns ? stops->timeout_ns : INT64_MAX;
+    *d = (qn_deadline){.stops = *stops, .at_ns = limit < INT64_MAX - now ? now + limit : INT64_MAX - 1};
+    d->first_look_ns = is_asked(stops) && limit > LOOK_NS ? now + LOOK_NS : d->at_ns;
     pthread_mutex_lock(&t->lock);
     bool is_started = start(t);
     if (is_started) {
@@ -126,7 +133,7 @@ bool qn__deadline_open(qn_timer *t, qn_deadline *d, const volatile int32_t *canc
         if (d->next)
             d->next->link = &d->next;
         t->first = d;
-        if (first_look < t->wakes_ns)
+        if (d->first_look_ns < t->wakes_ns)
             pthread_cond_signal(&t->wake);
     }
     pthread_mutex_unlock(&t->lock);

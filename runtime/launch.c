@@ -427,7 +427,7 @@ qn_status qn_launch(qn_context *c, const qn_kernel *k, int n, const qn_arg *args
     if (!c || !k)
         return qn__fail(err, QN_ERR_ARGUMENT, "qn_launch: %s is NULL", c ? "kernel" : "context");
     k = qn__kernel_to_run(k);
-    if (!qn__are_of_this_version(o) || (o && (o->cancel || o->timeout_ns)))
+    if (!qn__are_of_this_version(o) || (o && (o->cancel || o->timeout_ns || o->cancel_hook)))
         return launch_limited(c, k, n, args, o, err);
     return launch(c, k, n, args, o, err);
 }

@@ -38,8 +38,7 @@ typedef struct qn_launch_state {
     uint64_t n_changes;  /* of the cache when a provisional choice was made */
     bool is_prepared;    /* of qn_prepare or qn_specialize: it is chosen once */
     qn_stream *stream;     /* executor QN_CUDA; borrowed */
-    const volatile int32_t *run_cancel; /* qn_prepare: of the runs */
-    int64_t run_timeout_ns;
+    qn_stops run_stops; /* qn_prepare: of the runs */
     qn_error overlap; /* why, if it is ordered */
 } qn_launch_state;
 
@@ -98,8 +97,7 @@ typedef struct qn_limit {
     qn_taken_options taken;
     qn_deadline deadline;
     qn_context *context;            /* NULL: no time limit runs */
-    const volatile int32_t *cancel; /* as the caller gave them */
-    int64_t timeout_ns;
+    qn_stops stops; /* as the caller gave them */
 } qn_limit;
 /** Begins it: *o become options that look at one word, and have no time limit of their own. QN_ERR_CANCELLED if the flag is
  *  set; only if it succeeds, qn__limit_end ends it, with the status of the call, and returns what the call returns. */

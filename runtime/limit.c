@@ -28,21 +28,22 @@ static qn_status begin_deadline(const char *who, qn_context *c, const qn_options
 {
     if (!c)
         return QN_OK; /* the call fails */
-    if (!qn__deadline_open(&c->timer, &x->deadline, x->cancel, x->timeout_ns))
-        return qn__fail(err, QN_ERR_MEMORY, "%s: no thread for a time limit of %lld ns", who, (long long)x->timeout_ns);
+    if (!qn__deadline_open(&c->timer, &x->deadline, &x->stops))
+        return qn__fail(err, QN_ERR_MEMORY, "%s: no thread for a time limit of %lld ns, or for the option cancel_hook", who,
+                        (long long)x->stops.timeout_ns);
     qn__context_retain(c);
     x->context = c;
     qn_options *own = own_options(o, x);
     own->cancel = &x->deadline.stop;
     own->timeout_ns = 0;
+    own->cancel_hook = NULL;
     return QN_OK;
 }
 
 qn_status qn__limit_begin(const char *who, qn_context *c, const qn_options **o, qn_limit *x, qn_error *err)
 {
     x->context = NULL;
-    x->cancel = NULL;
-    x->timeout_ns = 0;
+    x->stops = (qn_stops){0};
     if (!*o)
         return QN_OK;
     if (!qn__are_of_this_version(*o)) {
@@ -51,14 +52,13 @@ qn_status qn__limit_begin(const char *who, qn_context *c, const qn_options **o, 
             return status;
         *o = &x->taken.options;
     }
-    x->cancel = (*o)->cancel;
-    x->timeout_ns = (*o)->timeout_ns;
-    if (x->timeout_ns < 0)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: option timeout_ns: %lld not in [0,%lld]", who, (long long)x->timeout_ns,
+    x->stops = (qn_stops){(*o)->cancel, (*o)->timeout_ns, (*o)->cancel_hook, (*o)->cancel_arg};
+    if (x->stops.timeout_ns < 0)
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: option timeout_ns: %lld not in [0,%lld]", who, (long long)x->stops.timeout_ns,
                         (long long)INT64_MAX);
-    if (qn__is_stopped(x->cancel))
+    if (qn__is_stopped(x->stops.cancel))
         return qn__fail(err, QN_ERR_CANCELLED, "%s: cancelled before it began", who);
-    return x->timeout_ns ? begin_deadline(who, c, o, x, err) : QN_OK;
+    return qn__are_watched(&x->stops) ? begin_deadline(who, c, o, x, err) : QN_OK;
 }
 
 qn_status qn__limit_end(const char *who, qn_limit *x, qn_status status, qn_error *err)
@@ -68,6 +68,6 @@ qn_status qn__limit_end(const char *who, qn_limit *x, qn_status status, qn_error
     qn__deadline_close(&x->context->timer, &x->deadline);
     qn__context_drop(x->context);
     if (status == QN_ERR_CANCELLED && x->deadline.is_over)
-        return qn__fail(err, status, "%s: not done after %lld ns, its time limit", who, (long long)x->timeout_ns);
+        return qn__fail(err, status, "%s: not done after %lld ns, its time limit", who, (long long)x->stops.timeout_ns);
     return status;
 }

@@ -15,7 +15,7 @@ struct qn_call {
     qn_task task;
     qn_entry entry;
     _Atomic int64_t n_runs; /* direct ones; one writer */
-    int64_t timeout_ns;
+    qn_stops stops; /* of a run; its flag is that of the task */
     int64_t *slots;
     int64_t range[QN_RANGE_WORDS];
     qn_domain domain;
@@ -104,7 +104,7 @@ static void fill_call(qn_call *call, const qn_launch_state *l, qn_code *f)
         .executor = l->is_ordered ? QN_SERIAL : l->options.executor,
         .max_threads = l->options.max_threads,
         .checks = l->options.checks,
-        .cancel = l->run_cancel,
+        .cancel = l->run_stops.cancel ? l->run_stops.cancel : &qn__never,
         .stream = l->stream ? qn_stream_retain(l->stream) : NULL,
         .call = call,
     };
@@ -114,10 +114,10 @@ static void fill_call(qn_call *call, const qn_launch_state *l, qn_code *f)
         qn__range_fill(call->kernel, &f->info, &call->domain, call->range);
     }
     call->has_tables_on_gpu = l->stream && call->held;
-    call->timeout_ns = l->run_timeout_ns;
+    call->stops = l->run_stops;
     call->is_direct = f && !l->domain.is_empty && call->task.executor != QN_THREADS && !call->has_tables_on_gpu &&
                       !l->is_ordered && !f->info.scratch_bytes && !f->info.n_shared_reduces && !qn__has_hook(l->context) &&
-                      !call->timeout_ns;
+                      !qn__are_watched(&call->stops);
     list_call(call);
 }
 
@@ -166,8 +166,7 @@ qn_status qn_prepare(qn_context *c, const qn_kernel *k, int n, const qn_arg *arg
     qn_status status = qn__limit_begin(who, c, &o, &x, err);
     if (status)
         return status;
-    l.run_cancel = x.cancel ? x.cancel : &qn__never;
-    l.run_timeout_ns = x.timeout_ns;
+    l.run_stops = x.stops;
     status = qn__state_open(&l, k, o, &e, err);
     if (status == QN_OK) {
         status = prepare(&l, o, out, err);
@@ -204,7 +203,11 @@ static qn_status run_indirect(qn_call *call, qn_error *err)
 static qn_status run_until(qn_call *call, qn_error *err)
 {
     const char *who = "qn_run";
-    const qn_options limits = {.bytes = sizeof limits, .cancel = call->task.cancel, .timeout_ns = call->timeout_ns};
+    const qn_options limits = {.bytes = sizeof limits,
+                               .cancel = call->task.cancel,
+                               .timeout_ns = call->stops.timeout_ns,
+                               .cancel_hook = call->stops.hook,
+                               .cancel_arg = call->stops.hook_arg};
     const qn_options *o = &limits;
     qn_limit x;
     qn_status status = qn__limit_begin(who, call->context, &o, &x, err);
@@ -223,7 +226,7 @@ qn_status qn_run(qn_call *call, qn_error *err)
     if (qn__is_stopped(call->task.cancel))
         return qn__fail(err, QN_ERR_CANCELLED, "qn_run: kernel \"%.60s\": cancelled before it began", call->kernel->name);
     if (!call->is_direct)
-        return call->timeout_ns ? run_until(call, err) : run_indirect(call, err);
+        return qn__are_watched(&call->stops) ? run_until(call, err) : run_indirect(call, err);
     int64_t n_runs = atomic_load_explicit(&call->n_runs, memory_order_relaxed);
     atomic_store_explicit(&call->n_runs, n_runs + 1, memory_order_relaxed);
     if (call->task.stream)

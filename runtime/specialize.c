@@ -30,6 +30,7 @@ static bool may_fault(const qn_code *f)
 static qn_status install(qn_context *c, qn_code *f, qn_compiled *code, qn_error *err)
 {
     f->info = code->info;
+    f->is_retry = code->is_retry;
     if (code->info.gpu.n_steps > 0) {
         f->ptx = code->code;
         f->may_fault = may_fault(f);
@@ -146,7 +147,7 @@ static qn_status end_build(const qn_launch_state *l, qn_code *f, bool is_dynamic
         c->counters.evictions += qn__cache_evict(&c->cache, c->options.cache_bytes, f);
     qn__unlock(c);
     qn__fpu_leave(host);
-    if (status == QN_OK && !from)
+    if (status == QN_OK && !from && !code->is_retry) /* other contexts may have a longer limit */
         qn__stored_keep(c, f, f->ptx.n ? &f->ptx : &code->code);
     qn__compiled_release(code);
     qn__cache_sweep(c);
@@ -168,6 +169,24 @@ static const char *find_stored(qn_launch_state *l, const qn_code *f, qn_compiled
     return from;
 }
 
+/** Whether a compile that failed so is begun again, once, with the cheapest plan; notes that. A GPU's plan has no cheaper one. */
+static bool begins_again(const qn_launch_state *l, const qn_code *f, const qn_error *error)
+{
+    qn_context *c = l->context;
+    qn_text line = {0};
+    if (error->status != QN_ERR_COMPILE_TIMEOUT || qn__target_of(f->facts.isa) != QN_TARGET_X86)
+        return false;
+    qn__text_add(&line, "compiled again with the cheapest plan: %s", error->message);
+    qn__lock(c);
+    bool may_retry = qn__compile_may_retry(c);
+    c->counters.compile_retries += may_retry;
+    if (may_retry && line.data && !line.failed)
+        qn__history_add(&c->history, l->kernel->name, line.data, -1);
+    qn__unlock(c);
+    qn__text_release(&line);
+    return may_retry;
+}
+
 qn_status qn__version_build(qn_launch_state *l, qn_code *f, bool is_dynamic, qn_error *err)
 {
     qn_context *c = l->context;
@@ -178,6 +197,11 @@ qn_status qn__version_build(qn_launch_state *l, qn_code *f, bool is_dynamic, qn_
     const char *from = find_stored(l, f, &code);
     if (!from) /* the time is that of the code generator, without loading it */
         (void)qn__compile(c, l->kernel, &f->key, f->loader, texts, l->options.cancel, &code, &error);
+    if (begins_again(l, f, &error)) {
+        error = (qn_error){0};
+        code.is_retry = true;
+        (void)qn__compile(c, l->kernel, &f->key, f->loader, texts, l->options.cancel, &code, &error);
+    }
     qn__fpu_leave(host);
     qn_status status = end_build(l, f, is_dynamic, &code, from, &error);
     return status ? qn__fail(err, status, "%s", error.message) : QN_OK;

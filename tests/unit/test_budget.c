@@ -360,6 +360,50 @@ static void test_interpreted(void)
     qn_context_release(c);
 }
 
+static qn_provider_function real_provider;
+static atomic_bool may_leave;
+
+/** A code generator whose compiles end only if they are begun again. */
+static int slow_provider(qn_request *r)
+{
+    if (r->kind != QN_REQUEST_COMPILE || r->is_retry)
+        return real_provider(r);
+    while (!atomic_load(&may_leave))
+        continue;
+    return QN_ERR_CODEGEN;
+}
+
+/** A compile that takes too long is begun again with the cheapest plan. */
+static void test_retry(void)
+{
+    const example x = {"", DIVISIONS, 7, QN_ISA_V3, QN_SPECIALIZE_EXACT, 0};
+    const qn_context_options limit = {.bytes = sizeof limit, .compile_ms = 100};
+    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .isa = x.isa};
+    qn_context *c = NULL;
+    qn_error err = {0};
+    char history[2000] = "";
+    made m;
+    if (qn_context_new(&limit, &c, &err) || qn__provider_open(c->options.provider_path, &real_provider, &err) || !make(&x, &m, &err)) {
+        tap_ok(false, "context: %s", err.message);
+        return;
+    }
+    c->compiler.function = slow_provider;
+    c->compiler.provider = QN_PROVIDER_READY;
+    fill(&m);
+    qn_code *f = NULL;
+    int64_t units;
+    tap_ok(qn_specialize(c, m.kernel, 2, m.arg, &o, &f, &err) == QN_OK, "a compile that took too long gives code %s", err.message);
+    tap_ok(f && rung_of(f, &units) == QN_RUNG_FAST, "... of the cheapest plan");
+    (void)qn_context_history(c, history, sizeof history);
+    tap_contains(history, "compiled again with the cheapest plan: qn__compile: kernel", "... as the history says");
+    tap_contains(history, "of processor time", "... with the reason");
+    tap_ok(f && has_results_of_interpreter(c, &m, &o), "... and the results are the interpreter's");
+    atomic_store(&may_leave, true);
+    qn_code_release(f);
+    release(&m);
+    qn_context_release(c);
+}
+
 /** Megabytes of addresses of this process. */
 static int64_t addresses_mb(void)
 {
@@ -423,5 +467,6 @@ int main(void)
     else
         test_no_room(c);
     qn_context_release(c);
+    test_retry(); /* last: its thread may still be inside the code generator, which forks do not like */
     return tap_done();
 }

@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/time.h>
@@ -364,6 +365,65 @@ static void test_compile(setup *s)
     qn_kernel_release(k);
 }
 
+/** A hook that counts its calls and cancels from one of them on. */
+typedef struct asked {
+    _Atomic int n_calls;
+    int last;             /* the call that cancels; 0: none */
+    atomic_bool is_mine;  /* called by the thread that launches */
+    pthread_t launcher;
+} asked;
+
+static int32_t ask(void *arg)
+{
+    asked *x = arg;
+    int n = atomic_fetch_add(&x->n_calls, 1) + 1;
+    if (pthread_equal(pthread_self(), x->launcher))
+        atomic_store(&x->is_mine, true);
+    return x->last && n >= x->last;
+}
+
+/** A hook ends launches and runs, on every way to run; the launch has it not called any more. */
+static void test_hook(setup *s)
+{
+    qn_kernel *k = kernel_of(count_text);
+    for (int i = 0; i < 6; i++) {
+        bool is_prepared = i % 2;
+        asked x = {.last = 3, .launcher = pthread_self()};
+        qn_options o = {.bytes = sizeof o, .engine = i < 2 ? QN_ENGINE_INTERP : QN_ENGINE_AUTO, .cancel_hook = ask, .cancel_arg = &x,
+                        .executor = i < 4 ? QN_SERIAL : QN_THREADS};
+        qn_error err = {0};
+        qn_status status = run(s, k, &o, is_prepared, INT64_MAX, &err);
+        int n = atomic_load(&x.n_calls);
+        tap_ok(status == QN_ERR_CANCELLED && !strstr(err.message, "time limit"), "a hook cancels way %d: %s", i, err.message);
+        tap_ok(n >= x.last && !atomic_load(&x.is_mine), "by call %d, of another thread", n);
+        sleep_ms(20);
+        tap_is_int(atomic_load(&x.n_calls), n, "after the launch it is not called");
+        x.last = 0;
+        o.timeout_ns = 30000000;
+        tap_ok(run(s, k, &o, is_prepared, INT64_MAX, &err) == QN_ERR_CANCELLED && strstr(err.message, "time limit") &&
+                   atomic_load(&x.n_calls) > n, "a time limit counts beside a hook: %s", err.message);
+        o.timeout_ns = 0;
+        tap_ok(run(s, k, &o, is_prepared, 100, &err) == QN_OK && counted(s, 100), "a hook that says no ends nothing: %s", err.message);
+    }
+    qn_kernel_release(k);
+}
+
+/** A hook ends the wait for code. */
+static void test_hook_of_compile(setup *s)
+{
+    char reason[QN_MESSAGE_BYTES];
+    if (!has_x86(reason, sizeof reason)) {
+        tap_skip(reason);
+        return;
+    }
+    qn_kernel *k = slow_kernel(2001);
+    asked x = {.last = 1, .launcher = pthread_self()};
+    const qn_options o = {.bytes = sizeof o, .cancel_hook = ask, .cancel_arg = &x};
+    qn_error err = {0};
+    tap_ok(run(s, k, &o, false, 3, &err) == QN_ERR_CANCELLED, "a hook cancels while code is generated: %s", err.message);
+    qn_kernel_release(k);
+}
+
 int main(void)
 {
     alarm(PATIENCE_SECONDS);
@@ -374,6 +434,8 @@ int main(void)
     test_flag(&s);
     test_fork(&s);
     test_compile(&s);
+    test_hook(&s);
+    test_hook_of_compile(&s);
     qn_view_release(&s.y);
     qn_context_release(s.c);
     return tap_done();
