@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "jit/llvm_parts.h"
 
+#include <dlfcn.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -269,6 +270,16 @@ static qn_status check_versions(qn_request *r)
     return QN_OK;
 }
 
+/** The file that LLVM was loaded from: a library of its own, or this one if LLVM is linked in. NULL if the loader does not say. */
+static const char *path_of_llvm(void)
+{
+    void (*function)(unsigned *, unsigned *, unsigned *) = LLVMGetVersion;
+    const void *address;
+    Dl_info info = {0};
+    memcpy(&address, &function, sizeof address); /* ISO C has no cast between the two */
+    return dladdr(address, &info) ? info.dli_fname : NULL;
+}
+
 static qn_status serve(qn_request *r)
 {
     qn_status status = check_versions(r);
@@ -278,6 +289,7 @@ static qn_status serve(qn_request *r)
     case QN_REQUEST_START:
         qn__llvm_start();
         qn__exit_begin();
+        r->llvm_path = path_of_llvm();
         return QN_OK;
     case QN_REQUEST_COMPILE:
         status = check_compile(r);

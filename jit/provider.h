@@ -45,6 +45,7 @@ typedef struct qn_request {
     qn_entry orc_entry;
     void *orc_handle;
     qn_descent descent;
+    const char *llvm_path; /* QN_REQUEST_START: the file that LLVM's code is in; lives as long as the process */
     double milliseconds[4]; /* parse and plan, build IR, emit, load */
     qn_error error;
 } qn_request;

@@ -19,6 +19,15 @@ enum { QN_PROVIDER_NONE = 0, QN_PROVIDER_LOADING, QN_PROVIDER_READY, QN_PROVIDER
 struct qn_job;
 struct qn_worker;
 
+/** The file of the LLVM that makes code; all zero if it is not known. An update gives it another size or time. */
+enum { QN_MAKER_PATH_BYTES = 256 };
+typedef struct qn_maker {
+    char path[QN_MAKER_PATH_BYTES];
+    int64_t bytes, modified_ns;
+} qn_maker;
+/** Looks at the file at a path, which is kept if it is short enough (runtime/provider.c). */
+void qn__maker_look(const char *path, qn_maker *out);
+
 typedef struct qn_compiler {
     pthread_cond_t work,
         progress; /* a job was queued or the end is near; a job or the provider changed state */
@@ -32,6 +41,7 @@ typedef struct qn_compiler {
     bool is_late; /* the code generator is still being loaded, and nobody waits for that any more */
     int provider; /* QN_PROVIDER_... */
     qn_provider_function function;
+    qn_maker maker; /* as it was when the code generator was loaded */
     qn_error error; /* status not 0: the engine is unusable, and why */
 } qn_compiler;
 
@@ -74,8 +84,8 @@ void qn__compile_wait(struct qn_context *c, const volatile int32_t *cancel, doub
 /** Drops code of the orc loader. */
 void qn__compile_free(qn_context *c, void *orc_handle);
 
-/** Opens the code generator and asks it to start (runtime/provider.c). `path` may be NULL. On
+/** Opens the code generator and asks it to start (runtime/provider.c). `path` and `maker` may be NULL. On
  * failure the message lists the paths tried. */
-qn_status qn__provider_open(const char *path, qn_provider_function *out, qn_error *err);
+qn_status qn__provider_open(const char *path, qn_provider_function *out, qn_maker *maker, qn_error *err);
 
 #endif

@@ -75,11 +75,13 @@ static void load_provider(qn_context *c)
     double start = qn__now_ms();
     qn_error error = {0};
     qn_provider_function function = NULL;
-    qn_status status = qn__provider_open(c->options.provider_path, &function, &error);
+    qn_maker maker = {0};
+    qn_status status = qn__provider_open(c->options.provider_path, &function, &maker, &error);
     double end = qn__now_ms();
     qn__lock(c);
     c->counters.provider_us += (int64_t)((end - start) * 1e3);
     compiler->function = function;
+    compiler->maker = maker;
     compiler->is_late = false;
     compiler->provider = status == QN_OK ? QN_PROVIDER_READY : QN_PROVIDER_FAILED;
     if (status != QN_OK)

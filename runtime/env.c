@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char *variable(const char *name)
@@ -78,16 +79,25 @@ void qn__env_fill(qn_context_options *o, int32_t *thread_limit, bool *is_verbose
         o->cuda_driver = variable("QUERN_CUDA_DRIVER");
 }
 
+/** A path of a variable, if it is absolute and is not, as under sudo, a folder of somebody else. */
+static const char *own_folder(const char *name)
+{
+    const char *path = variable(name);
+    struct stat info;
+    bool is_absolute = path && path[0] == '/';
+    return is_absolute && (stat(path, &info) != 0 || info.st_uid == geteuid()) ? path : NULL;
+}
+
 void qn__env_cache(qn_text *out)
 {
     if (getauxval(AT_SECURE))
         return;
-    const char *named = variable("QUERN_CACHE"), *caches = variable("XDG_CACHE_HOME"), *home = variable("HOME");
+    const char *named = variable("QUERN_CACHE"), *caches = own_folder("XDG_CACHE_HOME"), *home = own_folder("HOME");
     if (named)
         qn__text_add(out, "%s", named);
-    else if (caches && caches[0] == '/')
+    else if (caches)
         qn__text_add(out, "%s/quern", caches);
-    else if (home && home[0] == '/')
+    else if (home)
         qn__text_add(out, "%s/.cache/quern", home);
 }
 

@@ -143,17 +143,30 @@ static void *open_any(const char *path, qn_text *tried)
     return library;
 }
 
-static qn_status start(qn_provider_function provider, qn_error *err)
+void qn__maker_look(const char *path, qn_maker *out)
+{
+    struct stat info;
+    *out = (qn_maker){0};
+    if (!path || path[0] != '/' || strlen(path) >= sizeof out->path || stat(path, &info) != 0 || info.st_mtim.tv_sec < 0)
+        return;
+    memcpy(out->path, path, strlen(path) + 1);
+    out->bytes = (int64_t)info.st_size;
+    out->modified_ns = (int64_t)info.st_mtim.tv_sec * INT64_C(1000000000) + (int64_t)info.st_mtim.tv_nsec;
+}
+
+static qn_status start(qn_provider_function provider, qn_maker *maker, qn_error *err)
 {
     qn_request r = {.bytes = sizeof r, .build_id = QN_BUILD_ID, .kind = QN_REQUEST_START};
     int status = provider(&r);
+    if (status == QN_OK && maker)
+        qn__maker_look(r.llvm_path, maker);
     if (status == QN_OK)
         return QN_OK;
     return qn__fail(err, QN_ERR_PROVIDER, "qn__provider_open: %s does not fit this library: %s",
                     FILE_NAME, r.error.message[0] ? r.error.message : qn_status_text(status));
 }
 
-qn_status qn__provider_open(const char *path, qn_provider_function *out, qn_error *err)
+qn_status qn__provider_open(const char *path, qn_provider_function *out, qn_maker *maker, qn_error *err)
 {
     qn_text tried = {0};
     if (path && path[0] != '/')
@@ -173,7 +186,7 @@ qn_status qn__provider_open(const char *path, qn_provider_function *out, qn_erro
                         path ? path : FILE_NAME, QN_PROVIDER_SYMBOL);
     qn_provider_function provider;
     memcpy(&provider, &symbol, sizeof provider); /* ISO C has no cast between the two */
-    qn_status status = start(provider, err);
+    qn_status status = start(provider, maker, err);
     if (status == QN_OK)
         *out = provider;
     return status;

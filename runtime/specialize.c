@@ -148,7 +148,7 @@ static qn_status end_build(const qn_launch_state *l, qn_code *f, bool is_dynamic
     qn__unlock(c);
     qn__fpu_leave(host);
     if (status == QN_OK && !from && !code->is_retry) /* other contexts may have a longer limit */
-        qn__stored_keep(c, f, f->ptx.n ? &f->ptx : &code->code);
+        qn__stored_keep(c, f, f->ptx.n ? &f->ptx : &code->code, &descent);
     qn__compiled_release(code);
     qn__cache_sweep(c);
     if (status == QN_OK) {

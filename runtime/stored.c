@@ -2,14 +2,14 @@
 /*
  * stored.c: versions of kernels as entries of the cache on disk, see stored.h. An entry is found by all that its code depends on:
  * build id, processor or driver, kernel and key, which are known before a code generator is. What a launch must know of the code
- * is written as 64-bit words in a fixed order; reading checks each against kernel and key.
+ * is written as 64-bit words in a fixed order, and texts among them; reading checks each against kernel and key.
  */
 #include "runtime/stored.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { ENVIRONMENT_BYTES = 160 };
+enum { ENVIRONMENT_BYTES = 256 };
 
 /* ---------------------------------------------------------------- what a launch must know */
 
@@ -53,6 +53,27 @@ static void code_word(codec *c, uint32_t *value)
     *value = (uint32_t)code_number(c, *value, 0, UINT32_MAX);
 }
 
+/** A text of less than so many bytes, as its length and itself, with zeros up to a whole word. */
+static void code_string(codec *c, char *text, size_t capacity)
+{
+    static const char zeros[sizeof(int64_t)];
+    size_t n = (size_t)code_number(c, c->out ? (int64_t)strlen(text) : 0, 0, (int64_t)capacity - 1);
+    size_t n_zeros = (sizeof zeros - n % sizeof zeros) % sizeof zeros;
+    if (c->out) {
+        qn__text_bytes(c->out, text, n);
+        qn__text_bytes(c->out, zeros, n_zeros);
+        return;
+    }
+    if ((size_t)(c->end - c->at) < n + n_zeros) {
+        c->is_bad = true;
+        return;
+    }
+    c->is_bad |= memchr(c->at, 0, n) != NULL || memcmp(c->at + n, zeros, n_zeros) != 0;
+    memcpy(text, c->at, n);
+    text[n] = 0;
+    c->at += n + n_zeros;
+}
+
 static void code_gpu(codec *c, qn_gpu_info *g, int32_t n_words)
 {
     code_int(c, &g->n_steps, 1, QN_GPU_STEPS);
@@ -92,12 +113,26 @@ static void code_info(codec *c, const qn_code *f, int32_t kind, qn_blob_info *i)
         code_gpu(c, &i->gpu, f->facts.n_slots + 2 * n_sequential + 2);
 }
 
-static bool read_info(const qn_code *f, const qn_stored *e, qn_blob_info *out)
+/** How the code came about: what its plan gave up, and which LLVM made it. */
+static void code_origin(codec *c, qn_descent *d, qn_maker *by)
+{
+    code_int(c, &d->rung, QN_RUNG_PLANNED, QN_N_RUNGS - 1);
+    code_long(c, &d->units);
+    code_string(c, d->steps, sizeof d->steps);
+    code_string(c, by->path, sizeof by->path);
+    code_long(c, &by->bytes);
+    code_long(c, &by->modified_ns);
+}
+
+static bool read_info(const qn_code *f, const qn_stored *e, qn_blob_info *out, qn_descent *descent, qn_maker *by)
 {
     const qn_stored_part *part = &e->part[QN_STORED_INFO], *code = &e->part[QN_STORED_CODE];
     codec c = {.at = part->data, .end = (const char *)part->data + part->n};
     *out = (qn_blob_info){0};
+    *descent = (qn_descent){0};
+    *by = (qn_maker){0};
     code_info(&c, f, e->kind, out);
+    code_origin(&c, descent, by);
     if (c.is_bad || c.at != c.end)
         return false;
     if (e->kind == QN_ENTRY_PTX)
@@ -128,9 +163,17 @@ static void print_environment(const qn_context *c, int32_t kind, char out[ENVIRO
     snprintf(out, ENVIRONMENT_BYTES, kind == QN_ENTRY_X86 ? "%s, %s" : "%s", QN_BUILD_ID, c->processor);
 }
 
-static void print_assembler(qn_assembler by, char out[ENVIRONMENT_BYTES])
+/** The PTX itself is a part of what a cubin depends on: one kernel and key give another text where LLVM is another one. */
+static void print_assembler(qn_assembler by, const qn_text *ptx, char out[ENVIRONMENT_BYTES])
 {
-    snprintf(out, ENVIRONMENT_BYTES, "%s, sm_%d, driver %d", QN_BUILD_ID, by.capability, by.driver);
+    uint8_t bytes[QN_DIGEST_BYTES];
+    qn_digest d;
+    qn__digest_begin(&d);
+    qn__digest_add(&d, ptx->data, ptx->n);
+    qn__digest_end(&d, bytes);
+    int n = snprintf(out, ENVIRONMENT_BYTES, "%s, sm_%d, driver %d, PTX ", QN_BUILD_ID, by.capability, by.driver);
+    for (int i = 0; i < QN_DIGEST_BYTES && n >= 0 && n < ENVIRONMENT_BYTES - 2; i++)
+        n += snprintf(out + n, (size_t)(ENVIRONMENT_BYTES - n), "%02x", (unsigned)bytes[i]);
 }
 
 /** Whether code of this function is kept at all: that of the orc loader cannot be, and tests change what a compile may cost. */
@@ -170,16 +213,27 @@ static bool look_in(qn_context *c, qn_disk *disk, const qn_code *f, const qn_sto
     return result == QN_DISK_FOUND;
 }
 
+/** Whether the LLVM that made an entry has been replaced. Where its file is not, as on another machine, nothing better is known. */
+static bool is_outdated(const qn_maker *by)
+{
+    qn_maker now;
+    qn__maker_look(by->path, &now);
+    return now.path[0] && (now.bytes != by->bytes || now.modified_ns != by->modified_ns);
+}
+
 /** Takes the code of an entry. */
 static bool take_code(qn_context *c, qn_disk *disk, const qn_code *f, const qn_stored *e, qn_compiled *out)
 {
     const qn_stored_part *plan = &e->part[QN_STORED_PLAN], *code = &e->part[QN_STORED_CODE];
     qn_error why = {0};
-    if (!read_info(f, e, &out->info)) {
+    qn_maker by;
+    if (!read_info(f, e, &out->info, &out->descent, &by)) {
         qn__fail(&why, QN_ERR_NOT_AVAILABLE, "entry %s: it does not fit to its kernel", qn__entry_name(e).text);
         note_trouble(c, disk, f, QN_DISK_REFUSED, &why);
         return false;
     }
+    if (!disk->is_bundle && is_outdated(&by))
+        return false; /* the new code takes its place */
     qn__text_bytes(&out->plan, plan->data, (size_t)plan->n);
     qn__text_bytes(&out->code, code->data, (size_t)code->n);
     if (!out->plan.failed && !out->code.failed)
@@ -223,7 +277,7 @@ bool qn__stored_find_cubin(qn_context *c, const qn_code *f, qn_assembler by, qn_
     char environment[ENVIRONMENT_BYTES];
     if (!is_storable(c, f))
         return false;
-    print_assembler(by, environment);
+    print_assembler(by, &f->ptx, environment);
     const qn_stored wanted = identity_of(f, QN_ENTRY_CUBIN, environment);
     bool is_found = find_cubin(c, &c->bundle, f, &wanted, out) || find_cubin(c, &c->disk, f, &wanted, out);
     qn__lock(c);
@@ -249,7 +303,7 @@ static void keep(qn_context *c, const qn_code *f, const qn_stored *e)
     qn__unlock(c);
 }
 
-void qn__stored_keep(qn_context *c, const qn_code *f, const qn_text *code)
+void qn__stored_keep(qn_context *c, const qn_code *f, const qn_text *code, const qn_descent *descent)
 {
     char environment[ENVIRONMENT_BYTES];
     if (!c->disk.folder || !is_storable(c, f))
@@ -258,8 +312,13 @@ void qn__stored_keep(qn_context *c, const qn_code *f, const qn_text *code)
     qn_stored e = identity_of(f, kind_of(f), environment);
     qn_text info = {0};
     qn_blob_info copy = f->info; /* the codec takes pointers for both directions; writing changes nothing */
+    qn_descent steps = *descent;
+    qn__lock(c);
+    qn_maker by = c->compiler.maker;
+    qn__unlock(c);
     codec w = {.out = &info};
     code_info(&w, f, e.kind, &copy);
+    code_origin(&w, &steps, &by);
     e.part[QN_STORED_NAME] = (qn_stored_part){f->kernel->name, strlen(f->kernel->name)};
     e.part[QN_STORED_INFO] = (qn_stored_part){info.data, info.n};
     e.part[QN_STORED_PLAN] = (qn_stored_part){f->plan.data, f->plan.n};
@@ -274,7 +333,7 @@ void qn__stored_keep_cubin(qn_context *c, const qn_code *f, qn_assembler by, con
     char environment[ENVIRONMENT_BYTES];
     if (!c->disk.folder || !is_storable(c, f))
         return;
-    print_assembler(by, environment);
+    print_assembler(by, &f->ptx, environment);
     qn_stored e = identity_of(f, QN_ENTRY_CUBIN, environment);
     e.part[QN_STORED_NAME] = (qn_stored_part){f->kernel->name, strlen(f->kernel->name)};
     e.part[QN_STORED_CODE] = (qn_stored_part){cubin->data, cubin->n};

@@ -10,8 +10,8 @@
 
 /** Looks for the code of a function that is being built. Where it was found, for the history, or NULL. */
 const char *qn__stored_find(qn_context *c, const qn_code *f, qn_compiled *out);
-/** Keeps the code of a function that was compiled and is ready: `code` is its blob or PTX. */
-void qn__stored_keep(qn_context *c, const qn_code *f, const qn_text *code);
+/** Keeps the code of a function that was compiled and is ready: `code` is its blob or PTX, `descent` what its plan gave up. */
+void qn__stored_keep(qn_context *c, const qn_code *f, const qn_text *code, const qn_descent *descent);
 
 /** Who assembled PTX, and for what. */
 typedef struct qn_assembler {

@@ -24,6 +24,16 @@ typedef struct totals {
     int64_t n, n_refused, bytes;
 } totals;
 
+/* A name from a file, which may be anything, on one line: bytes below a blank and delete are \xHH. */
+static void print_name(const char *name)
+{
+    for (const unsigned char *at = (const unsigned char *)name; *at; at++)
+        if (*at < ' ' || *at == 0x7f)
+            printf("\\x%02x", (unsigned)*at);
+        else
+            putchar(*at);
+}
+
 static void visit(void *arg, const qn_cache_entry *e)
 {
     totals *t = arg;
@@ -37,9 +47,11 @@ static void visit(void *arg, const qn_cache_entry *e)
     t->n_refused += e->refused != NULL;
     if (e->refused)
         printf("%.12s  refused: %s\n", e->path, e->refused);
-    else if (t->shows_all)
-        printf("%.12s  %-5s %8" PRId64 "  %s  %s%s%s\n", e->path, e->kind, e->code_bytes, date, e->kernel,
-               e->is_of_this_build ? "" : "  (of another build)", e->kernel[0] ? "" : "(no name)");
+    if (e->refused || !t->shows_all)
+        return;
+    printf("%.12s  %-5s %8" PRId64 "  %s  ", e->path, e->kind, e->code_bytes, date);
+    print_name(e->kernel[0] ? e->kernel : "(no name)");
+    printf("%s\n", e->is_of_this_build ? "" : "  (of another build)");
 }
 
 static int visit_all(const request *r, bool shows_all, totals *t)

@@ -383,7 +383,7 @@ static void test_retry(void)
     qn_error err = {0};
     char history[2000] = "";
     made m;
-    if (qn_context_new(&limit, &c, &err) || qn__provider_open(c->options.provider_path, &real_provider, &err) || !make(&x, &m, &err)) {
+    if (qn_context_new(&limit, &c, &err) || qn__provider_open(c->options.provider_path, &real_provider, NULL, &err) || !make(&x, &m, &err)) {
         tap_ok(false, "context: %s", err.message);
         return;
     }

@@ -474,6 +474,19 @@ static void test_public(void)
     setenv("HOME", "/h", 1);
     qn_cache_folder(folder, sizeof folder);
     tap_is_str(folder, "/h/.cache/quern", "... unless it is relative; else HOME");
+    char home[512];
+    snprintf(home, sizeof home, "%s/home", root);
+    bool is_made = mkdir(home, 0755) == 0;
+    setenv("HOME", home, 1);
+    tap_ok(is_made && qn_cache_folder(folder, sizeof folder) > 0, "a HOME of this user counts");
+    setenv("XDG_CACHE_HOME", home, 1);
+    if (geteuid() != 0) { /* who cannot give a folder away takes one of root */
+        setenv("HOME", "/", 1);
+        setenv("XDG_CACHE_HOME", "/", 1);
+    }
+    bool is_other = geteuid() != 0 || chown(home, NOBODY, (gid_t)-1) == 0;
+    tap_ok(is_other && qn_cache_folder(folder, sizeof folder) == 0, "... HOME and XDG_CACHE_HOME of another one do not");
+    unsetenv("XDG_CACHE_HOME");
     unsetenv("HOME");
     tap_is_int((int64_t)qn_cache_folder(folder, sizeof folder), 0, "else there is none");
     setenv("QUERN_CACHE", "off", 1);

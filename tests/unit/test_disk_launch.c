@@ -232,9 +232,9 @@ static void test_info(void)
         tap_ok(false, "the entry");
         return;
     }
-    int64_t words[64];
+    int64_t words[128];
     const qn_stored_part info = e.part[QN_STORED_INFO];
-    for (size_t i = 0; i < info.n / 8 && i < 64; i++) {
+    for (size_t i = 0; i < info.n / 8 && info.n <= sizeof words; i++) {
         qn_text bytes = {0};
         memcpy(words, info.data, info.n);
         words[i] = INT64_MIN; /* no number may be that */
@@ -353,6 +353,78 @@ static void test_gpu(void)
     tap_ok(is_clean(stub), "nothing is left in the driver");
 }
 
+/** Whether a context without a code generator finds the version for N elements. */
+static bool is_found_in(const char *folder)
+{
+    qn_context *c = open_context(folder, "/nowhere/libquern-llvm.so");
+    bool is_found = saxpy(c, &x86, N, NULL) == QN_OK && counters_of(c).disk_hits == 1;
+    qn_context_release(c);
+    return is_found;
+}
+
+/** An entry of an LLVM that was replaced is not used, but where that LLVM is not, or the entry is in a bundle. */
+static void test_replaced_llvm(void)
+{
+    char path[300], bundle[300];
+    qn_error err = {0};
+    snprintf(path, sizeof path, "%s/libLLVM.so", root);
+    snprintf(bundle, sizeof bundle, "%s/maker", root);
+    FILE *file = fopen(path, "w");
+    fprintf(file, "one");
+    fclose(file);
+    qn_context *c = open_context("maker", NULL);
+    tap_ok(saxpy(c, &x86, N + 1, &err) == QN_OK && strstr(c->compiler.maker.path, ".so") && c->compiler.maker.bytes > 0,
+           "the file of LLVM is known: %s %s", c->compiler.maker.path, err.message);
+    qn__maker_look(path, &c->compiler.maker);
+    tap_ok(saxpy(c, &x86, N, &err) == QN_OK, "a version is compiled %s", err.message);
+    qn_context_release(c);
+    tap_ok(is_found_in("maker"), "it is found while its LLVM is there");
+    file = fopen(path, "a");
+    fprintf(file, "two");
+    fclose(file);
+    tap_ok(!is_found_in("maker"), "... not after that is another one");
+    const qn_context_options o = {.bytes = sizeof o, .disk_cache = "off", .bundle = bundle, .provider_path = "/nowhere/libquern-llvm.so"};
+    c = context_with(&o);
+    tap_ok(saxpy(c, &x86, N, &err) == QN_OK, "... but as a bundle %s", err.message);
+    qn_context_release(c);
+    unlink(path);
+    tap_ok(is_found_in("maker"), "... or where that LLVM is not");
+    file = fopen(path, "w");
+    fprintf(file, "three");
+    fclose(file);
+    fill("maker");
+    tap_ok(is_found_in("maker"), "the new code takes its place");
+}
+
+/** What a plan gave up for the time of its compile is said again where its code is found. */
+static void test_descent(void)
+{
+    qn_builder *b = qn_builder_new("divisions", 0);
+    const qn_param x = qn_view_param(b, "x", QN_I8, 1, 0), y = qn_view_param(b, "y", QN_I8, 1, 0);
+    const qn_val i = qn_parallel_over(b, y, 0), first = qn_load(b, x, 1, &i);
+    qn_val v = first;
+    for (int n = 0; n < 100; n++)
+        v = n % 2 ? qn_div(b, v, first) : qn_div(b, first, v);
+    qn_store(b, y, 1, &i, v);
+    qn_kernel *k = NULL;
+    qn_error err = {0};
+    bool is_made = qn_finish(b, &k, &err) == QN_OK;
+    qn_builder_release(b);
+    for (int is_warm = 0; is_warm < 2 && is_made; is_warm++) {
+        qn_context *c = open_context("descent", is_warm ? "/nowhere/libquern-llvm.so" : NULL);
+        qn_view from = vector_of(c, "x", QN_I8, N), to = vector_of(c, "y", QN_I8, N);
+        const qn_arg args[] = {qn_arg_view(&from), qn_arg_view(&to)};
+        tap_ok(qn_launch(c, k, 2, args, &x86, &err) == QN_OK, "a kernel of many divisions %s", err.message);
+        tap_ok(counters_of(c).disk_hits == is_warm && history_has(c, "stepped down to compile less"), "the history has its steps, %s",
+               is_warm ? "found" : "compiled");
+        qn_view_release(&from);
+        qn_view_release(&to);
+        qn_context_release(c);
+    }
+    tap_ok(is_made, "a kernel");
+    qn_kernel_release(k);
+}
+
 int main(int n_words, char **word)
 {
     char reason[600], command[64];
@@ -370,6 +442,8 @@ int main(int n_words, char **word)
     test_info();
     test_no_folder();
     test_memory();
+    test_replaced_llvm();
+    test_descent();
     test_gpu();
     snprintf(command, sizeof command, "rm -rf %s", root);
     return system(command) == 0 ? tap_done() : 1;
