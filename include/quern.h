@@ -458,7 +458,7 @@ typedef struct qn_context_options {
     size_t bytes;                 /**< sizeof(qn_context_options) */
     int32_t n_threads;            /**< of the own pool; 0: affinity and cgroup, QUERN_NUM_THREADS */
     int32_t default_executor;     /**< QN_SERIAL (1) or QN_THREADS (2); 0 is QN_SERIAL */
-    int64_t cache_bytes;          /**< bound of the code cache; 0 is 64 MiB */
+    int64_t cache_bytes;          /**< bound of the code cache, all that it knows included; 0 is 64 MiB */
     qn_parallel_for parallel_for; /**< replaces the own pool */
     void *parallel_pool;          /**< passed to parallel_for */
     /** NULL: no events, no clock reads at launches. Called on the threads that launch, and with QN_COMPILE_NOW on a thread of the
@@ -514,15 +514,17 @@ QN_API void qn_context_release(qn_context *c);
     X(faults, "launches that reported bounds or limits")                                           \
     X(evictions, "specializations dropped to stay below the bound")                                \
     X(live_functions, "specializations in the cache")                                              \
-    X(code_bytes, "bytes of their code")                                                           \
+    X(code_bytes, "bytes of their code: whole pages, PTX, cubins")                                  \
     X(compile_us, "time spent compiling, microseconds")                                            \
     X(provider_us, "time to load the code generator, microseconds")                                \
     X(disk_hits, "specializations, and cubins, found on disk instead of being made")               \
     X(disk_writes, "... written to disk")                                                          \
     X(disk_refused, "entries on disk that were not to be trusted, and so not used")                            \
-    X(compile_retries, "compilations begun again with the cheapest plan, as they took too long")
-/** The counters, by the names of the list; all since the context was made, but live_functions and code_bytes now. New ones
- *  come last. */
+    X(compile_retries, "compilations begun again with the cheapest plan, as they took too long") \
+    X(cache_bytes, "bytes that count against the bound cache_bytes")                                \
+    X(arena_bytes, "bytes mapped for code of processors, used or not")
+/** The counters, by the names of the list; all since the context was made, but live_functions and counts of bytes now.
+ *  New ones come last. */
 typedef struct qn_counters {
 #define QN_X(name, text) int64_t name;
     QN_COUNTER_LIST(QN_X)

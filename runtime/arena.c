@@ -69,6 +69,11 @@ static bool map_plain(struct qn_slab *s)
     return true;
 }
 
+static int64_t slab_bytes(const struct qn_slab *s)
+{
+    return (int64_t)s->n_pages * PAGE_BYTES;
+}
+
 static void unmap(struct qn_slab *s)
 {
     size_t bytes = (size_t)s->n_pages * PAGE_BYTES;
@@ -95,6 +100,7 @@ static qn_status add_slab(qn_arena *a, uint32_t n_pages, struct qn_slab **out, q
     }
     s->next = a->first;
     a->first = s;
+    a->bytes += slab_bytes(s);
     *out = s;
     return QN_OK;
 }
@@ -185,6 +191,7 @@ static void trim(qn_arena *a)
         bool is_only = s == a->first && !s->next;
         if (s->n_used == 0 && (!is_only || s->is_dual)) {
             *link = s->next;
+            a->bytes -= slab_bytes(s);
             free_slab(s);
         } else {
             link = &s->next;

@@ -13,6 +13,7 @@ struct qn_slab;
 
 typedef struct qn_arena {
     struct qn_slab *first;
+    int64_t bytes; /* of all slabs, used or not */
     bool is_dual; /* plain pages may not become executable here: memory files mapped twice are used
                    */
 } qn_arena;

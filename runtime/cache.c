@@ -238,16 +238,34 @@ void qn__cache_add_function(qn_cache *c, qn_code *f)
     *bucket = f;
 }
 
+/** Bytes of code: pages in the arena, PTX, and the cubin made of it. */
+static int64_t code_bytes(const qn_code *f)
+{
+    return (int64_t)(f->blob.bytes + f->ptx.capacity + f->cubin.capacity);
+}
+
 void qn__cache_weigh(qn_cache *c, qn_code *f)
 {
     const qn_facts *facts = &f->facts;
-    f->bytes =
-        (int64_t)(sizeof *f + f->key.capacity + f->plan.capacity + f->blob.bytes +
-                  f->kernel->canonical_bytes + (size_t)facts->n_params * sizeof *facts->param +
-                  (size_t)facts->n_digits * sizeof *facts->digit);
+    if (f->bytes) { /* it has grown */
+        c->bytes -= f->bytes;
+        c->code_bytes -= f->code_bytes;
+    } else {
+        c->n_functions += f->state == QN_READY;
+    }
+    f->code_bytes = code_bytes(f);
+    f->bytes = f->code_bytes +
+               (int64_t)(sizeof *f + f->key.capacity + f->plan.capacity + f->llvm.capacity + f->assembly.capacity +
+                         f->kernel->canonical_bytes + (size_t)facts->n_params * sizeof *facts->param +
+                         (size_t)facts->n_digits * sizeof *facts->digit);
     c->bytes += f->bytes;
-    c->code_bytes += (int64_t)f->blob.bytes;
-    c->n_functions += f->state == QN_READY;
+    c->code_bytes += f->code_bytes;
+}
+
+void qn__cache_grown(qn_cache *c, qn_code *f)
+{
+    if (f->is_cached && f->bytes)
+        qn__cache_weigh(c, f);
 }
 
 void qn__cache_remove(qn_cache *c, qn_code *f)
@@ -263,7 +281,7 @@ void qn__cache_remove(qn_cache *c, qn_code *f)
     *link = f->next;
     if (f->bytes) {
         c->bytes -= f->bytes;
-        c->code_bytes -= (int64_t)f->blob.bytes;
+        c->code_bytes -= f->code_bytes;
         c->n_functions -= f->state == QN_READY;
     }
     f->is_cached = false;

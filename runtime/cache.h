@@ -39,7 +39,7 @@ struct qn_code {
     qn_text cubin;                        /* PTX, assembled for this compute capability; likewise */
     int cubin_capability;
     qn_error error; /* of a failed build */
-    int64_t bytes;
+    int64_t bytes, code_bytes; /* as they are counted in the cache; 0: not yet */
     uint64_t last_use;
     bool is_cached;
     bool is_retry; /* code of the cheapest plan, as the compile before took too long */
@@ -141,6 +141,8 @@ void qn__cache_look_again(qn_cache *c, const qn_kernel *k);
 void qn__cache_add_function(qn_cache *c, qn_code *f);
 /** Counts the bytes of a function that is now ready, or is kept because it failed. */
 void qn__cache_weigh(qn_cache *c, qn_code *f);
+/** Counts what a function has got since: texts, a cubin. Nothing happens for one that is not in the cache. */
+void qn__cache_grown(qn_cache *c, qn_code *f);
 /** Removes a function and its place in all entries; it waits in `dropped`. */
 void qn__cache_remove(qn_cache *c, qn_code *f);
 /** Removes what was not used longest until the bound holds; `keep` stays. Returns the number of

@@ -102,6 +102,7 @@ static size_t text_on_demand(qn_code *f, int stage, char *buffer, size_t buffer_
         if (!text->data) {
             *text = *made;
             memset(made, 0, sizeof *made);
+            qn__cache_grown(&c->cache, f);
         }
         qn__unlock(c);
     }

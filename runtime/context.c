@@ -338,6 +338,8 @@ void qn_context_counters(const qn_context *c, qn_counters *out, size_t out_bytes
     qn_counters counters = c->counters;
     counters.live_functions = c->cache.n_functions;
     counters.code_bytes = c->cache.code_bytes;
+    counters.cache_bytes = c->cache.bytes;
+    counters.arena_bytes = c->arena.bytes;
     int64_t n = qn__calls_count(c);
     counters.launches += n;
     counters.hits += n;

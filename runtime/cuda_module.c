@@ -173,6 +173,7 @@ static void keep_cubin(const qn_gpu *g, qn_code *f, qn_assembler by, int from, c
     if (f->cubin.n == 0) {
         qn__text_bytes(&f->cubin, cubin->data, cubin->n);
         f->cubin_capability = g->capability;
+        qn__cache_grown(&f->context->cache, f);
     }
     qn__unlock(f->context);
     if (from == CUBIN_MADE)

@@ -287,6 +287,57 @@ static void test_eviction(void)
     qn_code_release(kept);
 }
 
+/** What counts against the bound is all that is there, and nothing is dropped before the bound is reached. */
+static void test_bytes(void)
+{
+    enum { BOUND = 1 << 20 };
+    const qn_context_options options = {.bytes = sizeof options, .cache_bytes = BOUND};
+    const qn_options exact = {.bytes = sizeof exact, .specialize = QN_SPECIALIZE_EXACT, .engine = QN_ENGINE_X86};
+    job j = open_job(&options);
+    qn_error err = {0};
+    qn_counters n = counters_of(j.c), before = n;
+    tap_ok(n.cache_bytes == 0 && n.code_bytes == 0 && n.arena_bytes == 0, "an empty cache has no bytes");
+    for (int64_t i = 0; i < 1000 && n.evictions == 0; i++) {
+        before = n;
+        if (scale(&j, 3, 20 + i, 0, &exact, &err) != QN_OK)
+            break;
+        n = counters_of(j.c);
+    }
+    int64_t one = before.cache_bytes / (before.live_functions + !before.live_functions);
+    tap_ok(n.evictions == 1 && before.cache_bytes + 2 * one > BOUND, "the first eviction comes when %" PRId64 " bytes are used %s",
+           before.cache_bytes, err.message);
+    tap_ok(n.cache_bytes <= BOUND, "then the bound holds");
+    tap_ok(n.code_bytes == n.live_functions * 4096 && n.arena_bytes >= n.code_bytes && n.arena_bytes % 4096 == 0,
+           "each version has a page of a slab");
+    close_job(&j);
+}
+
+/** PTX counts as code, and texts that are asked for count, too. */
+static void test_bytes_of_texts(void)
+{
+    const qn_options ptx = {.bytes = sizeof ptx, .isa = QN_ISA_SM80};
+    job j = open_job(NULL);
+    qn_kernel *k = kernel_of(COPY_TEXT);
+    qn_error err = {0};
+    qn_code *f = NULL;
+    qn_view x = vector_of(j.c, "x", QN_F32, 64), y = vector_of(j.c, "y", QN_F32, 64);
+    const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
+    tap_ok(qn_specialize(j.c, k, 2, args, &ptx, &f, &err) == QN_OK, "PTX %s", err.message);
+    size_t bytes = f ? qn_code_text(f, QN_DUMP_PTX, NULL, 0) : 0;
+    qn_counters n = counters_of(j.c);
+    tap_ok(bytes > 100 && n.code_bytes > (int64_t)bytes && n.cache_bytes > n.code_bytes && n.arena_bytes == 0, "it is code: %" PRId64 " bytes",
+           n.code_bytes);
+    size_t more = f ? qn_code_text(f, QN_DUMP_LLVM, NULL, 0) : 0;
+    qn_counters after = counters_of(j.c);
+    tap_ok(more > 100 && after.cache_bytes >= n.cache_bytes + (int64_t)more && after.code_bytes == n.code_bytes, "a text of %zu bytes counts",
+           more);
+    qn_code_release(f);
+    qn_view_release(&x);
+    qn_view_release(&y);
+    qn_kernel_release(k);
+    close_job(&j);
+}
+
 /** A context whose code generator cannot be loaded. */
 static void test_missing_provider(const char *path, const char *part)
 {
@@ -349,6 +400,8 @@ int main(void)
     test_checks_make_versions();
     test_memory();
     test_eviction();
+    test_bytes();
+    test_bytes_of_texts();
     test_target();
     test_background_start();
     return tap_done();
