@@ -7,11 +7,12 @@
 
 /* ---------------------------------------------------------------- instruction sets */
 
-/** Lowest PTX ISA version (times 10) of each. */
+/** Lowest PTX ISA version (times 10) of each, and the threads that one multiprocessor holds (CUDA C++ Programming Guide, technical
+ *  specifications per compute capability). */
 static const struct {
-    int isa, ptx;
-} isas[] = {{QN_ISA_SM70, 63}, {QN_ISA_SM75, 63}, {QN_ISA_SM80, 70},
-            {QN_ISA_SM86, 71}, {QN_ISA_SM89, 78}, {QN_ISA_SM90, 78}};
+    int isa, ptx, threads;
+} isas[] = {{QN_ISA_SM70, 63, 2048}, {QN_ISA_SM75, 63, 1024}, {QN_ISA_SM80, 70, 2048},
+            {QN_ISA_SM86, 71, 1536}, {QN_ISA_SM89, 78, 1536}, {QN_ISA_SM90, 78, 2048}};
 enum { N_ISAS = sizeof isas / sizeof isas[0] };
 
 int qn__isa_of_gpu(int capability)
@@ -28,6 +29,14 @@ int qn__ptx_of_isa(int isa)
     for (int i = 0; i < N_ISAS; i++)
         if (isas[i].isa == isa)
             return isas[i].ptx;
+    return 0;
+}
+
+int qn__threads_of_isa(int isa)
+{
+    for (int i = 0; i < N_ISAS; i++)
+        if (isas[i].isa == isa)
+            return isas[i].threads;
     return 0;
 }
 

@@ -30,6 +30,8 @@ static inline int qn__target_of(int isa)
 int qn__isa_of_gpu(int capability);
 /** The lowest PTX ISA version (times 10) that has an instruction set; 0 for x86 and unknown ones. */
 int qn__ptx_of_isa(int isa);
+/** Threads that one multiprocessor of a GPU of this instruction set holds; 0 for x86 and unknown ones. */
+int qn__threads_of_isa(int isa);
 
 /* ---------------------------------------------------------------- facts (jit/facts.c, facts_gpu.c) */
 

@@ -48,15 +48,16 @@ static bool is_light(const qn_kernel *k, const qn_plan *p)
     return registers <= FEW_REGISTERS;
 }
 
-/** Threads that a multiprocessor should have room for: its 65,536 registers give each 32, or 40 where values have 64 bits. What needs
- *  more is assembled again without the limit (runtime/cuda_module.c). */
+/** Threads that a multiprocessor should have room for: all that it holds, but where values have 64 bits so many that each has 40 of
+ *  the 65,536 registers. What needs more registers is assembled again without the limit (runtime/cuda_module.c). */
 static int threads_wanted(const lower *g)
 {
-    enum { MANY = 2048, MANY_WIDE = 1536 };
+    enum { MANY_WIDE = 1536 };
+    int all = qn__threads_of_isa(g->f->isa);
     for (uint32_t i = g->k->body; i < g->k->n_insts; i++)
         if (g->k->inst[i].type == QN_F64)
-            return MANY_WIDE;
-    return MANY;
+            return all < MANY_WIDE ? all : MANY_WIDE;
+    return all;
 }
 
 /** Blocks that a multiprocessor should have room for. Without a limit, loads of many rows of a reduce would take all registers, and

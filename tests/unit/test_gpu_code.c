@@ -19,10 +19,10 @@ static qn_arg vector(qn_view *v, int dtype, int64_t n)
     return qn_arg_view(v);
 }
 
-/** The PTX of a kernel, or "". */
-static const char *ptx_of(const char *kernel, int n, const qn_arg *args)
+/** The PTX of a kernel for an instruction set, or "". */
+static const char *ptx_for(int isa, const char *kernel, int n, const qn_arg *args)
 {
-    const qn_options o = {.bytes = sizeof o, .isa = QN_ISA_SM90, .specialize = QN_SPECIALIZE_EXACT};
+    const qn_options o = {.bytes = sizeof o, .isa = isa, .specialize = QN_SPECIALIZE_EXACT};
     qn_error err = {0};
     qn_code *code = NULL;
     qn_kernel *k = kernel_of(kernel);
@@ -33,6 +33,11 @@ static const char *ptx_of(const char *kernel, int n, const qn_arg *args)
     qn_code_release(code);
     qn_kernel_release(k);
     return text;
+}
+
+static const char *ptx_of(const char *kernel, int n, const qn_arg *args)
+{
+    return ptx_for(QN_ISA_SM90, kernel, n, args);
 }
 
 static int count(const char *in, const char *what)
@@ -108,6 +113,29 @@ static void test_limits(void)
     tap_ok(strstr(text, "atom.") && !strstr(text, "lt.s64") && !strstr(text, "gt.s64"), "a known limit: no comparison of 64 bits");
 }
 
+/** The number of blocks of `threads` threads that the text asks a multiprocessor to have room for, times threads; 0 if there is none. */
+static int threads_asked_for(const char *in, int threads)
+{
+    static const char word[] = ".minnctapersm ", size[] = ".reqntid ";
+    const char *at = strstr(in, word), *block = strstr(in, size);
+    bool is_known = at && block && atoi(block + strlen(size)) == threads;
+    return is_known ? threads * atoi(at + strlen(word)) : 0;
+}
+
+/** Threads of a multiprocessor, of which the assembler ignores a larger number with a warning: the CUDA C++ Programming Guide's
+ *  technical specifications per compute capability. */
+static void test_threads(const char *kernel, int n, const qn_arg *args)
+{
+    static const struct {
+        int isa, threads;
+    } most[] = {{QN_ISA_SM70, 2048}, {QN_ISA_SM75, 1024}, {QN_ISA_SM80, 2048},
+                {QN_ISA_SM86, 1536}, {QN_ISA_SM89, 1536}, {QN_ISA_SM90, 2048}};
+    for (size_t i = 0; i < sizeof most / sizeof *most; i++) {
+        int found = threads_asked_for(ptx_for(most[i].isa, kernel, n, args), 256);
+        tap_ok(found == most[i].threads, "sm_%d: room for all %d threads, not %d", most[i].isa, most[i].threads, found);
+    }
+}
+
 /** Threads that load little: so many that their registers are limited, and a block for each unit. */
 static void test_light(void)
 {
@@ -127,6 +155,7 @@ static void test_light(void)
     snprintf(kernel, sizeof kernel, form, "exp");
     tap_ok(strstr(ptx_of(kernel, 2, args), ".minnctapersm 8") && !strstr(text, "%nctaid"),
            "exp of an array: registers for 8 blocks of 256 threads, and no loop over units");
+    test_threads(kernel, 2, args);
     snprintf(kernel, sizeof kernel, form, "sin");
     tap_ok(strstr(ptx_of(kernel, 2, args), "ld.global.nc.v4.f32") && count(text, "cvt.f64.f32") >= 4,
            "sin of an array: four at once, each with its own branch for huge arguments");
