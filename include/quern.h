@@ -433,6 +433,8 @@ QN_API qn_status qn_kernel_param(const qn_kernel *k, int i, qn_param_info *out, 
 typedef void (*qn_parallel_for)(void *pool, int64_t n_chunks, int max_threads,
                                 void (*fn)(void *arg, int64_t chunk), void *arg);
 
+#include "quern/observe.h"
+
 /** What the event hook is told. Borrowed for the call. */
 typedef struct qn_event {
     size_t bytes;        /**< of the struct as the library fills it */
@@ -478,6 +480,10 @@ typedef struct qn_context_options {
                                 *   XDG_CACHE_HOME or in ~/.cache (docs/cache.md) */
     int64_t disk_cache_bytes;  /**< bound of all that is in it; 0 is 256 MiB */
     const char *bundle;        /**< folder of code that the program ships, read only and looked in first; NULL: none */
+    qn_log_hook log;           /**< NULL: with QUERN_VERBOSE=LEVEL standard error, else nobody */
+    void *log_arg;             /**< of log */
+    int32_t log_level;         /**< QN_LOG_...; 0: QUERN_VERBOSE, else QN_LOG_WARNING */
+    int32_t reserved_too;      /**< 0 */
 } qn_context_options;
 
 /** Stages that can be dumped and read: X(NAME, bit, text). */

@@ -74,6 +74,8 @@ bool qn__cache_sweep(qn_context *c)
         if (!f)
             return is_clean;
         if (was_ready)
+            qn__log_kernel(c, QN_LOG_DETAIL, f->kernel->name, "lost a version");
+        if (was_ready)
             qn__event(c, QN_EVENT_EVICT, f->kernel->name, NULL, 0);
         qn_code_release(f);
     }

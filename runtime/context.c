@@ -121,6 +121,8 @@ static qn_status check_options(const qn_context_options *o, qn_error *err)
         {"compile_ms", o->compile_ms, 0, INT32_MAX},
         {"cuda_device", o->cuda_device, 0, INT32_MAX},
         {"disk_cache_bytes", o->disk_cache_bytes, 0, INT64_MAX},
+        {"log_level", o->log_level, 0, QN_LOG_DETAIL},
+        {"reserved_too", o->reserved_too, 0, 0},
     };
     for (size_t i = 0; i < sizeof field / sizeof field[0]; i++)
         if (field[i].value < field[i].low || field[i].value > field[i].high)
@@ -154,6 +156,7 @@ static bool settle_options(qn_context_options *o)
     o->default_compile = o->default_compile ? o->default_compile : QN_COMPILE_WAIT;
     o->cache_bytes = o->cache_bytes ? o->cache_bytes : DEFAULT_CACHE_BYTES;
     o->compile_ms = o->compile_ms ? o->compile_ms : DEFAULT_COMPILE_MS;
+    o->log_level = o->log_level ? o->log_level : QN_LOG_WARNING;
     o->disk_cache_bytes = o->disk_cache_bytes ? o->disk_cache_bytes : QN_DISK_USUAL_BYTES;
     const char *path = o->provider_path, *dir = o->dump_dir, *driver = o->cuda_driver;
     o->provider_path = settle_path(path);
@@ -242,7 +245,7 @@ qn_status qn_context_new(const qn_context_options *o, qn_context **out, qn_error
     if (!c)
         return qn__fail(err, QN_ERR_MEMORY, "qn_context_new: no memory");
     atomic_init(&c->references, 1);
-    qn__env_fill(&options, &c->thread_limit, &c->is_verbose);
+    qn__env_fill(&options, &c->thread_limit);
     c->options = options;
     if (!settle_options(&c->options) || !open_disk(c) || !init_parts(c)) {
         release_options(&c->options);

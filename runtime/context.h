@@ -20,6 +20,7 @@
 #include "runtime/deadline.h"
 #include "runtime/disk.h"
 #include "runtime/history.h"
+#include "runtime/log.h"
 #include "runtime/pool.h"
 
 enum { QN_PROCESSOR_BYTES = 40 };
@@ -31,7 +32,6 @@ struct qn_context {
     pthread_mutex_t lock;
     qn_context_options options; /* defaults and environment filled in; strings are owned */
     int32_t thread_limit;       /* of the environment; 0: none */
-    bool is_verbose;            /* of the environment */
     uint64_t told;              /* bit s: the hook knows that for status s no code can be had */
     int isa;                    /* best of the machine; 0: below v3 */
     qn_caches caches;
@@ -96,12 +96,7 @@ void qn__processor_name(char out[QN_PROCESSOR_BYTES]);
 int64_t qn__calls_count(const qn_context *c);
 
 /** Fills what is zero in `o` from the environment; strings are borrowed from it (runtime/env.c). */
-void qn__env_fill(qn_context_options *o, int32_t *thread_limit, bool *is_verbose);
-/** Says on standard error what a kernel is, if the environment asks for that. No lock is held
- * (runtime/env.c). */
-void qn__tell_user(const qn_context *c, const char *kernel, const char *text);
-/** Says one line on standard error, likewise. */
-void qn__tell(const qn_context *c, const char *line);
+void qn__env_fill(qn_context_options *o, int32_t *thread_limit);
 /** The folder that is meant where none is named: that of QUERN_CACHE, XDG_CACHE_HOME or HOME; appends nothing if there is none
  *  (runtime/env.c). */
 void qn__env_cache(qn_text *out);

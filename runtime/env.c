@@ -11,7 +11,7 @@
  *   QUERN_CUDA_DRIVER  file of the CUDA driver
  *   QUERN_CACHE        folder of code that is kept on disk, or off
  *   XDG_CACHE_HOME     folder that has it by default, else .cache in HOME
- *   QUERN_VERBOSE      1: standard error says why the interpreter runs
+ *   QUERN_VERBOSE      level of the log, which then goes to standard error if the host takes none
  */
 #define _GNU_SOURCE
 #include "runtime/context.h"
@@ -60,14 +60,30 @@ static int32_t number_of(const char *name, int32_t most)
     return value && *end == 0 && n > 0 && n <= most ? (int32_t)n : 0;
 }
 
-void qn__env_fill(qn_context_options *o, int32_t *thread_limit, bool *is_verbose)
+/** The log where the host takes none. */
+static void tell_standard_error(void *arg, int32_t level, const char *line)
+{
+    (void)arg;
+    (void)level;
+    dprintf(STDERR_FILENO, "quern: %s\n", line);
+}
+
+static void fill_log(qn_context_options *o)
+{
+    int32_t level = number_of("QUERN_VERBOSE", INT32_MAX);
+    if (level > 0 && !o->log)
+        o->log = tell_standard_error;
+    if (!o->log_level)
+        o->log_level = level;
+}
+
+void qn__env_fill(qn_context_options *o, int32_t *thread_limit)
 {
     *thread_limit = 0;
-    *is_verbose = false;
     if (getauxval(AT_SECURE))
         return;
     *thread_limit = number_of("QUERN_NUM_THREADS", QN_MAX_THREADS);
-    *is_verbose = number_of("QUERN_VERBOSE", INT32_MAX) > 0;
+    fill_log(o);
     const char *stages = variable("QUERN_DUMP");
     if (!o->provider_path)
         o->provider_path = variable("QUERN_PROVIDER");
@@ -99,16 +115,4 @@ void qn__env_cache(qn_text *out)
         qn__text_add(out, "%s/quern", caches);
     else if (home)
         qn__text_add(out, "%s/.cache/quern", home);
-}
-
-void qn__tell_user(const qn_context *c, const char *kernel, const char *text)
-{
-    if (c->is_verbose)
-        dprintf(STDERR_FILENO, "quern: kernel \"%.100s\" is %s\n", kernel, text);
-}
-
-void qn__tell(const qn_context *c, const char *line)
-{
-    if (c->is_verbose)
-        dprintf(STDERR_FILENO, "quern: %s\n", line);
 }

@@ -282,9 +282,12 @@ static void count_launch(const qn_launch_state *l, const qn_code *f)
     c->counters.misses++;
     c->counters.interpreted += !f && !l->domain.is_empty;
     c->counters.ordered += l->is_ordered;
-    if (l->is_ordered && !qn__history_has(&c->history, l->kernel->name, l->overlap.message))
+    bool is_news = l->is_ordered && !qn__history_has(&c->history, l->kernel->name, l->overlap.message);
+    if (is_news)
         qn__history_add(&c->history, l->kernel->name, l->overlap.message, -1);
     qn__unlock(c);
+    if (is_news)
+        qn__log_kernel(c, QN_LOG_WARNING, l->kernel->name, "runs %s", l->overlap.message);
 }
 
 static qn_status launch_held(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,

@@ -74,10 +74,13 @@ static void list_call(qn_call *call)
     if (call->next)
         call->next->link = &call->next;
     c->calls = call;
-    if (call->is_ordered &&
-        !qn__history_has(&c->history, call->kernel->name, "prepared in iteration order"))
+    bool is_news = call->is_ordered &&
+                   !qn__history_has(&c->history, call->kernel->name, "prepared in iteration order");
+    if (is_news)
         qn__history_add(&c->history, call->kernel->name, "prepared in iteration order", -1);
     qn__unlock(c);
+    if (is_news)
+        qn__log_kernel(c, QN_LOG_WARNING, call->kernel->name, "is prepared in iteration order");
 }
 
 /** Fills a call; takes over the function's reference. */

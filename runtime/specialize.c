@@ -153,6 +153,8 @@ static qn_status end_build(const qn_launch_state *l, qn_code *f, bool is_dynamic
     qn__cache_sweep(c);
     if (status == QN_OK) {
         qn__dump(c, f);
+        qn__log_kernel(c, QN_LOG_INFO, l->kernel->name, "%s: %s, %.2f ms", from ? "is found" : "is compiled",
+                       reason.data && !reason.failed ? reason.data : "?", milliseconds);
         qn__event(c, from ? QN_EVENT_LOAD : QN_EVENT_COMPILE, l->kernel->name, reason.data, milliseconds);
     }
     qn__text_release(&reason);
@@ -183,6 +185,8 @@ static bool begins_again(const qn_launch_state *l, const qn_code *f, const qn_er
     if (may_retry && line.data && !line.failed)
         qn__history_add(&c->history, l->kernel->name, line.data, -1);
     qn__unlock(c);
+    if (may_retry)
+        qn__log_kernel(c, QN_LOG_WARNING, l->kernel->name, "is %s", line.data && !line.failed ? line.data : "compiled again");
     qn__text_release(&line);
     return may_retry;
 }
@@ -450,7 +454,7 @@ void qn__version_note_failure(const qn_launch_state *l, const qn_error *error)
     bool tells = is_news(c, l->kernel->name, text, error->status);
     qn__unlock(c);
     if (tells) {
-        qn__tell_user(c, l->kernel->name, text);
+        qn__log_kernel(c, QN_LOG_WARNING, l->kernel->name, "is %s", text);
         qn__event(c, QN_EVENT_FALLBACK, l->kernel->name, text, 0);
     }
     qn__text_release(&reason);

@@ -197,7 +197,7 @@ static void note_trouble(qn_context *c, qn_disk *disk, const qn_code *f, int res
         qn__history_add(&c->history, f->kernel->name, line.data, -1);
     qn__unlock(c);
     if (line.data && !line.failed)
-        qn__tell(c, line.data);
+        qn__log(c, QN_LOG_WARNING, line.data);
     qn__text_release(&line);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * stored.h: code of a context in the cache on disk, and back. What is found replaces a compile, so the code generator need not be
- * loaded; what cannot be used is a miss, which counters, history and QUERN_VERBOSE tell of. The lock of the context is not held.
+ * loaded; what cannot be used is a miss, which counters, history and log tell of. The lock of the context is not held.
  */
 #ifndef QN_RUNTIME_STORED_H
 #define QN_RUNTIME_STORED_H

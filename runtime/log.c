@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * log.c: who is told lines of the log, see log.h. The host's function is not called after it has released the handle of the context.
+ */
+#include "runtime/log.h"
+#include "runtime/context.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static bool is_heard(const qn_context *c, int32_t level)
+{
+    return c->options.log && level <= c->options.log_level &&
+           !atomic_load_explicit(&c->is_released, memory_order_relaxed);
+}
+
+void qn__log(const qn_context *c, int32_t level, const char *line)
+{
+    if (is_heard(c, level))
+        c->options.log(c->options.log_arg, level, line);
+}
+
+void qn__log_kernel(const qn_context *c, int32_t level, const char *kernel, const char *format, ...)
+{
+    if (!is_heard(c, level))
+        return;
+    char line[QN_LOG_LINE_BYTES];
+    va_list ap;
+    va_start(ap, format);
+    uint32_t host = qn__fpu_enter(); /* milliseconds are printed */
+    int n = snprintf(line, sizeof line, "kernel \"%.100s\" ", kernel);
+    vsnprintf(line + n, sizeof line - (size_t)n, format, ap);
+    qn__fpu_leave(host);
+    va_end(ap);
+    qn__log(c, level, line);
+}
