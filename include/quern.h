@@ -677,6 +677,16 @@ QN_API void qn_code_release(qn_code *f);
  *  stage does not exist. LLVM and ASM texts are generated on demand by compiling again. */
 QN_API size_t qn_code_text(const qn_code *f, int stage, char *buffer, size_t buffer_bytes);
 
+/** Says in words what qn_launch would do with these arguments: lines "kernel:", "version:" (of the
+ * one that is wanted, if that is not in memory), "runs:", "why:" (the reason for which that version
+ * was made) and "faster:" (what a caller could change). Copies up to buffer_bytes, with a zero, and
+ * sets *needed, which may be NULL, to the bytes of the whole without the zero. Errors are those of
+ *  qn_launch before anything runs. Changes nothing: no version is made, nothing is learned.
+ * Thread-safe. */
+QN_API qn_status qn_explain(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
+                            const qn_options *o, char *buffer, size_t buffer_bytes, size_t *needed,
+                            qn_error *err);
+
 /** A launch with arguments bound once. Holds references to views, kernel and code. */
 typedef struct qn_call qn_call;
 /** Does all checks of qn_launch now. The views' storage stays alive; scalars are copied. */

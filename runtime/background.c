@@ -120,6 +120,7 @@ bool qn__background_order(qn_launch_state *l, qn_code *f, bool is_dynamic)
     qn_order *o = new_order(l, f, is_dynamic);
     if (!o)
         return false;
+    qn__version_order(l, f, is_dynamic);
     *b->last = o;
     b->last = &o->next;
     b->n_orders++;

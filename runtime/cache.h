@@ -32,6 +32,8 @@ struct qn_code {
     qn_blob_info info;
     qn_blob blob;
     void *orc_handle;
+    qn_text reason;      /* why it is made, and what it is, once that is known */
+    double milliseconds; /* that making or finding it took */
     qn_text plan, llvm, assembly;
     qn_text ptx; /* zero-terminated, the zero counted; empty: x86 */
     bool may_fault;                       /* PTX: a launch needs a fault record */
@@ -99,7 +101,7 @@ typedef struct qn_known_kernel {
     uint64_t last_use;
     /* policy */
     int n_exact;
-    bool has_last;        /* below: of the last compile */
+    bool has_last;        /* below: of the version ordered last */
     bool has_odd_changes; /* something else than extents and the strides of a dense layout varied */
     uint32_t varied[QN_MAX_PARAMS]; /* extents that varied, by dimension */
     qn_layout *last;                /* [n_params], without digit tables */

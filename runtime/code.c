@@ -48,6 +48,7 @@ void qn_code_release(qn_code *f)
     qn_kernel_release(f->kernel);
     qn__facts_release(&f->facts);
     qn__text_release(&f->key);
+    qn__text_release(&f->reason);
     qn__text_release(&f->plan);
     qn__text_release(&f->llvm);
     qn__text_release(&f->assembly);

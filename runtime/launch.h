@@ -6,6 +6,7 @@
  * overlap.c     which arguments share elements, and what that means
  * describe.c    the exact description of arguments, for the cache
  * policy.c      which facts become constants, and why a new version is made
+ * explain.c     the same in words, for whoever asks
  * specialize.c  code for checked arguments: engines, versions, fallbacks
  * limit.c       options of callers of other versions, flags and time limits that cancel
  * execute.c     running code or the interpreter, on one thread or several
@@ -137,16 +138,16 @@ bool qn__describe(const qn_kernel *k, int n, const qn_arg *args, const qn_option
 bool qn__is_described(const qn_kernel *k, int n, const qn_arg *args, const qn_options *o, const uint32_t scalars[2],
                       const uint64_t *word, uint32_t n_words);
 
-/** Compares arguments with those of the last compile and notes what varies (policy.c). The lock is
- * held. */
+/** Compares arguments with those of the version ordered last and notes what varies (policy.c). The
+ * lock is held. */
 void qn__policy_observe(qn_known_kernel *known, const qn_arg *args);
 /** Whether a further version should leave varying extents dynamic; fills the policy, whose arrays
  * are known's. */
 bool qn__policy_wants_dynamic(const qn_known_kernel *known, qn_policy *out);
 /** Appends why a version is made: "extent 1 of view b: 640, was 512". */
 void qn__policy_reason(const qn_known_kernel *known, const qn_arg *args, qn_text *out);
-/** Notes the arguments of a compile. */
-void qn__policy_compiled(qn_known_kernel *known, const qn_arg *args, bool is_exact);
+/** Notes that a version is ordered, and its arguments. */
+void qn__policy_ordered(qn_known_kernel *known, const qn_arg *args, bool is_exact);
 
 /** Code for a checked launch: *out has a reference, or is NULL if the interpreter is to run it
  * (specialize.c). */

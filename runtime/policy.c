@@ -2,8 +2,8 @@
 /*
  * policy.c: which facts become constants. At first all of them. A kernel for which many exact
  * versions were made gets versions whose varying extents are dynamic; if strides or lower bounds
- * vary by themselves, everything is. What varied is noted against the arguments of the compile
- * before.
+ * vary by themselves, everything is. What varied is noted against the arguments of the version
+ * that was ordered last.
  */
 #include "runtime/launch.h"
 
@@ -43,7 +43,8 @@ bool qn__policy_wants_dynamic(const qn_known_kernel *known, qn_policy *out)
     return true;
 }
 
-/** Appends the first difference of one kind between the arguments and those of the last compile. */
+/** Appends the first difference of one kind between the arguments and those of the version that was
+ * ordered last. */
 static bool print_difference(const qn_known_kernel *known, const qn_arg *args, int kind,
                              qn_text *out)
 {
@@ -77,7 +78,7 @@ void qn__policy_reason(const qn_known_kernel *known, const qn_arg *args, qn_text
     qn__text_add(out, "other facts or options");
 }
 
-void qn__policy_compiled(qn_known_kernel *known, const qn_arg *args, bool is_exact)
+void qn__policy_ordered(qn_known_kernel *known, const qn_arg *args, bool is_exact)
 {
     const qn_kernel *k = known->kernel;
     for (int p = 0; p < k->n_params; p++) {

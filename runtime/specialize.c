@@ -79,16 +79,23 @@ static void count_version(qn_context *c, bool is_dynamic, const qn_descent *desc
     c->counters.compile_us += (int64_t)(milliseconds * 1e3);
 }
 
-/** Why a version is made, what it is, and where it was found if it was not compiled; notes that it is there. The lock is held. */
-static void note_version(const qn_launch_state *l, bool is_dynamic, const qn_descent *descent, const char *from,
-                         double milliseconds, qn_text *reason)
+void qn__version_order(const qn_launch_state *l, qn_code *f, bool is_dynamic)
+{
+    qn_known_kernel *known = qn__cache_learn(&l->context->cache, l->kernel, &l->domain);
+    if (f->reason.data || !known)
+        return;
+    qn__policy_reason(known, l->args, &f->reason);
+    qn__policy_ordered(known, l->args, !is_dynamic);
+}
+
+/** Adds to the reason of a version what it is, and where it was found if it was not compiled; notes
+ * that it is there. The lock is held. */
+static void note_version(const qn_launch_state *l, qn_code *f, bool is_dynamic,
+                         const qn_descent *descent, const char *from, double milliseconds)
 {
     qn_context *c = l->context;
-    qn_known_kernel *known = qn__cache_learn(&c->cache, l->kernel, &l->domain);
-    if (known) {
-        qn__policy_reason(known, l->args, reason);
-        qn__policy_compiled(known, l->args, !is_dynamic);
-    }
+    qn_text *reason = &f->reason;
+    qn__version_order(l, f, is_dynamic);
     if (l->is_ordered)
         qn__text_add(reason, "; %s", l->overlap.message);
     qn__text_add(reason, is_dynamic ? "; dynamic extents" : "; exact");
@@ -96,6 +103,7 @@ static void note_version(const qn_launch_state *l, bool is_dynamic, const qn_des
         qn__text_add(reason, "; stepped down to compile less: %s", descent->steps);
     if (from)
         qn__text_add(reason, "; %s", from);
+    f->milliseconds = milliseconds;
     qn__history_add(&c->history, l->kernel->name,
                     reason->data && !reason->failed ? reason->data : "compiled", milliseconds);
     count_version(c, is_dynamic, descent, from, milliseconds);
@@ -130,7 +138,6 @@ static qn_status end_build(const qn_launch_state *l, qn_code *f, bool is_dynamic
                            qn_error *error)
 {
     qn_context *c = l->context;
-    qn_text reason = {0};
     qn_status status = (qn_status)error->status;
     double milliseconds = code->milliseconds;
     qn_descent descent = code->descent;
@@ -140,7 +147,7 @@ static qn_status end_build(const qn_launch_state *l, qn_code *f, bool is_dynamic
         status = install(c, f, code, error);
     if (status == QN_OK) {
         keep_texts(f, code);
-        note_version(l, is_dynamic, &descent, from, milliseconds, &reason);
+        note_version(l, f, is_dynamic, &descent, from, milliseconds);
     }
     settle(l, f, status, error);
     if (status == QN_OK && f->is_cached)
@@ -153,11 +160,12 @@ static qn_status end_build(const qn_launch_state *l, qn_code *f, bool is_dynamic
     qn__cache_sweep(c);
     if (status == QN_OK) {
         qn__dump(c, f);
-        qn__log_kernel(c, QN_LOG_INFO, l->kernel->name, "%s: %s, %.2f ms", from ? "is found" : "is compiled",
-                       reason.data && !reason.failed ? reason.data : "?", milliseconds);
-        qn__event(c, from ? QN_EVENT_LOAD : QN_EVENT_COMPILE, l->kernel->name, reason.data, milliseconds);
+        qn__log_kernel(c, QN_LOG_INFO, l->kernel->name, "%s: %s, %.2f ms",
+                       from ? "is found" : "is compiled",
+                       f->reason.data && !f->reason.failed ? f->reason.data : "?", milliseconds);
+        qn__event(c, from ? QN_EVENT_LOAD : QN_EVENT_COMPILE, l->kernel->name, f->reason.data,
+                  milliseconds);
     }
-    qn__text_release(&reason);
     return status;
 }
 
@@ -197,6 +205,9 @@ qn_status qn__version_build(qn_launch_state *l, qn_code *f, bool is_dynamic, qn_
     uint32_t texts = QN_DUMP_PLAN | (c->options.dump & (QN_DUMP_LLVM | QN_DUMP_ASM));
     qn_compiled code = {0};
     qn_error error = {0};
+    qn__lock(c);
+    qn__version_order(l, f, is_dynamic);
+    qn__unlock(c);
     uint32_t host = qn__fpu_enter(); /* a new compile thread starts with the environment that it finds here */
     const char *from = find_stored(l, f, &code);
     if (!from) /* the time is that of the code generator, without loading it */
@@ -361,49 +372,52 @@ static qn_status find_or_build(qn_launch_state *l, const qn_policy *policy, bool
     return QN_OK;
 }
 
-bool qn__version_wants_dynamic(qn_launch_state *l, qn_policy *policy, uint32_t *masks)
+/** Whether the policy of the context asks for dynamic extents; copies the masks, as the record may
+ * go at any time. */
+static void ask_policy(qn_launch_state *l, bool may_learn, qn_policy *policy, uint32_t *masks)
 {
     qn_context *c = l->context;
     qn__lock(c);
-    qn_known_kernel *known = qn__cache_learn(&c->cache, l->kernel, &l->domain);
-    bool wants = false;
-    if (known) {
-        qn__policy_observe(known, l->args);
-        wants = qn__policy_wants_dynamic(known, policy);
+    qn_known_kernel *known = may_learn ? qn__cache_learn(&c->cache, l->kernel, &l->domain)
+                                       : qn__cache_kernel(&c->cache, l->kernel);
+    qn_known_kernel copy;
+    if (known && !may_learn) {
+        copy = *known;
+        known = &copy;
     }
-    if (wants) {
+    if (known)
+        qn__policy_observe(known, l->args);
+    if (known && qn__policy_wants_dynamic(known, policy)) {
         memcpy(masks, known->varied, (size_t)l->n * sizeof *masks);
         policy->dynamic_extents = masks;
     }
     qn__unlock(c);
-    return wants;
+}
+
+qn_policy qn__version_policy(qn_launch_state *l, bool may_learn, uint32_t *masks)
+{
+    qn_policy best = {.constant_scalars = l->options.constant_scalars != 0};
+    best.all_dynamic = l->options.specialize == QN_SPECIALIZE_DYNAMIC;
+    best.is_generic = l->options.specialize == QN_SPECIALIZE_GENERIC;
+    if (l->options.specialize == QN_SPECIALIZE_AUTO)
+        ask_policy(l, may_learn, &best, masks);
+    return best;
 }
 
 static qn_status find_version(qn_launch_state *l, qn_code **out, qn_error *err)
 {
-    qn_policy exact = {.constant_scalars = l->options.constant_scalars != 0};
-    if (l->options.specialize == QN_SPECIALIZE_EXACT)
-        return find_or_build(l, &exact, true, out, err);
-    qn_policy dynamic = exact;
-    if (l->options.specialize == QN_SPECIALIZE_GENERIC) {
-        dynamic.is_generic = true;
-        return find_or_build(l, &dynamic, true, out, err);
-    }
-    if (l->options.specialize == QN_SPECIALIZE_DYNAMIC) {
-        dynamic.all_dynamic = true;
-        return find_or_build(l, &dynamic, true, out, err);
-    }
     uint32_t masks[QN_MAX_PARAMS];
-    bool is_dynamic = qn__version_wants_dynamic(l, &dynamic, masks);
-    qn_status status = find_or_build(l, &exact, !is_dynamic, out, err);
-    if (status != QN_OK || *out)
-        return status;
-    return find_or_build(l, &dynamic, true, out, err);
+    const qn_policy best = qn__version_policy(l, true, masks),
+                    exact = {.constant_scalars = best.constant_scalars};
+    qn_status status = QN_OK;
+    if (l->options.specialize == QN_SPECIALIZE_AUTO && qn__is_dynamic_policy(&best))
+        status = find_or_build(l, &exact, false, out, err);
+    return status != QN_OK || *out ? status : find_or_build(l, &best, true, out, err);
 }
 
 /* ---------------------------------------------------------------- engines */
 
-static qn_status check_target(const qn_launch_state *l, qn_error *err)
+qn_status qn__version_check_target(const qn_launch_state *l, qn_error *err)
 {
     if (l->kernel->n_functions)
         return qn__fail(err, QN_ERR_LIMIT,
@@ -465,7 +479,7 @@ qn_status qn__specialize(qn_launch_state *l, qn_code **out, qn_error *err)
     qn_code *f = NULL;
     if (l->options.engine != QN_ENGINE_INTERP) {
         qn_error error = {0};
-        qn_status status = check_target(l, &error);
+        qn_status status = qn__version_check_target(l, &error);
         bool may_fall_back = l->options.engine == QN_ENGINE_AUTO && !l->options.must_generate &&
                              qn__target_of(l->options.isa) == QN_TARGET_X86;
         if (status == QN_OK && qn__tier_waits(l, may_fall_back))

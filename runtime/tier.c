@@ -72,21 +72,10 @@ static qn_status look(qn_launch_state *l, const qn_policy *policy, bool may_orde
     return QN_OK;
 }
 
-/** What the policy of the context would make, or the caller asked for. */
-static qn_policy best_policy(qn_launch_state *l, uint32_t *masks)
-{
-    qn_policy best = {.constant_scalars = l->options.constant_scalars != 0};
-    best.all_dynamic = l->options.specialize == QN_SPECIALIZE_DYNAMIC;
-    best.is_generic = l->options.specialize == QN_SPECIALIZE_GENERIC;
-    if (l->options.specialize == QN_SPECIALIZE_AUTO)
-        (void)qn__version_wants_dynamic(l, &best, masks);
-    return best;
-}
-
 qn_status qn__tier_find(qn_launch_state *l, bool may_interpret, qn_code **out, qn_error *err)
 {
     uint32_t masks[QN_MAX_PARAMS];
-    const qn_policy best = best_policy(l, masks);
+    const qn_policy best = qn__version_policy(l, true, masks);
     const qn_policy exact = {.constant_scalars = best.constant_scalars}, dynamic = {.all_dynamic = true}, generic = {.is_generic = true};
     bool may_order = l->options.compile == QN_COMPILE_NOW;
     bool is_auto = l->options.specialize == QN_SPECIALIZE_AUTO;

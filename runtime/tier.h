@@ -27,8 +27,14 @@ static inline bool qn__is_dynamic_policy(const qn_policy *p)
 
 /** Facts and key under a policy. */
 qn_status qn__version_key(qn_launch_state *l, const qn_policy *policy, qn_facts *facts, qn_text *key, qn_error *err);
-/** Whether the policy of the context asks for dynamic extents; copies the masks, as the record may go at any time. */
-bool qn__version_wants_dynamic(qn_launch_state *l, qn_policy *policy, uint32_t *masks);
+/** What the caller asked for, or the policy of the context would make; `masks` has room for
+ * QN_MAX_PARAMS. With `may_learn` the arguments are noted as met. */
+qn_policy qn__version_policy(qn_launch_state *l, bool may_learn, uint32_t *masks);
+/** Notes why a version is made, and for which arguments, if that is not noted yet. The lock is
+ * held. */
+void qn__version_order(const qn_launch_state *l, qn_code *f, bool is_dynamic);
+/** Why no code can be generated for this launch at all; QN_OK where nothing is in the way. */
+qn_status qn__version_check_target(const qn_launch_state *l, qn_error *err);
 /** Generates the code of a function that stands in the cache as being built. */
 qn_status qn__version_build(qn_launch_state *l, qn_code *f, bool is_dynamic, qn_error *err);
 /** Takes the code of a function that stands in the cache as being built from disk; false if it is not there, and then the function

@@ -42,6 +42,11 @@ static int on_asm(int argc, char **argv)
     return on_line(argc, argv, command_asm);
 }
 
+static int on_explain(int argc, char **argv)
+{
+    return on_line(argc, argv, command_explain);
+}
+
 static int on_print(int argc, char **argv)
 {
     if (argc != 1)
@@ -70,8 +75,11 @@ static const struct {
      on_bench},
     {"asm", "KERNEL.qn NAME=VALUE... [--stage S]", "print the code made for these arguments",
      on_asm},
+    {"explain", "KERNEL.qn NAME=VALUE... [options]",
+     "which version runs, why, and what would be faster", on_explain},
     {"print", "KERNEL.qn", "check a kernel and print it in its canonical form", on_print},
-    {"cache", "ACTION [DIR]", "list, verify, clear, export or import code that is kept on disk", command_cache},
+    {"cache", "ACTION [DIR]", "list, verify, clear, export or import code that is kept on disk",
+     command_cache},
     {"--help", "", "this text", on_help},
     {"--version", "", "version of the library", on_version},
 };
@@ -89,7 +97,7 @@ static int on_help(int argc, char **argv)
          "  with :right, :left, :stride[64,1] or :tile[8,8] behind it for its layout\n"
          "  (random: floats in [0,1), integers 0 to 99; the number is the seed)\n"
          "VALUE of a scalar: 2.5, -3, true, inf, 0x1p-3\n\n"
-         "Options of run, bench and asm:");
+         "Options of run, bench, asm and explain:");
     line_help();
     puts("\nExit status: 0 ok, 1 error, 2 wrong use.");
     return EXIT_OK;
@@ -98,8 +106,8 @@ static int on_help(int argc, char **argv)
 int main(int argc, char **argv)
 {
     if (argc < 2)
-        return tool_fail(EXIT_USAGE,
-                         "a command is missing: run, bench, asm, print, cache; `quern --help` says more");
+        return tool_fail(EXIT_USAGE, "a command is missing: run, bench, asm, explain, print, "
+                                     "cache; `quern --help` says more");
     const char *name =
         strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0 ? "--help" : argv[1];
     for (int i = 0; i < N_COMMANDS; i++) {

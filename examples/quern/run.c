@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run.c: the commands run, print and asm, and what they share with bench: reading a kernel and
- * binding its parameters.
+ * run.c: the commands run, print, asm and explain, and what they share with bench: reading a kernel
+ * and binding its parameters.
  */
 #include "npy.h"
 #include "tool.h"
@@ -307,6 +307,31 @@ int command_asm(const tool_line *line)
     if (status == EXIT_OK)
         status = print_stage(f, o.isa >= QN_ISA_SM70 && line->stage == QN_DUMP_ASM ? QN_DUMP_PTX : line->stage);
     qn_code_release(f);
+    job_close(&job);
+    return status;
+}
+
+/* ---------------------------------------------------------------- explain */
+
+int command_explain(const tool_line *line)
+{
+    tool_job job;
+    qn_error err = {0};
+    size_t n = 0;
+    char *text = NULL;
+    int status = job_open(line, &job);
+    if (status == EXIT_OK && line->repeat)
+        status = launch_all(line, &job);
+    qn_context *c = job.context;
+    if (status == EXIT_OK &&
+        (qn_explain(c, job.kernel, job.n, job.arg, &job.options, NULL, 0, &n, &err) != QN_OK ||
+         !(text = malloc(n + 1)) ||
+         qn_explain(c, job.kernel, job.n, job.arg, &job.options, text, n + 1, NULL, &err) != QN_OK))
+        status = tool_fail(EXIT_ERROR, "%s: %s", line->kernel_path,
+                           err.status ? err.message : "out of memory");
+    if (status == EXIT_OK)
+        fputs(text, stdout);
+    free(text);
     job_close(&job);
     return status;
 }

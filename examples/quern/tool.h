@@ -16,7 +16,7 @@ typedef struct tool_pair {
     const char *name, *text;
 } tool_pair;
 
-/** The command line of run, bench and asm. */
+/** The command line of run, bench, asm and explain. */
 typedef struct tool_line {
     const char *kernel_path;
     tool_pair arg[QN_MAX_PARAMS], out[QN_MAX_PARAMS];
@@ -86,6 +86,7 @@ void job_close(tool_job *job);
 int command_run(const tool_line *line);
 int command_print(const char *path);
 int command_asm(const tool_line *line);
+int command_explain(const tool_line *line);
 
 /* count.c */
 /** What a kernel moves and computes for given arguments, from its text. -1: not known. */

@@ -304,8 +304,11 @@ static void test_bytes(void)
         n = counters_of(j.c);
     }
     int64_t one = before.cache_bytes / (before.live_functions + !before.live_functions);
-    tap_ok(n.evictions == 1 && before.cache_bytes + 2 * one > BOUND, "the first eviction comes when %" PRId64 " bytes are used %s",
-           before.cache_bytes, err.message);
+    /* The oldest version may be a little smaller than the newest: then two go. */
+    bool is_first = n.evictions == 1 || n.evictions == 2;
+    tap_ok(is_first && before.cache_bytes + 2 * one > BOUND,
+           "the first eviction comes when %" PRId64 " bytes are used %s", before.cache_bytes,
+           err.message);
     tap_ok(n.cache_bytes <= BOUND, "then the bound holds");
     tap_ok(n.code_bytes == n.live_functions * 4096 && n.arena_bytes >= n.code_bytes && n.arena_bytes % 4096 == 0,
            "each version has a page of a slab");
