@@ -455,6 +455,20 @@ enum {
     QN_EVENT_LOAD = 6      /**< a specialization was found on disk instead of being compiled */
 };
 
+/** Functions of the program that give memory of the host for elements of views and for scratch of
+ * launches. Both are called on any thread, maybe at the same time, and must not call Quern.
+ * `release` may be called after qn_context_release, as long as a view made with the context lives.
+ */
+typedef struct qn_allocator {
+    /** So many bytes, above 0, at a multiple of `alignment`, a power of two from 64 to 2 MiB;
+     * contents do not matter. NULL: there are none, and what was asked for fails with
+     * QN_ERR_MEMORY. */
+    void *(*allocate)(void *arg, size_t n_bytes, size_t alignment);
+    /** Takes back what `allocate` gave for these bytes and this alignment. */
+    void (*release)(void *arg, void *memory, size_t n_bytes, size_t alignment);
+    void *arg;
+} qn_allocator;
+
 /** Options of a context. All-zero with `bytes` set is the default; environment variables fill only zero fields. */
 typedef struct qn_context_options {
     size_t bytes;                 /**< sizeof(qn_context_options) */
@@ -475,15 +489,17 @@ typedef struct qn_context_options {
     int32_t cuda_device;       /**< number of the GPU that is meant where no stream is given */
     const char *cuda_driver;   /**< file of the CUDA driver; NULL: libcuda.so.1, QUERN_CUDA_DRIVER */
     int32_t default_compile;   /**< QN_COMPILE_...; 0 is QN_COMPILE_WAIT */
-    int32_t reserved;          /**< 0 */
+    int32_t log_level;         /**< QN_LOG_...; 0: QUERN_VERBOSE, else QN_LOG_WARNING */
     const char *disk_cache;    /**< folder of code that is kept on disk, or "off"; NULL: QUERN_CACHE, else quern in
                                 *   XDG_CACHE_HOME or in ~/.cache (docs/cache.md) */
     int64_t disk_cache_bytes;  /**< bound of all that is in it; 0 is 256 MiB */
     const char *bundle;        /**< folder of code that the program ships, read only and looked in first; NULL: none */
     qn_log_hook log;           /**< NULL: with QUERN_VERBOSE=LEVEL standard error, else nobody */
     void *log_arg;             /**< of log */
-    int32_t log_level;         /**< QN_LOG_...; 0: QUERN_VERBOSE, else QN_LOG_WARNING */
-    int32_t reserved_too;      /**< 0 */
+    const qn_allocator *allocator; /**< of views and launches, copied; NULL: the library's own */
+    int64_t data_bytes;        /**< bound of what views and scratch take of the host's memory; 0: none */
+    int64_t cuda_data_bytes;   /**< bound of what views take in the spaces of GPUs; 0: none */
+    int64_t code_bytes;        /**< bound of code alone, as the counter of this name; 0: none */
 } qn_context_options;
 
 /** Stages that can be dumped and read: X(NAME, bit, text). */
@@ -520,15 +536,19 @@ QN_API void qn_context_release(qn_context *c);
     X(faults, "launches that reported bounds or limits")                                           \
     X(evictions, "specializations dropped to stay below the bound")                                \
     X(live_functions, "specializations in the cache")                                              \
-    X(code_bytes, "bytes of their code: whole pages, PTX, cubins")                                  \
+    X(code_bytes, "bytes of their code: whole pages, PTX, cubins")                                 \
     X(compile_us, "time spent compiling, microseconds")                                            \
     X(provider_us, "time to load the code generator, microseconds")                                \
     X(disk_hits, "specializations, and cubins, found on disk instead of being made")               \
     X(disk_writes, "... written to disk")                                                          \
-    X(disk_refused, "entries on disk that were not to be trusted, and so not used")                            \
-    X(compile_retries, "compilations begun again with the cheapest plan, as they took too long") \
-    X(cache_bytes, "bytes that count against the bound cache_bytes")                                \
-    X(arena_bytes, "bytes mapped for code of processors, used or not")
+    X(disk_refused, "entries on disk that were not to be trusted, and so not used")                \
+    X(compile_retries, "compilations begun again with the cheapest plan, as they took too long")   \
+    X(cache_bytes, "bytes that count against the bound cache_bytes")                               \
+    X(arena_bytes, "bytes mapped for code of processors, used or not")                             \
+    X(data_bytes, "bytes of the host's memory that views and running launches have")               \
+    X(data_peak_bytes, "the most of it at a time")                                                 \
+    X(cuda_data_bytes, "bytes that views have in the spaces of GPUs")                              \
+    X(cuda_data_peak_bytes, "the most of it at a time")
 /** The counters, by the names of the list; all since the context was made, but live_functions and counts of bytes now.
  *  New ones come last. */
 typedef struct qn_counters {

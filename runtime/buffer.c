@@ -6,6 +6,7 @@
  * that qn__layout_check has not bounded.
  */
 #define _DEFAULT_SOURCE
+#include "runtime/context.h"
 #include "runtime/table.h"
 
 #include <stddef.h>
@@ -32,36 +33,67 @@ static char *map_aligned(size_t bytes)
     return start + head;
 }
 
-/** Storage of so many bytes, zeroed unless told otherwise, with one reference; NULL if memory runs out. */
-static qn_buffer *new_storage(const char *label, size_t bytes, bool zeroed)
+/** What describes storage, with one reference and `room` bytes behind the label; NULL if memory
+ * runs out. */
+static qn_buffer *new_head(const char *label, size_t room, bool zeroed)
 {
-    size_t label_bytes = strlen(label) + 1;
-    size_t head = offsetof(qn_buffer, label) + label_bytes;
-    bool is_mapped = bytes >= HUGE_PAGE;
-    if (bytes > SIZE_MAX / 2 || head > SIZE_MAX / 4)
+    size_t label_bytes = strlen(label) + 1, head = offsetof(qn_buffer, label) + label_bytes;
+    if (room > SIZE_MAX / 2 || head > SIZE_MAX / 4)
         return NULL;
-    /* Whole cache lines, at least one, so that data is never NULL. */
-    size_t room = bytes ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
-    size_t block = head + (is_mapped ? 0 : room + ALIGNMENT - 1);
-    qn_buffer *b = zeroed && !is_mapped ? qn__zalloc(1, block) : qn__alloc(block);
+    qn_buffer *b = zeroed ? qn__zalloc(1, head + room) : qn__alloc(head + room);
     if (!b)
         return NULL;
+    memset(b, 0, offsetof(qn_buffer, label));
     atomic_init(&b->references, 1);
-    b->bytes = bytes;
-    b->mapped_bytes = 0;
-    b->release_data = NULL;
-    b->release_arg = NULL;
-    b->record = NULL;
     memcpy(b->label, label, label_bytes);
-    if (!is_mapped) {
-        uintptr_t end = (uintptr_t)b + head;
-        b->data = (char *)b + head + (ALIGNMENT - end % ALIGNMENT) % ALIGNMENT;
-        return b;
+    return b;
+}
+
+/** Data for `room` bytes: from the program's allocator, or mapped; false if there is no memory. */
+static bool take_data(qn_buffer *b, size_t room, bool zeroed)
+{
+    const qn_memory *m = b->memory;
+    if (!qn__memory_is_foreign(m)) {
+        b->mapped_bytes = room;
+        b->data = map_aligned(room); /* the system gives zeros */
+        return b->data;
     }
-    b->mapped_bytes = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-    b->data = map_aligned(b->mapped_bytes); /* the system gives zeros */
-    if (!b->data) {
-        qn__free(b);
+    b->given_bytes = room;
+    b->data = m->allocator.allocate(m->allocator.arg, room, b->alignment);
+    if (b->data && zeroed)
+        memset(b->data, 0, room);
+    return b->data;
+}
+
+/** Storage of so many bytes at a multiple of `alignment`, zeroed unless told otherwise, with one
+ * reference; NULL if memory runs out or would break the bound of the account. */
+static qn_buffer *new_storage(qn_memory *m, const char *label, size_t bytes, size_t alignment,
+                              bool zeroed)
+{
+    bool is_mapped = bytes >= HUGE_PAGE && !qn__memory_is_foreign(m),
+         is_inside = !is_mapped && !qn__memory_is_foreign(m);
+    size_t unit = is_mapped ? HUGE_PAGE : ALIGNMENT;
+    if (bytes > SIZE_MAX / 2)
+        return NULL;
+    /* Whole cache lines, at least one, so that data is never NULL. */
+    size_t room = bytes ? (bytes + unit - 1) / unit * unit : unit;
+    if (!qn__memory_count(m, QN_MEMORY_HOST, (int64_t)room))
+        return NULL;
+    qn_buffer *b = new_head(label, is_inside ? room + alignment - 1 : 0, zeroed && is_inside);
+    if (!b) {
+        qn__memory_uncount(m, QN_MEMORY_HOST, (int64_t)room);
+        return NULL;
+    }
+    b->bytes = bytes;
+    b->alignment = alignment;
+    b->memory = m;
+    b->counted = (int64_t)room;
+    if (is_inside) {
+        char *end = b->label + strlen(label) + 1;
+        b->data = end + (alignment - (uintptr_t)end % alignment) % alignment;
+    } else if (!take_data(b, room, zeroed)) {
+        b->mapped_bytes = b->given_bytes = 0;
+        qn__buffer_release(b);
         return NULL;
     }
     return b;
@@ -70,18 +102,13 @@ static qn_buffer *new_storage(const char *label, size_t bytes, bool zeroed)
 qn_buffer *qn__buffer_foreign(const char *label, void *data, size_t bytes,
                               void (*release_data)(void *arg), void *release_arg)
 {
-    size_t label_bytes = strlen(label) + 1;
-    qn_buffer *b = qn__alloc(offsetof(qn_buffer, label) + label_bytes);
+    qn_buffer *b = new_head(label, 0, false);
     if (!b)
         return NULL;
-    atomic_init(&b->references, 1);
     b->data = data;
     b->bytes = bytes;
-    b->mapped_bytes = 0;
     b->release_data = release_data;
     b->release_arg = release_arg;
-    b->record = NULL;
-    memcpy(b->label, label, label_bytes);
     return b;
 }
 
@@ -95,11 +122,15 @@ void qn__buffer_release(qn_buffer *b)
 {
     if (!b || atomic_fetch_sub_explicit(&b->references, 1, memory_order_acq_rel) != 1)
         return;
+    qn_memory *m = b->memory;
     if (b->mapped_bytes)
         munmap(b->data, b->mapped_bytes);
+    if (b->given_bytes)
+        m->allocator.release(m->allocator.arg, b->data, b->given_bytes, b->alignment);
     if (b->release_data)
         b->release_data(b->release_arg);
     qn_record_release(b->record);
+    qn__memory_uncount(m, QN_MEMORY_HOST, b->counted);
     qn__free(b);
 }
 
@@ -174,19 +205,6 @@ static qn_status storage_range(const qn_layout *l, int64_t *low, int64_t *high, 
     return QN_OK;
 }
 
-/** Storage whose data is a multiple of `alignment`; mapped storage is one of 2 MiB anyway. */
-static qn_buffer *new_aligned(const char *label, int64_t bytes, int64_t alignment, bool zeroed)
-{
-    size_t slack = alignment > ALIGNMENT ? (size_t)alignment : 0;
-    qn_buffer *b = new_storage(label, (size_t)bytes + slack, zeroed);
-    if (!b || !slack)
-        return b;
-    b->bytes = (size_t)bytes;
-    if (!b->mapped_bytes)
-        b->data += (slack - (uintptr_t)b->data % slack) % slack;
-    return b;
-}
-
 qn_status qn__view_storage(const char *who, const char *label, int dtype, const qn_record *record,
                            const qn_layout *l, int64_t *bytes, int64_t *first_byte, qn_error *err)
 {
@@ -221,9 +239,9 @@ void qn__view_on(qn_buffer *owner, int64_t first_byte, bool has_label, int dtype
     out->layout.origin = 0;
 }
 
-qn_status qn__view_alloc(const char *who, const char *label, int dtype, const qn_record *record,
-                         const qn_layout *l, uint32_t flags, int64_t alignment, qn_view *out,
-                         qn_error *err)
+qn_status qn__view_alloc(const char *who, qn_memory *m, const char *label, int dtype,
+                         const qn_record *record, const qn_layout *l, uint32_t flags,
+                         int64_t alignment, qn_view *out, qn_error *err)
 {
     int64_t bytes, first_byte;
     if (flags & ~(uint32_t)QN_UNINITIALISED)
@@ -232,17 +250,25 @@ qn_status qn__view_alloc(const char *who, const char *label, int dtype, const qn
     qn_status status = qn__view_storage(who, label, dtype, record, l, &bytes, &first_byte, err);
     if (status)
         return status;
-    qn_buffer *owner =
-        new_aligned(label ? label : "", bytes, alignment, !(flags & QN_UNINITIALISED));
+    char reason[QN_MEMORY_REASON_BYTES];
+    qn_buffer *owner = new_storage(m, label ? label : "", (size_t)bytes, (size_t)alignment,
+                                   !(flags & QN_UNINITIALISED));
     if (!owner)
         return qn__fail(err, QN_ERR_MEMORY,
-                        "%s: view \"%s\": no memory for %lld bytes in space host", who,
-                        qn__label(label), (long long)bytes);
+                        "%s: view \"%s\": no memory for %lld bytes in space host%s", who,
+                        qn__label(label), (long long)bytes,
+                        qn__memory_reason(m, QN_MEMORY_HOST, bytes, reason));
     qn__view_on(owner, first_byte, label != NULL, dtype, record, QN_SPACE_HOST, l, out);
     return QN_OK;
 }
 
-static qn_status alloc_checked(const char *who, const char *label, int dtype,
+/** The account of a context; a view may be made without one. */
+static qn_memory *memory_of(const qn_context *c)
+{
+    return c ? c->memory : NULL;
+}
+
+static qn_status alloc_checked(const char *who, const qn_context *c, const char *label, int dtype,
                                const qn_record *record, const qn_layout *l, uint32_t flags,
                                qn_view *out, qn_error *err)
 {
@@ -253,27 +279,24 @@ static qn_status alloc_checked(const char *who, const char *label, int dtype,
     qn_status status = qn__layout_check(l, "layout", err ? &inner : NULL);
     if (status)
         return err ? fail_inner(who, label, status, &inner, err) : status;
-    return qn__view_alloc(who, label, dtype, record, l, flags, ALIGNMENT, out, err);
+    return qn__view_alloc(who, memory_of(c), label, dtype, record, l, flags, ALIGNMENT, out, err);
 }
 
 qn_status qn_view_alloc(qn_context *c, const char *label, int dtype, const qn_layout *l,
                         uint32_t flags, qn_view *out, qn_error *err)
 {
-    (void)c; /* host storage needs nothing of it */
-    return alloc_checked("qn_view_alloc", label, dtype, NULL, l, flags, out, err);
+    return alloc_checked("qn_view_alloc", c, label, dtype, NULL, l, flags, out, err);
 }
 
 qn_status qn_view_alloc_record(qn_context *c, const char *label, const qn_record *record,
                                const qn_layout *l, uint32_t flags, qn_view *out, qn_error *err)
 {
-    (void)c;
-    return alloc_checked("qn_view_alloc_record", label, QN_RECORD, record, l, flags, out, err);
+    return alloc_checked("qn_view_alloc_record", c, label, QN_RECORD, record, l, flags, out, err);
 }
 
 qn_status qn_view_new(qn_context *c, const char *label, int dtype, int rank, const int64_t *extents,
                       qn_view *out, qn_error *err)
 {
-    (void)c;
     if (!out)
         return qn__fail(err, QN_ERR_ARGUMENT, "qn_view_new: view \"%s\": out is NULL",
                         qn__label(label));
@@ -282,7 +305,8 @@ qn_status qn_view_new(qn_context *c, const char *label, int dtype, int rank, con
     qn_status status = qn_layout_right(rank, extents, &l, err ? &inner : NULL);
     if (status)
         return err ? fail_inner("qn_view_new", label, status, &inner, err) : status;
-    return qn__view_alloc("qn_view_new", label, dtype, NULL, &l, 0, ALIGNMENT, out, err);
+    return qn__view_alloc("qn_view_new", memory_of(c), label, dtype, NULL, &l, 0, ALIGNMENT, out,
+                          err);
 }
 
 /** Whether a layout has no elements. */

@@ -7,14 +7,17 @@
 #ifndef QN_RUNTIME_BUFFER_H
 #define QN_RUNTIME_BUFFER_H
 
-#include "ir/ir.h"
+#include "runtime/memory.h"
 
 struct qn_buffer {
     _Atomic int64_t references;
     char *data;          /* aligned to 64 bytes; to 2 MiB if mapped */
     size_t bytes;        /* that views may use; at most what is there */
-    size_t mapped_bytes; /* of a mapping of its own, which starts at data; 0: data stands in the
-                            same block */
+    size_t mapped_bytes; /* of a mapping of its own, which starts at data; 0: there is none */
+    size_t given_bytes;  /* of memory that an allocator of the program gave for data; 0: none */
+    size_t alignment;    /* of that memory */
+    qn_memory *memory;   /* the account that counts this storage; NULL: none does */
+    int64_t counted;     /* bytes in it */
     void (*release_data)(void *arg); /* of foreign storage: called with the last reference; or NULL */
     void *release_arg;
     qn_record *record; /* of views on it, with a reference; or NULL */
@@ -41,10 +44,12 @@ qn_status qn__view_storage(const char *who, const char *label, int dtype, const 
 void qn__view_on(qn_buffer *owner, int64_t first_byte, bool has_label, int dtype,
                  const qn_record *record, int space, const qn_layout *l, qn_view *out);
 
-/** Allocates a view, see qn_view_alloc, whose storage starts at a multiple of `alignment`, a power of
- * two from 64 to 2 MiB. `l` passes qn__layout_check. */
-qn_status qn__view_alloc(const char *who, const char *label, int dtype, const qn_record *record,
-                         const qn_layout *l, uint32_t flags, int64_t alignment, qn_view *out, qn_error *err);
+/** Allocates a view, see qn_view_alloc, whose storage starts at a multiple of `alignment`, a power
+ * of two from 64 to 2 MiB, and is counted in `m`, which may be NULL. `l` passes qn__layout_check.
+ */
+qn_status qn__view_alloc(const char *who, qn_memory *m, const char *label, int dtype,
+                         const qn_record *record, const qn_layout *l, uint32_t flags,
+                         int64_t alignment, qn_view *out, qn_error *err);
 
 /** Wraps memory of the caller, see qn_view_wrap; `unit` as in a view. */
 qn_status qn__view_wrap(const char *who, const char *label, void *data, int dtype,

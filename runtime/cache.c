@@ -330,13 +330,13 @@ static qn_code *oldest_function(const qn_cache *c, const qn_code *keep)
     return oldest;
 }
 
-int qn__cache_evict(qn_cache *c, int64_t bound, const qn_code *keep)
+int qn__cache_evict(qn_cache *c, int64_t bound, int64_t code_bound, const qn_code *keep)
 {
     int n = 0;
     /* What is known is soon found out again, code takes longer: it has one half for itself. */
     bound_args(c, bound / 2, MOST_ARGS);
     bound_kernels(c, &c->known_bytes, bound / 2);
-    while (c->bytes > bound) {
+    while (c->bytes > bound || c->code_bytes > code_bound) {
         qn_code *f = oldest_function(c, keep);
         if (!f)
             break;

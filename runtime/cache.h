@@ -147,9 +147,9 @@ void qn__cache_weigh(qn_cache *c, qn_code *f);
 void qn__cache_grown(qn_cache *c, qn_code *f);
 /** Removes a function and its place in all entries; it waits in `dropped`. */
 void qn__cache_remove(qn_cache *c, qn_code *f);
-/** Removes what was not used longest until the bound holds; `keep` stays. Returns the number of
- * functions removed. */
-int qn__cache_evict(qn_cache *c, int64_t bound, const qn_code *keep);
+/** Removes what was not used longest until the bounds of everything and of code hold; `keep` stays.
+ * Returns the number of functions removed. */
+int qn__cache_evict(qn_cache *c, int64_t bound, int64_t code_bound, const qn_code *keep);
 /** Takes one of the removed functions that is not pinned from `dropped`; NULL if there is none. */
 qn_code *qn__cache_take_dropped(qn_cache *c);
 /** Empties the cache; functions wait in `dropped`. */

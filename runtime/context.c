@@ -113,7 +113,6 @@ static qn_status check_options(const qn_context_options *o, qn_error *err)
         {"n_threads", o->n_threads, 0, QN_MAX_THREADS},
         {"default_executor", o->default_executor, 0, QN_THREADS},
         {"default_compile", o->default_compile, 0, QN_COMPILE_NEVER},
-        {"reserved", o->reserved, 0, 0},
         {"cache_bytes", o->cache_bytes, 0, INT64_MAX},
         {"start_provider", o->start_provider, 0, 1},
         {"dump", o->dump, 0,
@@ -122,13 +121,18 @@ static qn_status check_options(const qn_context_options *o, qn_error *err)
         {"cuda_device", o->cuda_device, 0, INT32_MAX},
         {"disk_cache_bytes", o->disk_cache_bytes, 0, INT64_MAX},
         {"log_level", o->log_level, 0, QN_LOG_DETAIL},
-        {"reserved_too", o->reserved_too, 0, 0},
+        {"data_bytes", o->data_bytes, 0, INT64_MAX},
+        {"cuda_data_bytes", o->cuda_data_bytes, 0, INT64_MAX},
+        {"code_bytes", o->code_bytes, 0, INT64_MAX},
     };
     for (size_t i = 0; i < sizeof field / sizeof field[0]; i++)
         if (field[i].value < field[i].low || field[i].value > field[i].high)
             return qn__fail(err, QN_ERR_ARGUMENT, "qn_context_new: %s %lld not in [%lld,%lld]",
                             field[i].name, (long long)field[i].value, (long long)field[i].low,
                             (long long)field[i].high);
+    if (o->allocator && (!o->allocator->allocate || !o->allocator->release))
+        return qn__fail(err, QN_ERR_ARGUMENT, "qn_context_new: allocator has no function %s",
+                        o->allocator->allocate ? "release" : "allocate");
     return QN_OK;
 }
 
@@ -158,6 +162,7 @@ static bool settle_options(qn_context_options *o)
     o->compile_ms = o->compile_ms ? o->compile_ms : DEFAULT_COMPILE_MS;
     o->log_level = o->log_level ? o->log_level : QN_LOG_WARNING;
     o->disk_cache_bytes = o->disk_cache_bytes ? o->disk_cache_bytes : QN_DISK_USUAL_BYTES;
+    o->code_bytes = o->code_bytes ? o->code_bytes : INT64_MAX;
     const char *path = o->provider_path, *dir = o->dump_dir, *driver = o->cuda_driver;
     o->provider_path = settle_path(path);
     o->dump_dir = qn__strdup(dir ? dir : ".");
@@ -247,9 +252,12 @@ qn_status qn_context_new(const qn_context_options *o, qn_context **out, qn_error
     atomic_init(&c->references, 1);
     qn__env_fill(&options, &c->thread_limit);
     c->options = options;
-    if (!settle_options(&c->options) || !open_disk(c) || !init_parts(c)) {
+    c->memory = qn__memory_new(options.allocator, options.data_bytes, options.cuda_data_bytes);
+    c->options.allocator = NULL; /* the struct is the caller's */
+    if (!settle_options(&c->options) || !c->memory || !open_disk(c) || !init_parts(c)) {
         release_options(&c->options);
         release_disk(c);
+        qn__memory_release(c->memory);
         qn__free(c);
         return qn__fail(err, QN_ERR_MEMORY, "qn_context_new: no memory");
     }
@@ -285,6 +293,7 @@ void qn__context_drop(qn_context *c)
     qn__cuda_release(c);
     release_options(&c->options);
     release_disk(c);
+    qn__memory_release(c->memory);
     pthread_mutex_destroy(&c->cuda_lock);
     pthread_mutex_destroy(&c->lock);
     bool was_large = c->was_large;
@@ -343,6 +352,11 @@ void qn_context_counters(const qn_context *c, qn_counters *out, size_t out_bytes
     counters.code_bytes = c->cache.code_bytes;
     counters.cache_bytes = c->cache.bytes;
     counters.arena_bytes = c->arena.bytes;
+    const qn_memory *m = c->memory;
+    counters.data_bytes = atomic_load(&m->bytes[QN_MEMORY_HOST]);
+    counters.data_peak_bytes = atomic_load(&m->peak[QN_MEMORY_HOST]);
+    counters.cuda_data_bytes = atomic_load(&m->bytes[QN_MEMORY_CUDA]);
+    counters.cuda_data_peak_bytes = atomic_load(&m->peak[QN_MEMORY_CUDA]);
     int64_t n = qn__calls_count(c);
     counters.launches += n;
     counters.hits += n;

@@ -21,6 +21,7 @@
 #include "runtime/disk.h"
 #include "runtime/history.h"
 #include "runtime/log.h"
+#include "runtime/memory.h"
 #include "runtime/pool.h"
 
 enum { QN_PROCESSOR_BYTES = 40 };
@@ -36,6 +37,7 @@ struct qn_context {
     int isa;                    /* best of the machine; 0: below v3 */
     qn_caches caches;
     char processor[QN_PROCESSOR_BYTES];
+    qn_memory *memory;    /* of views and launches */
     qn_disk disk, bundle; /* folders of entries; never changed but for what they count */
     qn_arena arena;
     qn_cache cache;

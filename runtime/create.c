@@ -83,12 +83,16 @@ qn_status qn__allocate(const char *who, qn_context *c, const char *label, int dt
     qn_view made;
     if (o->space != QN_SPACE_HOST)
         return qn__cuda_allocate(who, c, label, dtype, record, l, o, out, err);
-    qn_status status = qn__view_alloc(who, label, dtype, record, l, o->uninitialised ? QN_UNINITIALISED : 0,
-                                      o->alignment ? o->alignment : CACHE_LINE, &made, err);
+    qn_memory *m = c ? c->memory : NULL;
+    bool is_by_threads = !o->uninitialised && o->executor == QN_THREADS;
+    bool is_raw = o->uninitialised || (is_by_threads && qn__memory_is_foreign(m));
+    qn_status status =
+        qn__view_alloc(who, m, label, dtype, record, l, is_raw ? QN_UNINITIALISED : 0,
+                       o->alignment ? o->alignment : CACHE_LINE, &made, err);
     if (status)
         return status;
     const unsigned char zero = 0;
-    if (made.owner->mapped_bytes && !o->uninitialised && o->executor == QN_THREADS)
+    if (is_by_threads && (made.owner->mapped_bytes || made.owner->given_bytes))
         qn__fill_bytes(c, o->executor, made.owner->data, &zero, 1, (int64_t)made.owner->bytes);
     *out = made;
     return QN_OK;

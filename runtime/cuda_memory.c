@@ -20,6 +20,8 @@ typedef struct qn_cuda_memory {
     qn_cu_ptr start; /* what was allocated */
     void *event;     /* happens when it is ready; NULL: it is */
     atomic_bool is_ready;
+    qn_memory *account; /* that counts it; NULL: none does */
+    int64_t counted;
 } qn_cuda_memory;
 
 /* ---------------------------------------------------------------- raw memory */
@@ -75,6 +77,7 @@ static void free_memory(qn_cuda_memory *m)
         qn__gpu_leave(m->gpu, is_pushed);
     }
     qn_context *c = m->context;
+    qn__memory_uncount(m->account, QN_MEMORY_CUDA, m->counted);
     if (m->home)
         qn__stream_unhold(m->home);
     qn__free(m);
@@ -163,7 +166,15 @@ static qn_status make_memory(const char *who, qn_context *c, int space, qn_strea
     atomic_init(&m->is_ready, true);
     if (space == QN_SPACE_CUDA)
         m->home = qn__stream_hold(home);
-    status = qn__gpu_enter(m->gpu, who, &is_pushed, err);
+    char reason[QN_MEMORY_REASON_BYTES];
+    if (qn__memory_count(c->memory, QN_MEMORY_CUDA, (int64_t)bytes)) {
+        m->account = c->memory;
+        m->counted = (int64_t)bytes;
+        status = qn__gpu_enter(m->gpu, who, &is_pushed, err);
+    } else
+        status = qn__fail(err, QN_ERR_MEMORY, "%s: %lld bytes are beyond the bound%s", who,
+                          (long long)bytes,
+                          qn__memory_reason(c->memory, QN_MEMORY_CUDA, (int64_t)bytes, reason));
     if (status == QN_OK) {
         status = take_memory(m, who, bytes, is_zeroed, err);
         if (status == QN_OK)

@@ -67,6 +67,7 @@ typedef struct chunks {
     qn_fault *fault; /* [n_chunks] */
     const volatile int32_t *cancel;
     void *scratch;   /* n_places pieces, or NULL; each chunk takes one while it runs, the one that was left last */
+    int64_t scratch_room;  /* bytes of all pieces */
     int64_t scratch_bytes; /* of each piece */
     int scratch_word;      /* its place in range */
     bool is_shared;           /* scratch is one piece, results of blocks of points, and nobody's own */
@@ -90,10 +91,10 @@ static void cut_range(const cut *c, int64_t i, int64_t *range)
         range[1] = begin + first_granule(c, i + 1) * c->granule;
 }
 
-/** Memory for n chunks, aligned inside; NULL for none or if there is none. */
-static void *scratch_new(int64_t bytes, int64_t n)
+/** Bytes of scratch for n chunks, aligned inside; 0 for none. */
+static int64_t scratch_room(int64_t bytes, int64_t n)
 {
-    return bytes ? qn__alloc((size_t)(bytes * n) + SCRATCH_ALIGN) : NULL;
+    return bytes ? bytes * n + SCRATCH_ALIGN : 0;
 }
 
 /** Bytes for a launch whose threads divide the points of reduces: 8 for each result of a block. */
@@ -284,24 +285,26 @@ static bool chunks_open(chunks *s, const qn_task *t, int n_threads)
     s->scratch_word = qn__scratch_word(info->n_sequential, info->second_granule);
     if (info->n_shared_reduces) {
         s->is_shared = true;
-        s->scratch = scratch_new(results_bytes(info, s->range), 1);
+        s->scratch_room = scratch_room(results_bytes(info, s->range), 1);
+        s->scratch = qn__memory_scratch(t->context->memory, s->scratch_room);
         return s->fault && s->scratch;
     }
     if (!s->fault || !s->scratch_bytes)
         return s->fault;
     s->n_places = is_own && n_threads < s->n_chunks ? n_threads : s->n_chunks;
     s->place = qn__alloc((size_t)s->n_places * sizeof *s->place);
-    s->scratch = scratch_new(s->scratch_bytes, s->n_places);
+    s->scratch_room = scratch_room(s->scratch_bytes, s->n_places);
+    s->scratch = qn__memory_scratch(t->context->memory, s->scratch_room);
     for (int64_t i = 0; s->place && i < s->n_places; i++)
         s->place[i] = i;
     return s->place && s->scratch && pthread_mutex_init(&s->lock, NULL) == 0;
 }
 
-static void chunks_free(chunks *s)
+static void chunks_free(chunks *s, qn_memory *m)
 {
     qn__free(s->fault);
     qn__free(s->place);
-    qn__free(s->scratch);
+    qn__memory_scratch_free(m, s->scratch, s->scratch_room);
 }
 
 /** Splits and runs; false if one thread should do it. */
@@ -318,7 +321,7 @@ static bool run_threads(const qn_task *t, const int64_t *slots, const int64_t *r
     memcpy(s.range, range, (size_t)qn__scratch_word(info->n_sequential, info->second_granule) * sizeof *range);
     s.range[QN_ALONE_WORD] = 0;
     if (!chunks_open(&s, t, n_threads)) {
-        chunks_free(&s);
+        chunks_free(&s, t->context->memory);
         return false;
     }
     for (int i = 0; i < info->n_sequential; i++)
@@ -332,7 +335,7 @@ static bool run_threads(const qn_task *t, const int64_t *slots, const int64_t *r
         run_rest(&s, first);
     if (s.scratch && !s.is_shared)
         pthread_mutex_destroy(&s.lock);
-    chunks_free(&s);
+    chunks_free(&s, t->context->memory);
     return true;
 }
 
@@ -380,10 +383,15 @@ static qn_status run_serial(const qn_task *t, const int64_t *slots, const int64_
     int64_t own_range[QN_RANGE_WORDS], few[FEW_RESULTS];
     int64_t bytes = info->n_shared_reduces ? results_bytes(info, range) : info->scratch_bytes;
     bool are_few = info->n_shared_reduces && bytes <= (int64_t)sizeof few;
-    void *scratch = are_few ? NULL : scratch_new(bytes, 1);
-    if (bytes && !are_few && !scratch)
-        return qn__fail(err, QN_ERR_MEMORY, "qn_launch: kernel \"%.60s\": no memory for %lld bytes",
-                        t->kernel->name, (long long)bytes);
+    int64_t room = are_few ? 0 : scratch_room(bytes, 1);
+    qn_memory *m = t->context->memory;
+    void *scratch = room ? qn__memory_scratch(m, room) : NULL;
+    char reason[QN_MEMORY_REASON_BYTES];
+    if (room && !scratch)
+        return qn__fail(err, QN_ERR_MEMORY,
+                        "qn_launch: kernel \"%.60s\": no memory for %lld bytes of scratch%s",
+                        t->kernel->name, (long long)room,
+                        qn__memory_reason(m, QN_MEMORY_HOST, room, reason));
     if (bytes || are_few) {
         int word = qn__scratch_word(info->n_sequential, info->second_granule);
         memcpy(own_range, range, (size_t)word * sizeof *range);
@@ -396,7 +404,7 @@ static qn_status run_serial(const qn_task *t, const int64_t *slots, const int64_
     uint32_t host = qn__fpu_enter();
     t->function->entry(slots, range, fault);
     qn__fpu_leave(host);
-    qn__free(scratch);
+    qn__memory_scratch_free(m, scratch, room);
     return QN_OK;
 }
 

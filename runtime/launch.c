@@ -267,7 +267,8 @@ static void remember(const qn_launch_state *l, const qn_options *o, qn_code *f)
         if (known && (!f || f->is_cached) && !is_outdated)
             known->choice[l->is_ordered] = (qn_choice){true, f && may_pin(c, known, f, executor), l->is_provisional, f};
         kernel->last_use = ++c->cache.clock;
-        c->counters.evictions += qn__cache_evict(&c->cache, c->options.cache_bytes, f);
+        c->counters.evictions +=
+            qn__cache_evict(&c->cache, c->options.cache_bytes, c->options.code_bytes, f);
     }
     qn__unlock(c);
     qn__cache_sweep(c);

@@ -151,7 +151,8 @@ static qn_status end_build(const qn_launch_state *l, qn_code *f, bool is_dynamic
     }
     settle(l, f, status, error);
     if (status == QN_OK && f->is_cached)
-        c->counters.evictions += qn__cache_evict(&c->cache, c->options.cache_bytes, f);
+        c->counters.evictions +=
+            qn__cache_evict(&c->cache, c->options.cache_bytes, c->options.code_bytes, f);
     qn__unlock(c);
     qn__fpu_leave(host);
     if (status == QN_OK && !from && !code->is_retry) /* other contexts may have a longer limit */
