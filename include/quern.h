@@ -87,10 +87,12 @@ QN_API uint32_t qn_version(void);
     X(ERR_VERSION, 30, "version mismatch")                                                         \
     X(ERR_RANGE, 31, "reversed or out-of-range range")                                             \
     X(ERR_NOT_FOUND, 32, "not found")                                                              \
-    X(ERR_INTERNAL, 33, "internal error")                                                         \
+    X(ERR_INTERNAL, 33, "internal error")                                                          \
     X(ERR_CUDA, 34, "a call of the CUDA driver failed")                                            \
     X(ERR_CONTEXT_LOST, 35, "the CUDA context is lost")                                            \
-    X(ERR_CANCELLED, 36, "cancelled, or out of time")
+    X(ERR_CANCELLED, 36, "cancelled, or out of time")                                              \
+    X(ERR_RACE, 37, "iterations race for an element")                                              \
+    X(ERR_NAN, 38, "an op made a NaN of numbers")
 
 /** What a function returns. 0 is success. */
 typedef enum qn_status {
@@ -595,6 +597,18 @@ enum {
     /** As NOW, but nothing is compiled. QN_ERR_NOT_FOUND where nothing is there and the interpreter may not run it. */
     QN_COMPILE_NEVER = 3
 };
+/** What the interpreter looks for while it runs a kernel, bits of the option `debug`; the engine
+ * must be QN_ENGINE_INTERP. */
+enum {
+    /** Two iterations of parallel dimensions that touch one element, where one writes and not both
+     * are atomic: QN_ERR_RACE names both. Steps of sequential dimensions do not race, nor does a
+     * launch that runs in iteration order because views overlap. It takes 64 bytes for each granule
+     * (mostly an element) of written views that is touched. */
+    QN_DEBUG_RACES = 1,
+    /** The first op in iteration order that makes a NaN of operands that are none: QN_ERR_NAN names
+     * op, operands and iteration. A mathematical function is one op. */
+    QN_DEBUG_NAN = 2
+};
 /** Instruction sets: AUTO is the best the machine has, V3 and V4 are x86-64-v3 and -v4, the others PTX for NVIDIA GPUs
  *  of compute capability 7.0, 7.5, ... and newer. */
 enum {
@@ -675,6 +689,8 @@ typedef struct qn_options {
      *  Quern, and must not wait for the thread that launches. qn_prepare: it is called for each run, too. */
     int32_t (*cancel_hook)(void *arg);
     void *cancel_arg; /**< of cancel_hook */
+    int32_t debug;    /**< or of QN_DEBUG_...: what the interpreter looks for */
+    int32_t reserved; /**< 0 */
 } qn_options;
 
 /**

@@ -16,9 +16,8 @@ static void add_list(qn_text *t, int n, const int64_t *values)
         qn__text_add(t, "%s%" PRId64, i ? "," : "", values[i]);
 }
 
-/** Appends "; iteration (2,7)": the indices of the parallel and sequential dimensions. */
-static void add_iteration(qn_text *t, const qn_kernel *k, uint64_t iteration,
-                          const qn_domain *domain)
+void qn__text_iteration(qn_text *t, const qn_kernel *k, uint64_t iteration, const qn_domain *domain,
+                        const char *before)
 {
     int64_t index[QN_MAX_RANK];
     int n = 0;
@@ -38,7 +37,7 @@ static void add_iteration(qn_text *t, const qn_kernel *k, uint64_t iteration,
         index[i] = index[n - 1 - i];
         index[n - 1 - i] = swapped;
     }
-    qn__text_add(t, "; iteration (");
+    qn__text_add(t, "%siteration (", before);
     add_list(t, n, index);
     qn__text_add(t, ")");
 }
@@ -124,13 +123,28 @@ static access find_access(const qn_kernel *k, const qn_fault *f, const qn_arg *a
     return a;
 }
 
+/** Appends 'view "x", argument 0'. */
+static void add_view(qn_text *t, const qn_kernel *k, int param, const qn_arg *args)
+{
+    const qn_view *v = args[param].view;
+    const char *label = v->label && v->label[0] ? v->label : k->param[param].name;
+    qn__text_add(t, "view \"%s\", argument %d", label, param);
+}
+
+void qn__text_element(qn_text *t, const qn_kernel *k, const qn_fault *f, const qn_arg *args)
+{
+    access a = find_access(k, f, args);
+    qn__text_add(t, "[");
+    add_list(t, a.rank, a.index);
+    qn__text_add(t, "] of ");
+    add_view(t, k, a.param, args);
+}
+
 static void add_bounds(qn_text *t, const qn_kernel *k, const qn_fault *f, const qn_arg *args)
 {
     access a = find_access(k, f, args);
-    const char *kind = kind_of(k, f, a.param);
-    const qn_view *v = args[a.param].view;
-    const char *label = v->label && v->label[0] ? v->label : k->param[a.param].name;
-    qn__text_add(t, "out-of-bounds %s: view \"%s\", argument %d", kind, label, a.param);
+    qn__text_add(t, "out-of-bounds %s: ", kind_of(k, f, a.param));
+    add_view(t, k, a.param, args);
     int d = a.dim;
     if (a.list)
         qn__text_add(t, ", dimension %d: list \"%.80s\" holds %" PRId64 " at position %" PRId64
@@ -190,6 +204,17 @@ static void add_limit(qn_text *t, const qn_kernel *k, const qn_fault *f, const q
         qn__text_add(t, " of %" PRId64 " trips", (int64_t)limit);
 }
 
+void qn__domain_of_args(const qn_kernel *k, int n, const qn_arg *args, qn_domain *out)
+{
+    qn_arg_value values[QN_MAX_PARAMS];
+    for (int p = 0; p < n; p++)
+        values[p] = (qn_arg_value){.layout = args[p].view ? &args[p].view->layout : NULL,
+                                   .bits = args[p].bits,
+                                   .high = args[p].high};
+    if (qn__domain(k, values, false, out, NULL))
+        *out = (qn_domain){.is_empty = true};
+}
+
 qn_status qn__fault_report(const qn_kernel *k, const qn_fault *f, int n, const qn_arg *args,
                            qn_error *err)
 {
@@ -198,14 +223,9 @@ qn_status qn__fault_report(const qn_kernel *k, const qn_fault *f, int n, const q
         add_limit(&t, k, f, args);
     else
         add_bounds(&t, k, f, args);
-    qn_arg_value values[QN_MAX_PARAMS];
-    for (int p = 0; p < n; p++)
-        values[p] = (qn_arg_value){.layout = args[p].view ? &args[p].view->layout : NULL,
-                                   .bits = args[p].bits,
-                                   .high = args[p].high};
     qn_domain domain;
-    if (qn__domain(k, values, false, &domain, NULL) == QN_OK)
-        add_iteration(&t, k, f->iteration, &domain);
+    qn__domain_of_args(k, n, args, &domain);
+    qn__text_iteration(&t, k, f->iteration, &domain, "; ");
     qn__fail(err, (qn_status)f->status, "qn_launch: kernel \"%s\": %s", k->name,
              t.data && !t.failed ? t.data
                                  : "out of bounds or limit reached (no memory for details)");

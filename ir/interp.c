@@ -5,44 +5,18 @@
  * Relies on a verified kernel and checked arguments. Values of ops are those of ir/eval.c,
  * orders of reductions those of ir/order.c.
  */
-#include "ir/function.h"
+#include "ir/interp.h"
 #include "ir/order.h"
 
 #include <string.h>
 
-/** A view argument, ready for access. */
-typedef struct place {
-    unsigned char *data;
-    const qn_layout *layout;
-    int64_t unit; /* bytes that offsets count */
-    int32_t rank;
-    int checks; /* QN_CHECKS_... */
-    int argument; /* its number in the launch */
-    int first_value; /* of a function's scalar parameter: where its parts stand in interp.given */
-    bool is_atomic;
-} place;
-
-typedef struct interp {
-    const qn_kernel *k;
-    const qn_arg *args;
-    const qn_domain *domain;
-    qn_fault *fault;
-    place *place;    /* [n_params]; those of the functions called from here follow */
-    uint64_t *value; /* [n_insts], canonical; those of the functions called from here follow */
-    const uint64_t *given; /* in a function: the values of its scalar parameters, part by part */
-    uint64_t iteration, point;
-    int64_t left; /* instructions until it is time to look whether the launch was cancelled; below 0: it was */
-} interp;
-
 enum { INSTRUCTIONS_PER_LOOK = 1 << 16 };
 
-static void run_region(interp *s, uint32_t begin, uint32_t end);
+static void run_region(qn_interp *s, uint32_t begin, uint32_t end);
 
 /* ---------------------------------------------------------------- faults */
 
-/** Keeps the first fault in iteration order; within one iteration the first in time. A fault in a function names the
- *  view, which has no site in the kernel. */
-static void record(interp *s, qn_status status, int64_t site, int rank, const int64_t *index)
+void qn__interp_record(qn_interp *s, qn_status status, int64_t site, int rank, const int64_t *index)
 {
     qn_fault *f = s->fault;
     if (s->iteration >= f->iteration || s->left < 0)
@@ -65,7 +39,7 @@ static uint64_t from_lower(const qn_layout *l, int d, int64_t index)
 }
 
 /** Applies the bounds policy to the indices of an access; false: the access is not performed. */
-static bool check_indices(interp *s, uint32_t inst, const place *p, int64_t *index)
+static bool check_indices(qn_interp *s, uint32_t inst, const qn_place *p, int64_t *index)
 {
     const qn_layout *l = p->layout;
     for (int d = 0; d < p->rank; d++) {
@@ -73,7 +47,7 @@ static bool check_indices(interp *s, uint32_t inst, const place *p, int64_t *ind
         if (from_lower(l, d, index[d]) < extent || (l->projected >> d & 1) != 0)
             continue;
         if (p->checks == QN_CHECKS_REPORT)
-            record(s, QN_ERR_BOUNDS, s->given ? qn__site_in_function(p->argument) : qn__site_of(s->k, inst), p->rank, index);
+            qn__interp_record(s, QN_ERR_BOUNDS, s->given ? qn__site_in_function(p->argument) : qn__site_of(s->k, inst), p->rank, index);
         if (p->checks == QN_CHECKS_REPORT || extent == 0)
             return false;
         index[d] = index[d] < l->dim[d].lower ? l->dim[d].lower : (int64_t)((uint64_t)l->dim[d].lower + extent - 1);
@@ -82,7 +56,7 @@ static bool check_indices(interp *s, uint32_t inst, const place *p, int64_t *ind
 }
 
 /** Address of the element of an access, or NULL if it is not performed. */
-static void *locate(interp *s, uint32_t i, const place *p)
+static void *locate(qn_interp *s, uint32_t i, const qn_place *p)
 {
     const uint32_t *args = qn__args(s->k, i);
     const qn_layout *l = p->layout;
@@ -99,7 +73,10 @@ static void *locate(interp *s, uint32_t i, const place *p)
             if ((l->projected >> d & 1) == 0)
                 offset += from_lower(l, d, index[d]) * (uint64_t)l->dim[d].stride;
     }
-    return p->data + (int64_t)(offset * (uint64_t)p->unit) + qn__access_offset(s->k, i);
+    void *at = p->data + (int64_t)(offset * (uint64_t)p->unit) + qn__access_offset(s->k, i);
+    if (s->watch)
+        qn__look_at_access(s, i, p, index, at);
+    return at;
 }
 
 static uint64_t atomic_get(const void *p, int64_t bytes)
@@ -155,10 +132,10 @@ static bool atomic_swap(void *p, int64_t bytes, uint64_t *expected, uint64_t bit
 #undef SWAP
 }
 
-static uint64_t run_load(interp *s, uint32_t i)
+static uint64_t run_load(qn_interp *s, uint32_t i)
 {
     const qn_inst *x = &s->k->inst[i];
-    const place *p = &s->place[x->imm];
+    const qn_place *p = &s->place[x->imm];
     const void *at = locate(s, i, p);
     if (!at)
         return 0;
@@ -166,9 +143,9 @@ static uint64_t run_load(interp *s, uint32_t i)
                         : qn__load_element(x->type, at);
 }
 
-static void run_store(interp *s, uint32_t i)
+static void run_store(qn_interp *s, uint32_t i)
 {
-    const place *p = &s->place[s->k->inst[i].imm];
+    const qn_place *p = &s->place[s->k->inst[i].imm];
     void *at = locate(s, i, p);
     if (!at)
         return;
@@ -181,7 +158,7 @@ static void run_store(interp *s, uint32_t i)
 }
 
 /** What an update makes of the old value. */
-static uint64_t run_update(interp *s, uint32_t i, uint64_t old)
+static uint64_t run_update(qn_interp *s, uint32_t i, uint64_t old)
 {
     const qn_inst *x = &s->k->inst[i];
     s->value[x->region[0]] = old;
@@ -189,10 +166,10 @@ static uint64_t run_update(interp *s, uint32_t i, uint64_t old)
     return s->value[qn__args(s->k, x->region[1] - 1)[0]];
 }
 
-static uint64_t run_atomic(interp *s, uint32_t i)
+static uint64_t run_atomic(qn_interp *s, uint32_t i)
 {
     const qn_inst *x = &s->k->inst[i];
-    const place *p = &s->place[x->imm];
+    const qn_place *p = &s->place[x->imm];
     void *at = locate(s, i, p);
     if (!at)
         return 0;
@@ -206,15 +183,19 @@ static uint64_t run_atomic(interp *s, uint32_t i)
             next = run_update(s, i, old);
         else if (x->sub < QN_COMBINE_EXCHANGE)
             next = qn__eval_combine(x->sub, x->type, old, value);
-        if (atomic_swap(at, qn_dtype_bytes(x->type), &stored, next))
-            return old;
+        if (!atomic_swap(at, qn_dtype_bytes(x->type), &stored, next))
+            continue;
+        if (x->sub < QN_COMBINE_EXCHANGE && qn__watch_seeks_nan(s->watch))
+            qn__look_for_nan(s, i, x->type, next, 2, (const int[]){x->type, x->type},
+                         (const uint64_t[]){old, value});
+        return old;
     }
 }
 
 /* ---------------------------------------------------------------- cancelled launches */
 
 /** Counts one trip of a loop over so many instructions; true if the launch was cancelled, for all loops from then on. */
-static bool is_cancelled(interp *s, uint32_t n_instructions)
+static bool is_cancelled(qn_interp *s, uint32_t n_instructions)
 {
     if (s->left < 0)
         return true;
@@ -232,7 +213,7 @@ static bool is_cancelled(interp *s, uint32_t n_instructions)
 /* ---------------------------------------------------------------- reductions */
 
 /** Steps indices lexicographically, last dimension fastest; false after the last. */
-static bool next_point(interp *s, const uint32_t *dims, int n)
+static bool next_point(qn_interp *s, const uint32_t *dims, int n)
 {
     for (int d = n - 1; d >= 0; d--) {
         uint64_t number = s->k->inst[dims[d]].imm;
@@ -244,7 +225,7 @@ static bool next_point(interp *s, const uint32_t *dims, int n)
     return false;
 }
 
-static uint64_t run_reduce(interp *s, uint32_t i)
+static uint64_t run_reduce(qn_interp *s, uint32_t i)
 {
     const qn_inst *x = &s->k->inst[i];
     const uint32_t *dims = qn__args(s->k, i);
@@ -261,9 +242,11 @@ static uint64_t run_reduce(interp *s, uint32_t i)
     qn_ordered_sum r;
     qn__order_start(&r, x->sub, x->type, (int)x->imm);
     uint64_t saved = s->point;
+    bool has_nan = false; /* among the values */
     s->point = outer;
     do {
         run_region(s, x->region[0], x->region[1]);
+        has_nan |= qn__is_nan(x->type, s->value[value]);
         if (product)
             qn__order_add_product(&r, s->value[factor[0]], s->value[factor[1]]);
         else
@@ -271,13 +254,16 @@ static uint64_t run_reduce(interp *s, uint32_t i)
         s->point++;
     } while (!is_cancelled(s, x->region[1] - x->region[0]) && next_point(s, dims, x->n_args));
     s->point = saved;
-    return qn__order_end(&r);
+    uint64_t result = qn__order_end(&r);
+    if (!has_nan && qn__watch_seeks_nan(s->watch))
+        qn__look_for_nan(s, i, x->type, result, 0, NULL, NULL);
+    return result;
 }
 
 /* ---------------------------------------------------------------- control flow */
 
 /** Copies the operands of the yield that ends a region. */
-static void take_yield(const interp *s, uint32_t region_end, uint64_t *out)
+static void take_yield(const qn_interp *s, uint32_t region_end, uint64_t *out)
 {
     const qn_inst *x = &s->k->inst[region_end - 1];
     const uint32_t *args = qn__args(s->k, region_end - 1);
@@ -286,14 +272,14 @@ static void take_yield(const interp *s, uint32_t region_end, uint64_t *out)
 }
 
 /** Gives values to the `carried` or `result` instructions that stand from instruction `at` on. */
-static void give(interp *s, uint32_t at, int op, const uint64_t *values)
+static void give(qn_interp *s, uint32_t at, int op, const uint64_t *values)
 {
     const qn_kernel *k = s->k;
     for (; at < k->n_insts && k->inst[at].op == op; at++)
         s->value[at] = values[k->inst[at].imm];
 }
 
-static void run_if(interp *s, uint32_t i)
+static void run_if(qn_interp *s, uint32_t i)
 {
     const qn_inst *x = &s->k->inst[i];
     bool first = s->value[qn__args(s->k, i)[0]] != 0;
@@ -306,7 +292,7 @@ static void run_if(interp *s, uint32_t i)
     give(s, x->region[2], QN_I_RESULT, results);
 }
 
-static void run_for(interp *s, uint32_t i)
+static void run_for(qn_interp *s, uint32_t i)
 {
     const qn_inst *x = &s->k->inst[i];
     const uint32_t *args = qn__args(s->k, i);
@@ -327,7 +313,7 @@ static void run_for(interp *s, uint32_t i)
 }
 
 /** The condition is asked before each trip; a loop whose condition still holds after max_trips trips is at its limit. */
-static void run_while(interp *s, uint32_t i)
+static void run_while(qn_interp *s, uint32_t i)
 {
     const qn_inst *x = &s->k->inst[i];
     const uint32_t *args = qn__args(s->k, i);
@@ -342,7 +328,7 @@ static void run_while(interp *s, uint32_t i)
         if (condition[0] == 0)
             break;
         if (trip >= max_trips) {
-            record(s, QN_ERR_LIMIT, s->given ? QN_SITE_UNKNOWN : -1 - (int64_t)i, 0, NULL);
+            qn__interp_record(s, QN_ERR_LIMIT, s->given ? QN_SITE_UNKNOWN : -1 - (int64_t)i, 0, NULL);
             break;
         }
         run_region(s, x->region[1], x->region[2]);
@@ -354,17 +340,18 @@ static void run_while(interp *s, uint32_t i)
 }
 
 /** Runs the body of a function in the storage behind that of the caller. */
-static void run_call(interp *s, uint32_t i)
+static void run_call(qn_interp *s, uint32_t i)
 {
     const qn_kernel *k = s->k;
     const qn_function *f = qn__callee(k, i);
     const uint32_t *args = qn__args(k, i);
     uint64_t values[QN_MAX_CARRIED];
-    interp callee = *s;
+    qn_interp callee = *s;
     callee.k = &f->body;
     callee.value = s->value + k->n_insts;
     callee.place = s->place + k->n_params;
     callee.given = values;
+    callee.watch = f->keyword_bytes ? NULL : s->watch; /* a mathematical function is one op */
     for (int v = 0; v < f->n_values; v++)
         values[v] = s->value[args[v]];
     for (int p = 0, value = 0, view = f->n_values; p < f->body.n_params; p++) {
@@ -379,12 +366,14 @@ static void run_call(interp *s, uint32_t i)
     const uint32_t *returned = qn__args(&f->body, qn__return_of(f));
     for (int r = 0; r < f->n_flat; r++)
         values[r] = callee.value[returned[r]];
+    if (f->keyword_bytes && qn__watch_seeks_nan(s->watch))
+        qn__look_at_call(s, i, &f->body, returned, f->n_flat, values);
     give(s, i + 1, QN_I_RESULT, values);
 }
 
 /* ---------------------------------------------------------------- instructions */
 
-static uint64_t run_pure(const interp *s, uint32_t i)
+static uint64_t run_pure(const qn_interp *s, uint32_t i)
 {
     const qn_kernel *k = s->k;
     const qn_inst *x = &k->inst[i];
@@ -396,7 +385,7 @@ static uint64_t run_pure(const interp *s, uint32_t i)
 }
 
 /** A region's own instructions and what is uniform: set once, or by the instruction they belong to. */
-static void run_core(interp *s, uint32_t i)
+static void run_core(qn_interp *s, uint32_t i)
 {
     const qn_kernel *k = s->k;
     const qn_inst *x = &k->inst[i];
@@ -452,19 +441,22 @@ static void run_core(interp *s, uint32_t i)
     }
 }
 
-static void run_region(interp *s, uint32_t begin, uint32_t end)
+static void run_region(qn_interp *s, uint32_t begin, uint32_t end)
 {
     const qn_inst *inst = s->k->inst;
     for (uint32_t i = begin; i < end; i = inst[i].region[2]) {
-        if (inst[i].op >= QN_I_PURE)
-            s->value[i] = run_pure(s, i);
-        else
+        if (inst[i].op < QN_I_PURE) {
             run_core(s, i);
+            continue;
+        }
+        s->value[i] = run_pure(s, i);
+        if (s->watch && qn__is_nan(inst[i].type, s->value[i]))
+            qn__look_at_result(s, i);
     }
 }
 
 /** Runs the body for every iteration of the parallel and sequential dimensions. */
-static void run_domain(interp *s)
+static void run_domain(qn_interp *s)
 {
     const qn_kernel *k = s->k;
     uint32_t dims[QN_MAX_RANK];
@@ -500,9 +492,21 @@ size_t qn__interpret_stack(const qn_kernel *k)
 qn_status qn__interpret(const qn_kernel *k, int n, const qn_arg *args, const qn_domain *domain,
                         int checks, qn_fault *fault, qn_error *err)
 {
+    return qn__interpret_watched(k, n, args, domain, checks, NULL, fault, err);
+}
+
+qn_status qn__interpret_watched(const qn_kernel *k, int n, const qn_arg *args,
+                                const qn_domain *domain, int checks, qn_watch *watch,
+                                qn_fault *fault, qn_error *err)
+{
     if (domain->is_empty)
         return QN_OK;
-    interp s = {.k = k, .args = args, .domain = domain, .fault = fault, .left = INSTRUCTIONS_PER_LOOK};
+    qn_interp s = {.k = k,
+                .args = args,
+                .domain = domain,
+                .fault = fault,
+                .watch = watch,
+                .left = INSTRUCTIONS_PER_LOOK};
     uint32_t values, places;
     qn__measure_frames(k, &values, &places);
     s.value = qn__zalloc((size_t)k->n_insts + values, sizeof *s.value);
@@ -516,7 +520,7 @@ qn_status qn__interpret(const qn_kernel *k, int n, const qn_arg *args, const qn_
     for (int p = 0; p < n; p++) {
         const qn_view *v = args[p].view;
         if (v)
-            s.place[p] = (place){.data = v->data,
+            s.place[p] = (qn_place){.data = v->data,
                                  .layout = &v->layout,
                                  .unit = qn__unit_bytes(v),
                                  .rank = v->layout.rank,
@@ -526,6 +530,11 @@ qn_status qn__interpret(const qn_kernel *k, int n, const qn_arg *args, const qn_
     }
     run_region(&s, 1, k->body);
     run_domain(&s);
+    if (watch && watch->failed)
+        status = qn__fail(
+            err, QN_ERR_MEMORY,
+            "qn_launch: kernel \"%s\": no memory to look for races: %zu granules were touched",
+            k->name, watch->n_used);
 done:
     qn__free(s.value);
     qn__free(s.place);

@@ -610,7 +610,8 @@ typedef struct qn_fault {
     uint64_t point;     /* linear number over the reduction dims inside a reduce, else 0 */
     int64_t site;       /* index in k->access; or -1 - number of the `while` instruction for QN_ERR_LIMIT; in a function
                            qn__site_in_function and QN_SITE_UNKNOWN */
-    int64_t status;     /* QN_ERR_BOUNDS or QN_ERR_LIMIT */
+    int64_t
+        status; /* QN_ERR_BOUNDS or QN_ERR_LIMIT; of a watched run also QN_ERR_RACE or QN_ERR_NAN */
     int64_t index[QN_MAX_RANK];
     const volatile int32_t *cancel; /* not 0: the launch is to end. Never NULL on the host; whoever ends for that reason sets
                                        status to QN_ERR_CANCELLED, and only that, whatever else is in the record */
@@ -631,6 +632,17 @@ static inline void qn__fault_clear(qn_fault *f, const volatile int32_t *cancel)
     f->status = QN_OK;
     f->cancel = cancel;
 }
+/** Appends the text of a value of a dtype; a float has the fewest digits that give its bits again
+ *  (ir/value_text.c). */
+void qn__text_value(qn_text *t, int dtype, uint64_t bits);
+/** Appends `before` and "iteration (2,7)", the indices of parallel and sequential dimensions;
+ * nothing without such. */
+void qn__text_iteration(qn_text *t, const qn_kernel *k, uint64_t iteration, const qn_domain *domain,
+                        const char *before);
+/** Appends '[3,4] of view "x", argument 0': the element that the access of a record meant. */
+void qn__text_element(qn_text *t, const qn_kernel *k, const qn_fault *f, const qn_arg *args);
+/** The domain of arguments that were checked; an empty one if they are none. */
+void qn__domain_of_args(const qn_kernel *k, int n, const qn_arg *args, qn_domain *out);
 /** Turns a fault into err: kernel, view label, argument, dimension, indices, extents. Returns the status. */
 qn_status qn__fault_report(const qn_kernel *k, const qn_fault *f, int n, const qn_arg *args,
                            qn_error *err);
@@ -644,5 +656,11 @@ size_t qn__interpret_stack(const qn_kernel *k);
  *  Complete and portable: the definition of every instruction. Errors: memory only. */
 qn_status qn__interpret(const qn_kernel *k, int n, const qn_arg *args, const qn_domain *domain,
                         int checks, qn_fault *fault, qn_error *err);
+/** The same while it looks for what `debug` says, bits QN_DEBUG_...: returns QN_ERR_RACE or
+ * QN_ERR_NAN, with its message, if that is the first failure; QN_ERR_MEMORY also without room to
+ * find races (ir/watch.c). */
+qn_status qn__interpret_debugged(const qn_kernel *k, int n, const qn_arg *args,
+                                 const qn_domain *domain, int checks, int debug, qn_fault *fault,
+                                 qn_error *err);
 
 #endif

@@ -39,6 +39,8 @@ static qn_status check_options(const qn_launch_state *l, qn_error *err)
         {"must_generate", o->must_generate, 0, 1},
         {"atomics", o->atomics, QN_ATOMICS_LAUNCH, QN_ATOMICS_SHARED},
         {"compile", o->compile, QN_COMPILE_DEFAULT, QN_COMPILE_NEVER},
+        {"debug", o->debug, 0, QN_DEBUG_RACES | QN_DEBUG_NAN},
+        {"reserved", o->reserved, 0, 0},
 #define X(name, text, least, most, names_dim) {"plan." #name, l->plan.name, least, names_dim ? l->kernel->n_dims : most},
         QN_PLAN_LIST(X)
 #undef X
@@ -51,6 +53,10 @@ static qn_status check_options(const qn_launch_state *l, qn_error *err)
     if (o->must_generate && o->engine == QN_ENGINE_INTERP)
         return qn__fail(err, QN_ERR_ARGUMENT,
                         "%s: option must_generate: the engine is the interpreter", l->who);
+    if (o->debug && o->engine != QN_ENGINE_INTERP)
+        return qn__fail(err, QN_ERR_ARGUMENT,
+                        "%s: option debug: %d is for engine %d, the interpreter, not %d", l->who,
+                        o->debug, QN_ENGINE_INTERP, o->engine);
     bool is_gpu = qn__ptx_of_isa(o->isa) != 0;
     if (o->isa != QN_ISA_AUTO && o->isa != QN_ISA_V3 && o->isa != QN_ISA_V4 && !is_gpu)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: option isa: %d is none of 0, 3, 4, 70, 75, 80, 86, 89, 90",
@@ -261,7 +267,6 @@ qn_status qn__late_atomics(const qn_kernel *k, int n, const qn_arg *args, const 
                            qn_error *err)
 {
     uint64_t atomics = 0;
-    k = qn__kernel_to_run(k);
     *out = k;
     for (int i = 0; k && args && n == k->n_params && i < n; i++)
         if (k->param[i].rank >= 0 && args[i].view &&

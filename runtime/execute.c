@@ -40,13 +40,19 @@ void qn__range_fill(const qn_kernel *k, const qn_blob_info *info, const qn_domai
     }
 }
 
-qn_status qn__task_fault(const qn_task *t, const qn_fault *fault, qn_error *err)
+static void count_fault(const qn_task *t)
 {
-    if (fault->status == QN_ERR_CANCELLED)
-        return qn__fail(err, QN_ERR_CANCELLED, "qn_launch: kernel \"%.60s\": cancelled", t->kernel->name);
     qn__lock(t->context);
     t->context->counters.faults++;
     qn__unlock(t->context);
+}
+
+qn_status qn__task_fault(const qn_task *t, const qn_fault *fault, qn_error *err)
+{
+    if (fault->status == QN_ERR_CANCELLED)
+        return qn__fail(err, QN_ERR_CANCELLED, "qn_launch: kernel \"%.60s\": cancelled",
+                        t->kernel->name);
+    count_fault(t);
     return qn__fault_report(t->kernel, fault, t->n, t->args, err);
 }
 
@@ -355,7 +361,10 @@ static void *interpret_task(void *arg)
 {
     interpretation *x = arg;
     const qn_task *t = x->task;
-    x->status = qn__interpret(t->kernel, t->n, t->args, t->domain, t->checks, x->fault, x->err);
+    x->status =
+        t->debug ? qn__interpret_debugged(t->kernel, t->n, t->args, t->domain, t->checks, t->debug,
+                                          x->fault, x->err)
+                 : qn__interpret(t->kernel, t->n, t->args, t->domain, t->checks, x->fault, x->err);
     return NULL;
 }
 
@@ -373,6 +382,8 @@ static qn_status interpret(const qn_task *t, qn_fault *fault, qn_error *err)
         x.status = qn__fail(err, QN_ERR_MEMORY,
                             "qn_launch: kernel \"%.60s\": no thread to interpret regions nested so deep", t->kernel->name);
     qn__fpu_leave(host);
+    if (x.status == QN_ERR_RACE || x.status == QN_ERR_NAN)
+        count_fault(t);
     return x.status;
 }
 

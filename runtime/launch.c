@@ -291,6 +291,31 @@ static void count_launch(const qn_launch_state *l, const qn_code *f)
         qn__log_kernel(c, QN_LOG_WARNING, l->kernel->name, "runs %s", l->overlap.message);
 }
 
+/** Runs a launch that was checked, by the code that was found for it, or NULL. */
+static qn_status run_checked(qn_launch_state *l, found *what, qn_error *err)
+{
+    count_launch(l, what->function);
+    what->domain = l->domain;
+    if (what->function)
+        qn__range_fill(l->kernel, &what->function->info, &l->domain, what->range);
+    const qn_task t = {
+        .context = l->context,
+        .kernel = l->kernel,
+        .n = l->n,
+        .args = l->args,
+        .function = what->function,
+        .domain = &what->domain,
+        .n_iterations = l->n_iterations,
+        .executor = l->is_ordered ? QN_SERIAL : l->options.executor,
+        .max_threads = l->options.max_threads,
+        .checks = l->options.checks,
+        .debug = qn__debug_of(l),
+        .cancel = qn__cancel_of(&l->options),
+        .stream = l->stream,
+    };
+    return run_found(&t, what, err);
+}
+
 static qn_status launch_held(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
                              const qn_arg *given, const qn_options *o, qn_error *err)
 {
@@ -308,25 +333,7 @@ static qn_status launch_held(qn_context *c, const qn_kernel *k, int n, const qn_
     if (status)
         return status;
     remember(l, o, what.function);
-    count_launch(l, what.function);
-    what.domain = l->domain;
-    if (what.function)
-        qn__range_fill(l->kernel, &what.function->info, &l->domain, what.range);
-    const qn_task t = {
-        .context = l->context,
-        .kernel = l->kernel,
-        .n = l->n,
-        .args = l->args,
-        .function = what.function,
-        .domain = &what.domain,
-        .n_iterations = l->n_iterations,
-        .executor = l->is_ordered ? QN_SERIAL : l->options.executor,
-        .max_threads = l->options.max_threads,
-        .checks = l->options.checks,
-        .cancel = qn__cancel_of(&l->options),
-        .stream = l->stream,
-    };
-    return run_found(&t, &what, err);
+    return run_checked(l, &what, err);
 }
 
 static qn_status launch_unknown(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
@@ -415,14 +422,37 @@ static qn_status launch(qn_context *c, const qn_kernel *k, int n, const qn_arg *
 
 /* ---------------------------------------------------------------- public */
 
-/** A launch of a caller of another version, or one that can be cancelled. */
+/** A launch that is debugged: it takes the long way each time, and nothing of it is remembered. */
+static qn_status launch_debugged(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
+                                 const qn_options *o, qn_error *err)
+{
+    qn_launch_state l = {.who = "qn_launch", .context = c, .n = n, .args = args};
+    qn_expanded *e = NULL;
+    found what = {0};
+    qn_status status = qn__state_open(&l, k, o, &e, err);
+    if (status)
+        return status;
+    qn__context_retain(c);
+    status = qn__launch_check(&l, o, err);
+    if (status == QN_OK)
+        status = run_checked(&l, &what, err);
+    qn__state_close(&l, e);
+    qn__context_drop(c);
+    return status;
+}
+
+/** A launch of a caller of another version, one that can be cancelled, or one that is debugged. */
 static qn_status launch_limited(qn_context *c, const qn_kernel *k, int n, const qn_arg *args, const qn_options *o,
                                 qn_error *err)
 {
     const char *who = "qn_launch";
     qn_limit x;
     qn_status status = qn__limit_begin(who, c, &o, &x, err);
-    return status ? status : qn__limit_end(who, &x, launch(c, k, n, args, o, err), err);
+    if (status)
+        return status;
+    status = o && o->debug ? launch_debugged(c, k, n, args, o, err)
+                           : launch(c, qn__kernel_to_run(k), n, args, o, err);
+    return qn__limit_end(who, &x, status, err);
 }
 
 qn_status qn_launch(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
@@ -430,10 +460,10 @@ qn_status qn_launch(qn_context *c, const qn_kernel *k, int n, const qn_arg *args
 {
     if (!c || !k)
         return qn__fail(err, QN_ERR_ARGUMENT, "qn_launch: %s is NULL", c ? "kernel" : "context");
-    k = qn__kernel_to_run(k);
-    if (!qn__are_of_this_version(o) || (o && (o->cancel || o->timeout_ns || o->cancel_hook)))
+    if (!qn__are_of_this_version(o) ||
+        (o && (o->cancel || (o->timeout_ns | o->debug) || o->cancel_hook)))
         return launch_limited(c, k, n, args, o, err);
-    return launch(c, k, n, args, o, err);
+    return launch(c, qn__kernel_to_run(k), n, args, o, err);
 }
 
 static qn_status specialize(qn_launch_state *l, const qn_options *o, qn_code **out,

@@ -70,8 +70,10 @@ qn_status qn__expand(qn_context *c, const char *who, const qn_kernel *k, int n, 
                      const qn_options *o, qn_expanded **out, qn_error *err);
 /** After the launch. Work that was given keeps what it uses of the tables of `args`. */
 void qn__expanded_release(const char *who, const qn_arg *args, qn_expanded *e);
-/** Of a state with its context and arguments: sets the kernel, k or that of late atomics (qn__late_atomics), and expands tables;
- *  what it was given then stands in l->given. If that is QN_OK, qn__state_close ends it. */
+/** Of a state with its context and arguments: sets the kernel, k or that of late atomics
+ * (qn__late_atomics), and expands tables. It is without calls where such a kernel exists, but with
+ * them where it is debugged and has no tables; what it was given then stands in l->given. If that
+ * is QN_OK, qn__state_close ends it. */
 qn_status qn__state_open(qn_launch_state *l, const qn_kernel *k, const qn_options *o, qn_expanded **e, qn_error *err);
 void qn__state_close(const qn_launch_state *l, qn_expanded *e);
 
@@ -86,6 +88,12 @@ static inline bool qn__are_of_this_version(const qn_options *o)
     return !o || (o->bytes == sizeof *o && (!o->plan || o->plan->bytes == sizeof *o->plan));
 }
 qn_status qn__options_take(const char *who, const qn_options *o, qn_taken_options *out, qn_error *err);
+
+/** What a checked launch looks for: iterations in order do not race. */
+static inline int qn__debug_of(const qn_launch_state *l)
+{
+    return l->is_ordered ? l->options.debug & ~QN_DEBUG_RACES : l->options.debug;
+}
 
 /** The word that a launch looks at. */
 static inline const volatile int32_t *qn__cancel_of(const qn_options *o)
@@ -109,8 +117,8 @@ qn_status qn__limit_end(const char *who, qn_limit *x, qn_status status, qn_error
  * args (check.c). */
 qn_status qn__launch_check(qn_launch_state *l, const qn_options *o, qn_error *err);
 
-/** The kernel to launch for k: without calls where that exists, and with the parameters declared atomic whose arguments claim it (check.c).
- * Borrowed, for the life of k. */
+/** The kernel to launch for k: with the parameters declared atomic whose arguments claim it
+ * (check.c). Borrowed, for the life of k. */
 qn_status qn__late_atomics(const qn_kernel *k, int n, const qn_arg *args, const qn_kernel **out,
                            qn_error *err);
 
@@ -167,6 +175,7 @@ typedef struct qn_task {
     const qn_domain *domain;
     int64_t n_iterations;
     int executor, max_threads, checks;
+    int debug;                      /* of QN_DEBUG_...: what the interpreter looks for */
     const volatile int32_t *cancel; /* the word that says when it is to end, never NULL */
     qn_stream *stream; /* executor QN_CUDA */
     qn_call *call;     /* the prepared call that this is, or NULL */

@@ -107,6 +107,7 @@ static void fill_call(qn_call *call, const qn_launch_state *l, qn_code *f)
         .executor = l->is_ordered ? QN_SERIAL : l->options.executor,
         .max_threads = l->options.max_threads,
         .checks = l->options.checks,
+        .debug = qn__debug_of(l),
         .cancel = l->run_stops.cancel ? l->run_stops.cancel : &qn__never,
         .stream = l->stream ? qn_stream_retain(l->stream) : NULL,
         .call = call,

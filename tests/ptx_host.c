@@ -118,7 +118,7 @@ static qn_status run_function(const qn_code *f, const qn_kernel *k, int n, const
 qn_status ptx_host_run(qn_context *c, const qn_code *f, const qn_kernel *k, int n, const qn_arg *args,
                        const ptx_memory *memory, int n_memories, uint32_t seed, qn_error *err)
 {
-    qn_status status = qn__late_atomics(k, n, args, &k, err);
+    qn_status status = qn__late_atomics(qn__kernel_to_run(k), n, args, &k, err);
     if (status)
         return status;
     ptx_memory views[MOST_MEMORIES];

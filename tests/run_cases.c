@@ -167,8 +167,11 @@ static bool equals_reference(const case_instance *c)
 /** Runs the interpreter, compares with the expectation, and keeps the result as the reference. */
 static bool run_interpreter(const runner *r, const qn_kernel *k, case_instance *c, qn_error *err)
 {
-    qn_options o = {
-        .bytes = sizeof o, .engine = QN_ENGINE_INTERP, .checks = c->checks, .strict = c->strict};
+    qn_options o = {.bytes = sizeof o,
+                    .engine = QN_ENGINE_INTERP,
+                    .checks = c->checks,
+                    .strict = c->strict,
+                    .debug = c->debug};
     qn_status status = launch(r, k, c, &o, err);
     bool passed = status == (qn_status)c->status;
     if (!passed)
@@ -319,7 +322,7 @@ static void cuda_point(const cuda_outcome *o, const char *path, const char *set)
 /** One case, all values of its variable: a point for the interpreter and one for each configuration. */
 static void run_set(const runner *r, const case_file *f, const case_set *set, const qn_kernel *k)
 {
-    bool passed[2 + N_CONFIGURATIONS];
+    bool passed[2 + N_CONFIGURATIONS], is_debugged = false;
     cuda_outcome on_gpu = {0};
     memset(passed, 1, sizeof passed);
     for (int v = 0; v < set->n_values; v++) {
@@ -328,7 +331,8 @@ static void run_set(const runner *r, const case_file *f, const case_set *set, co
         case_instance_make(f, set, set->value[v], &c);
         bool agreed = run_interpreter(r, k, &c, &reference);
         passed[0] = passed[0] && agreed;
-        for (int i = 0; i < N_CONFIGURATIONS; i++) {
+        is_debugged = c.debug != 0;
+        for (int i = 0; i < N_CONFIGURATIONS && !is_debugged; i++) {
             const configuration *how = &CONFIGURATIONS[i];
             if (r->skip[i][0] || (how->loader == QN_LOADER_ORC && v > 0))
                 continue;
@@ -336,12 +340,12 @@ static void run_set(const runner *r, const case_file *f, const case_set *set, co
             passed[1 + i] = passed[1 + i] && same;
             agreed = agreed && same;
         }
-        if (r->ptx) {
+        if (r->ptx && !is_debugged) {
             bool same = run_ptx(r, k, &c, v, &reference);
             passed[1 + N_CONFIGURATIONS] = passed[1 + N_CONFIGURATIONS] && same;
             agreed = agreed && same;
         }
-        if (r->cuda && cuda_cases_takes(r->cuda, v == 0 && set == f->set))
+        if (r->cuda && !is_debugged && cuda_cases_takes(r->cuda, v == 0 && set == f->set))
             agreed = run_cuda(r, k, &c, v, &reference, &on_gpu) && agreed;
         if (!agreed && set->variable[0])
             tap_note("... with %s = %" PRId64, set->variable, set->value[v]);
@@ -350,9 +354,9 @@ static void run_set(const runner *r, const case_file *f, const case_set *set, co
     const char *path = strrchr(f->path, '/') ? strrchr(f->path, '/') + 1 : f->path;
     tap_ok(passed[0], "%s %s: interp", path, set->name);
     for (int i = 0; i < N_CONFIGURATIONS; i++)
-        if (!r->skip[i][0])
+        if (!r->skip[i][0] && !is_debugged)
             tap_ok(passed[1 + i], "%s %s: x86 %s", path, set->name, CONFIGURATIONS[i].name);
-    if (r->ptx)
+    if (r->ptx && !is_debugged)
         tap_ok(passed[1 + N_CONFIGURATIONS], "%s %s: ptx", path, set->name);
     cuda_point(&on_gpu, path, set->name);
 }

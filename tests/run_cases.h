@@ -59,6 +59,7 @@ typedef struct case_instance {
     char part[MAX_PARTS][160]; /* of its message */
     int n_parts;
     int32_t checks, strict;
+    int32_t debug; /* QN_DEBUG_...: the case is for the interpreter only */
     bool is_expecting; /* values, an error, or `same` was said */
 } case_instance;
 

@@ -298,6 +298,10 @@ static void read_option(reader *r, case_instance *c)
         c->checks = QN_CHECKS_CLAMP;
     else if (reader_take(r, "strict"))
         c->strict = 1;
+    else if (reader_take(r, "races"))
+        c->debug |= QN_DEBUG_RACES;
+    else if (reader_take(r, "nan"))
+        c->debug |= QN_DEBUG_NAN;
     else
         reader_stop(r, "unknown option");
 }

@@ -59,17 +59,23 @@ static const option options[] = {
      0, 0},
     {"--specialize", "S", "auto, exact or dynamic: what becomes constant", FIELD(launch.specialize),
      specializes, 0, 0},
-    {"--isa", "I", "auto, v3, v4, or of a GPU sm_70 to sm_90: instructions that may be used", FIELD(launch.isa), isas,
-     0, 0},
-    {"--target", "T", "host or cuda (an NVIDIA GPU; asm needs none)", FIELD(is_cuda), targets, 0, 0},
+    {"--isa", "I", "auto, v3, v4, or of a GPU sm_70 to sm_90: instructions that may be used",
+     FIELD(launch.isa), isas, 0, 0},
+    {"--target", "T", "host or cuda (an NVIDIA GPU; asm needs none)", FIELD(is_cuda), targets, 0,
+     0},
     {"--loader", "L", "auto, arena or orc: how code is loaded", FIELD(launch.loader), loaders, 0,
      0},
-    {"--atomics", "A", "launch or shared: with other launches and threads", FIELD(launch.atomics), atomics, 0, 0},
+    {"--atomics", "A", "launch or shared: with other launches and threads", FIELD(launch.atomics),
+     atomics, 0, 0},
     {"--stage", "S", "asm: the stage to print, one of those of --dump", FIELD(stage), stages, 0, 0},
     {"--show", "N", "values printed of each output (default 8)", FIELD(show), NULL, 0, 1000000},
     {"--strict", NULL, "overlapping arrays are an error", FIELD(launch.strict), NULL, 1, 1},
     {"--constant-scalars", NULL, "scalars become constants of the code",
      FIELD(launch.constant_scalars), NULL, 1, 1},
+    {"--races", NULL, "run: the interpreter looks for iterations that race for an element",
+     FIELD(races), NULL, 1, 1},
+    {"--trap-nan", NULL, "run: the interpreter looks for the first op that makes a NaN of numbers",
+     FIELD(trap_nan), NULL, 1, 1},
     {"--stats", NULL, "print counters and history at the end", FIELD(stats), NULL, 1, 1},
 };
 enum { N_OPTIONS = sizeof options / sizeof options[0] };
@@ -230,6 +236,11 @@ int line_parse(int argc, char **argv, tool_line *line)
     }
     if (!line->kernel_path)
         return tool_fail(EXIT_USAGE, "the file of the kernel is missing");
+    line->launch.debug = (line->races ? QN_DEBUG_RACES : 0) | (line->trap_nan ? QN_DEBUG_NAN : 0);
+    if (line->launch.debug && (line->launch.engine == QN_ENGINE_X86 || line->is_cuda))
+        return tool_fail(EXIT_USAGE, "--races and --trap-nan are for the interpreter");
+    if (line->launch.debug)
+        line->launch.engine = QN_ENGINE_INTERP;
     if (line->is_cuda && (line->launch.executor || line->context.n_threads))
         return tool_fail(EXIT_USAGE, "--target cuda: --executor and --threads are for the host");
     if (line->context.n_threads > 1 && !line->launch.executor)

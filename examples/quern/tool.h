@@ -29,6 +29,7 @@ typedef struct tool_line {
     int32_t show;    /* values printed of each written view */
     int32_t stage;   /* QN_DUMP_... for asm */
     int32_t stats;
+    int32_t races, trap_nan; /* bits of launch.debug */
 } tool_line;
 
 /** A context with a kernel and its arguments. All-zero is empty. */

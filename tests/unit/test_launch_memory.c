@@ -10,12 +10,12 @@
 
 enum { N = 50, MOST = 5000, ENOUGH = 40 };
 
-/** Launches twice, prepares, runs and looks inside; false with a status that is not about memory,
+/** Launches twice, in the interpreter once debugged, prepares, runs and looks inside; false with a status that is not about memory,
  * or a wrong result. Done is who had no lack of memory: AUTO is not while it interprets. */
 static bool use(qn_context *c, const qn_kernel *k, const qn_view *x, const qn_view *y, int engine,
                 bool *is_done)
 {
-    const qn_options o = {.bytes = sizeof o, .engine = engine, .executor = QN_THREADS};
+    qn_options o = {.bytes = sizeof o, .engine = engine, .executor = QN_THREADS};
     const qn_arg args[] = {qn_arg_view(x), qn_arg_view(y)};
     qn_error err = {0};
     qn_call *call = NULL;
@@ -24,6 +24,7 @@ static bool use(qn_context *c, const qn_kernel *k, const qn_view *x, const qn_vi
     int64_t n_interpreted = counters_of(c).interpreted;
     for (int i = 0; i < 2 && status == QN_OK; i++) {
         fill_f32(y, 0, 0);
+        o.debug = i == 1 && engine == QN_ENGINE_INTERP ? QN_DEBUG_RACES | QN_DEBUG_NAN : 0;
         status = qn_launch(c, k, 2, args, &o, &err);
     }
     if (status == QN_OK)
