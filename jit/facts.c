@@ -291,6 +291,13 @@ void qn__facts_measure(const qn_kernel *k, const qn_arg *args, const qn_domain *
     qn__fpu_leave(host);
 }
 
+void qn__facts_make_portable(qn_facts *f)
+{
+    f->is_portable = 1;
+    f->caches = default_caches;
+    f->is_large = 0;
+}
+
 void qn__facts_release(qn_facts *f)
 {
     if (!f)

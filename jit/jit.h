@@ -99,6 +99,8 @@ typedef struct qn_facts {
     int32_t is_ordered; /* overlap: scalar code in iteration order */
     int32_t atomics;    /* x86: QN_ATOMICS_OF_...; QN_ATOMICS_OF_ALL if there are none. Set by the launch, after collecting */
     qn_caches caches;
+    int32_t is_portable; /* the code is for any processor of its instruction set; see
+                            qn__facts_make_portable */
     int32_t is_large;    /* of a launch with dynamic extents: what it writes is worth non-temporal stores; else 0 */
     qn_plan_options plan;
     qn_fact begin[QN_MAX_RANK], end[QN_MAX_RANK]; /* of the domain; dynamic ones are computed from the prologue */
@@ -151,6 +153,9 @@ qn_status qn__facts_collect(const qn_kernel *k, const qn_arg *args, const qn_dom
 void qn__facts_release(qn_facts *f);
 /** Sets `caches` and is_large; the rest was collected for these arguments. */
 void qn__facts_measure(const qn_kernel *k, const qn_arg *args, const qn_domain *domain, const qn_caches *caches, qn_facts *f);
+/** Leaves out what depends on the machine: caches are of the usual sizes, is_large is 0. Slots and
+ * the rest stay. */
+void qn__facts_make_portable(qn_facts *f);
 /* Non-temporal stores pay where all that is touched is more than the cache, of which larger ones than 2^26 bytes are those of
  * many processors together, what is written more than a part of it, and rows are long. */
 enum { QN_STREAM_ROW_BYTES = 1024, QN_STREAM_CACHE_CLASS = 26, QN_STREAM_PARTS = 8 };

@@ -227,6 +227,7 @@ static void code_counts(codec *c, qn_facts *f)
     code_i32(c, &f->caches.first, QN_LEAST_CACHE_CLASS, QN_MOST_CACHE_CLASS, "first cache");
     code_i32(c, &f->caches.second, QN_LEAST_CACHE_CLASS, QN_MOST_CACHE_CLASS, "second cache");
     code_i32(c, &f->caches.last, QN_LEAST_CACHE_CLASS, QN_MOST_CACHE_CLASS, "last cache");
+    code_i32(c, &f->is_portable, 0, 1, "is_portable");
     code_i32(c, &f->is_large, 0, 1, "is_large");
     f->n_accesses = (uint32_t)n_accesses;
 }
@@ -370,6 +371,8 @@ void qn__key_print(const qn_facts *f, const qn_kernel *k, qn_text *out)
                  "checks: %s\nordered: %s\ncaches: 2^%" PRId32 ", 2^%" PRId32 ", 2^%" PRId32 " bytes\nlarge: %s\nslots: %" PRId32 "\n",
                  check_names[f->checks], f->is_ordered ? "yes" : "no", f->caches.first, f->caches.second, f->caches.last,
                  f->is_large ? "yes" : "no", f->n_slots);
+    if (f->is_portable)
+        qn__text_add(out, "processor: any\n");
     if (f->atomics)
         qn__text_add(out, "atomics: %s\n", f->atomics == QN_ATOMICS_OF_ONE ? "of one thread" : "of the launch");
     print_plan(out, &f->plan);

@@ -81,13 +81,19 @@ qn_status qn__llvm_machine(void **thread_state, const qn_facts *f, bool is_fast,
     if (!m)
         return qn__fail(err, QN_ERR_MEMORY, "qn_llvm_provider: no memory for a target machine");
     for (int i = 0; i < m->n; i++)
-        if (m->kept[i].isa == f->isa && m->kept[i].ptx == f->ptx && m->kept[i].is_fast == is_fast) {
+        if (m->kept[i].isa == f->isa && m->kept[i].ptx == f->ptx &&
+            m->kept[i].is_portable == (f->is_portable != 0) && m->kept[i].is_fast == is_fast) {
             *out = &m->kept[i];
             return QN_OK;
         }
     if (!m->host)
         m->host = LLVMGetHostCPUName();
-    qn_machine made = {.isa = f->isa, .ptx = f->ptx, .is_fast = is_fast, .tune = m->host};
+    const char *any = f->isa == QN_ISA_V4 ? "x86-64-v4" : "x86-64-v3";
+    qn_machine made = {.isa = f->isa,
+                       .ptx = f->ptx,
+                       .is_portable = f->is_portable != 0,
+                       .is_fast = is_fast,
+                       .tune = f->is_portable ? any : m->host};
     qn_status status = make_machine(f->isa, f->ptx, is_fast, &made.target, err);
     if (status != QN_OK)
         return status;

@@ -45,7 +45,8 @@ void qn__llvm_start(void);
 /** What a thread keeps for one instruction set. */
 typedef struct qn_machine {
     int isa, ptx;
-    bool is_fast; /* fast instruction selection */
+    bool is_portable; /* tuned for no processor of its own */
+    bool is_fast;     /* fast instruction selection */
     LLVMTargetMachineRef target;
     struct qn_passes *passes; /* to object bytes or PTX; NULL until they are needed */
     const char *tune;         /* the processor that code is tuned for */
@@ -65,7 +66,8 @@ typedef struct qn_diagnostics {
 LLVMContextRef qn__llvm_context(qn_diagnostics *d, bool keep_names);
 /** An empty module for the machine. */
 LLVMModuleRef qn__llvm_module(LLVMContextRef context, const qn_machine *m);
-/** Attributes that every function of a blob has: no unwinding, no library calls, tuned for this processor. */
+/** Attributes that every function of a blob has: no unwinding, no library calls, tuned for the
+ * processor of the machine. */
 void qn__llvm_finish_functions(LLVMModuleRef module, const qn_machine *m);
 /** Verifies the module; a failure is QN_ERR_CODEGEN with LLVM's first words. */
 qn_status qn__llvm_verify(LLVMModuleRef module, qn_error *err);

@@ -475,29 +475,42 @@ void qn__version_note_failure(const qn_launch_state *l, const qn_error *error)
     qn__text_release(&reason);
 }
 
+/** The version to run, or NULL for the interpreter; QN_OK also where another one serves than that
+ * which could not be compiled. */
+static qn_status choose_version(qn_launch_state *l, bool may_fall_back, qn_code **out,
+                                qn_error *err)
+{
+    qn_status status = qn__version_check_target(l, err);
+    if (status != QN_OK)
+        return status;
+    if (qn__tier_waits(l, may_fall_back))
+        status = find_version(l, out, err);
+    else
+        status = qn__tier_find(l, may_fall_back, out, err);
+    if (status == QN_OK && !*out && qn__tier_is_too_long(l)) {
+        l->is_provisional = l->may_have_code_later = false;
+        status = find_version(l, out, err);
+    }
+    l->may_have_code_later |= status == QN_ERR_MEMORY || status == QN_ERR_BUSY;
+    if (status != QN_OK && concerns_all((int)status) && (*out = qn__tier_find_any(l)) != NULL)
+        return QN_OK;
+    return status;
+}
+
 qn_status qn__specialize(qn_launch_state *l, qn_code **out, qn_error *err)
 {
     qn_code *f = NULL;
     if (l->options.engine != QN_ENGINE_INTERP) {
         qn_error error = {0};
-        qn_status status = qn__version_check_target(l, &error);
         bool may_fall_back = l->options.engine == QN_ENGINE_AUTO && !l->options.must_generate &&
                              qn__target_of(l->options.isa) == QN_TARGET_X86;
-        if (status == QN_OK && qn__tier_waits(l, may_fall_back))
-            status = find_version(l, &f, &error);
-        else if (status == QN_OK)
-            status = qn__tier_find(l, may_fall_back, &f, &error);
-        if (status == QN_OK && !f && qn__tier_is_too_long(l)) {
-            l->is_provisional = l->may_have_code_later = false;
-            status = find_version(l, &f, &error);
-        }
+        qn_status status = choose_version(l, may_fall_back, &f, &error);
         may_fall_back = may_fall_back && status != QN_ERR_CANCELLED;
         if (status != QN_OK && !may_fall_back)
             return qn__fail(err, status, "%s: kernel \"%.60s\": %s", l->who, l->kernel->name,
                             error.message);
         if (status != QN_OK)
             qn__version_note_failure(l, &error);
-        l->may_have_code_later |= status == QN_ERR_MEMORY || status == QN_ERR_BUSY;
     }
     *out = f;
     return QN_OK;

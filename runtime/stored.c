@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stored.c: versions of kernels as entries of the cache on disk, see stored.h. An entry is found by all that its code depends on:
- * build id, processor or driver, kernel and key, which are known before a code generator is. What a launch must know of the code
- * is written as 64-bit words in a fixed order, and texts among them; reading checks each against kernel and key.
+ * stored.c: versions of kernels as entries of the cache on disk, see stored.h. An entry is found by
+ * all that its code depends on: build id, processor or driver, kernel and key, which are known
+ * before a code generator is. What a launch must know of the code is written as 64-bit words in a
+ * fixed order, and texts among them; reading checks each against kernel and key.
+ *
+ * Portable code, made ahead of time (runtime/ahead.c), has another key than what a context compiles
+ * for its own machine. A context looks for such code when that for its machine is not there.
  */
 #include "runtime/stored.h"
 
@@ -157,10 +161,14 @@ static qn_stored identity_of(const qn_code *f, int32_t kind, const char *environ
     return e;
 }
 
-/** LLVM tunes x86 code for the processor that it runs on. PTX depends on no machine of ours. */
-static void print_environment(const qn_context *c, int32_t kind, char out[ENVIRONMENT_BYTES])
+/** LLVM tunes x86 code for the processor that it runs on, unless the code is portable. PTX depends
+ * on no machine of ours. */
+static void print_environment(const qn_context *c, const qn_code *f, bool is_portable,
+                              char out[ENVIRONMENT_BYTES])
 {
-    snprintf(out, ENVIRONMENT_BYTES, kind == QN_ENTRY_X86 ? "%s, %s" : "%s", QN_BUILD_ID, c->processor);
+    const char *processor = is_portable ? "any processor" : c->processor;
+    snprintf(out, ENVIRONMENT_BYTES, kind_of(f) == QN_ENTRY_X86 ? "%s, %s" : "%s", QN_BUILD_ID,
+             processor);
 }
 
 /** The PTX itself is a part of what a cubin depends on: one kernel and key give another text where LLVM is another one. */
@@ -242,23 +250,82 @@ static bool take_code(qn_context *c, qn_disk *disk, const qn_code *f, const qn_s
     return false;
 }
 
-static bool find_code(qn_context *c, qn_disk *disk, const qn_code *f, qn_compiled *out)
+static bool find_in(qn_context *c, qn_disk *disk, const qn_code *f, const qn_stored *wanted,
+                    qn_compiled *out)
 {
-    char environment[ENVIRONMENT_BYTES];
-    print_environment(c, kind_of(f), environment);
-    const qn_stored wanted = identity_of(f, kind_of(f), environment);
     qn_text bytes = {0};
     qn_stored e;
-    bool is_found = look_in(c, disk, f, &wanted, &bytes, &e) && take_code(c, disk, f, &e, out);
+    bool is_found = look_in(c, disk, f, wanted, &bytes, &e) && take_code(c, disk, f, &e, out);
     qn__text_release(&bytes);
     return is_found;
 }
 
+static const char *find_code(qn_context *c, const qn_code *f, const qn_stored *wanted,
+                             qn_compiled *out)
+{
+    return find_in(c, &c->bundle, f, wanted, out) ? "from the bundle"
+           : find_in(c, &c->disk, f, wanted, out) ? "from the cache on disk"
+                                                  : NULL;
+}
+
+/** The next lower instruction set of the same target; 0 if there is none. */
+static int32_t isa_below(int32_t isa)
+{
+    static const int32_t order[] = {QN_ISA_SM90, QN_ISA_SM89, QN_ISA_SM86, QN_ISA_SM80, QN_ISA_SM75,
+                                    QN_ISA_SM70, 0,           QN_ISA_V4,   QN_ISA_V3,   0};
+    int i = 0;
+    while (i + 1 < (int)(sizeof order / sizeof order[0]) && order[i] != isa)
+        i++;
+    return order[i] ? order[i + 1] : 0;
+}
+
+/** Portable code under one key: the facts of a function with another instruction set or other
+ * atomics. */
+static const char *find_portable_as(qn_context *c, const qn_code *f, int32_t isa, int32_t atomics,
+                                    qn_compiled *out)
+{
+    char environment[ENVIRONMENT_BYTES];
+    qn_facts facts = f->facts; /* its arrays are borrowed */
+    qn_text key = {0};
+    const char *from = NULL;
+    qn__facts_make_portable(&facts);
+    facts.isa = isa;
+    facts.ptx = qn__ptx_of_isa(isa);
+    facts.atomics = atomics;
+    qn__key_encode(&facts, &key);
+    print_environment(c, f, true, environment);
+    qn_stored wanted = identity_of(f, kind_of(f), environment);
+    wanted.part[QN_STORED_KEY] = (qn_stored_part){key.data, key.n};
+    if (!key.failed)
+        from = find_code(c, f, &wanted, out);
+    qn__text_release(&key);
+    return from;
+}
+
+/** Portable code that does what a function must do. Code for a lower instruction set runs as well,
+ * as does code whose atomics are safe against more than the launch meets. */
+static const char *find_portable(qn_context *c, const qn_code *f, qn_compiled *out)
+{
+    const char *from = NULL;
+    int32_t most =
+        f->facts.atomics < QN_ATOMICS_OF_THREADS ? f->facts.atomics : QN_ATOMICS_OF_THREADS;
+    for (int32_t isa = f->facts.isa; isa && !from; isa = isa_below(isa))
+        for (int32_t atomics = most; atomics >= QN_ATOMICS_OF_ALL && !from; atomics--)
+            from = find_portable_as(c, f, isa, atomics, out);
+    return from;
+}
+
 const char *qn__stored_find(qn_context *c, const qn_code *f, qn_compiled *out)
 {
+    char environment[ENVIRONMENT_BYTES];
     if (!is_storable(c, f) || (c->options.dump & (QN_DUMP_LLVM | QN_DUMP_ASM)))
         return NULL; /* these texts come from a compile */
-    return find_code(c, &c->bundle, f, out) ? "from the bundle" : find_code(c, &c->disk, f, out) ? "from the cache on disk" : NULL;
+    if (!c->bundle.folder && !c->disk.folder)
+        return NULL;
+    print_environment(c, f, false, environment);
+    const qn_stored wanted = identity_of(f, kind_of(f), environment);
+    const char *from = find_code(c, f, &wanted, out);
+    return from ? from : find_portable(c, f, out);
 }
 
 static bool find_cubin(qn_context *c, qn_disk *disk, const qn_code *f, const qn_stored *wanted, qn_text *out)
@@ -288,27 +355,31 @@ bool qn__stored_find_cubin(qn_context *c, const qn_code *f, qn_assembler by, qn_
 
 /* ---------------------------------------------------------------- keeping */
 
-static void keep(qn_context *c, const qn_code *f, const qn_stored *e)
+static bool write_entry(qn_disk *disk, const qn_stored *e, qn_error *why)
 {
     qn_text bytes = {0};
-    qn_error why = {0};
     const qn_entry_name name = qn__entry_name(e);
     qn__entry_write(e, &bytes);
-    bool is_kept = qn__disk_keep(&c->disk, &name, &bytes, &why);
+    bool is_kept = qn__disk_keep(disk, &name, &bytes, why);
     qn__text_release(&bytes);
+    return is_kept;
+}
+
+/** Counts what was written into the folder of a context, or notes why it was not. */
+static void note_kept(qn_context *c, const qn_code *f, bool is_kept, const qn_error *why)
+{
     if (!is_kept)
-        note_trouble(c, &c->disk, f, QN_DISK_UNUSABLE, &why);
+        note_trouble(c, &c->disk, f, QN_DISK_UNUSABLE, why);
     qn__lock(c);
     c->counters.disk_writes += is_kept;
     qn__unlock(c);
 }
 
-void qn__stored_keep(qn_context *c, const qn_code *f, const qn_text *code, const qn_descent *descent)
+bool qn__stored_write(qn_context *c, qn_disk *disk, const qn_code *f, const qn_text *code,
+                      const qn_descent *descent, qn_error *why)
 {
     char environment[ENVIRONMENT_BYTES];
-    if (!c->disk.folder || !is_storable(c, f))
-        return;
-    print_environment(c, kind_of(f), environment);
+    print_environment(c, f, f->facts.is_portable != 0, environment);
     qn_stored e = identity_of(f, kind_of(f), environment);
     qn_text info = {0};
     qn_blob_info copy = f->info; /* the codec takes pointers for both directions; writing changes nothing */
@@ -323,9 +394,21 @@ void qn__stored_keep(qn_context *c, const qn_code *f, const qn_text *code, const
     e.part[QN_STORED_INFO] = (qn_stored_part){info.data, info.n};
     e.part[QN_STORED_PLAN] = (qn_stored_part){f->plan.data, f->plan.n};
     e.part[QN_STORED_CODE] = (qn_stored_part){code->data, code->n};
-    if (!info.failed)
-        keep(c, f, &e);
+    bool is_kept = !info.failed && write_entry(disk, &e, why);
+    if (info.failed)
+        qn__fail(why, QN_ERR_MEMORY, "no memory");
     qn__text_release(&info);
+    return is_kept;
+}
+
+void qn__stored_keep(qn_context *c, const qn_code *f, const qn_text *code,
+                     const qn_descent *descent)
+{
+    qn_error why = {0};
+    if (!c->disk.folder || !is_storable(c, f))
+        return;
+    bool is_kept = qn__stored_write(c, &c->disk, f, code, descent, &why);
+    note_kept(c, f, is_kept, &why);
 }
 
 void qn__stored_keep_cubin(qn_context *c, const qn_code *f, qn_assembler by, const qn_text *cubin)
@@ -337,5 +420,7 @@ void qn__stored_keep_cubin(qn_context *c, const qn_code *f, qn_assembler by, con
     qn_stored e = identity_of(f, QN_ENTRY_CUBIN, environment);
     e.part[QN_STORED_NAME] = (qn_stored_part){f->kernel->name, strlen(f->kernel->name)};
     e.part[QN_STORED_CODE] = (qn_stored_part){cubin->data, cubin->n};
-    keep(c, f, &e);
+    qn_error why = {0};
+    bool is_kept = write_entry(&c->disk, &e, &why);
+    note_kept(c, f, is_kept, &why);
 }

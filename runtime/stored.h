@@ -13,6 +13,11 @@ const char *qn__stored_find(qn_context *c, const qn_code *f, qn_compiled *out);
 /** Keeps the code of a function that was compiled and is ready: `code` is its blob or PTX, `descent` what its plan gave up. */
 void qn__stored_keep(qn_context *c, const qn_code *f, const qn_text *code, const qn_descent *descent);
 
+/** Writes that code as an entry of any folder; `f` has kernel, key, facts, info and plan. False:
+ * `why` says what failed. */
+bool qn__stored_write(qn_context *c, qn_disk *disk, const qn_code *f, const qn_text *code,
+                      const qn_descent *descent, qn_error *why);
+
 /** Who assembled PTX, and for what. */
 typedef struct qn_assembler {
     int driver;     /* CUDA version of the driver */

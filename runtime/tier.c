@@ -101,3 +101,27 @@ qn_status qn__tier_find(qn_launch_state *l, bool may_interpret, qn_code **out, q
         return QN_OK;
     return qn__fail(err, QN_ERR_NOT_FOUND, "no version of it is there, and option compile forbids to make one");
 }
+
+qn_code *qn__tier_find_any(qn_launch_state *l)
+{
+    uint32_t masks[QN_MAX_PARAMS];
+    qn_code *f = NULL;
+    qn_error ignored = {0};
+    if (l->options.specialize != QN_SPECIALIZE_AUTO)
+        return NULL;
+    const qn_policy best = qn__version_policy(l, false, masks);
+    const qn_policy dynamic = {.all_dynamic = true}, generic = {.is_generic = true};
+    const qn_policy exact = {.constant_scalars = best.constant_scalars};
+    qn__lock(l->context);
+    l->is_provisional = true;
+    l->n_changes = l->context->cache.n_changes;
+    qn__unlock(l->context);
+    if (qn__is_dynamic_policy(&best)) /* else it is what could not be made */
+        (void)look(l, &exact, false, &f, &ignored);
+    if (!f)
+        (void)look(l, &dynamic, false, &f, &ignored);
+    if (!f)
+        (void)look(l, &generic, false, &f, &ignored);
+    l->is_provisional = f != NULL;
+    return f;
+}

@@ -14,6 +14,11 @@ bool qn__tier_waits(const qn_launch_state *l, bool may_interpret);
  *  whether the choice is provisional. Fails where nothing is there and the interpreter may not run it. */
 qn_status qn__tier_find(qn_launch_state *l, bool may_interpret, qn_code **out, qn_error *err);
 
+/** Where no code can be made for any kernel: the best version that is there, such as a generic one
+ * in a bundle; else NULL. The caller left the choice of versions open, else there is none but the
+ * one that could not be made. */
+qn_code *qn__tier_find_any(qn_launch_state *l);
+
 /** Whether a launch that the interpreter would run waits after all, as that would take longer than compiling. */
 bool qn__tier_is_too_long(const qn_launch_state *l);
 

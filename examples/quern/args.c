@@ -88,6 +88,8 @@ void line_help(void)
     printf("  %-18s %-3s %s\n", "--dump", "S,S",
            "write stages to files: kernel, key, plan, llvm, asm, ptx");
     printf("  %-18s %-3s %s\n", "--dump-dir", "DIR", "where (default: the working directory)");
+    printf("  %-18s %-3s %s\n", "--bundle", "DIR",
+           "code that a program ships is looked for there first");
     printf("  %-18s %-3s %s\n", "--out", "N=F", "write array N to the .npy file F after the run");
 }
 
@@ -118,6 +120,29 @@ static bool find_choice(const choice *c, const char *text, size_t n, int32_t *ou
         }
     }
     return false;
+}
+
+bool isa_parse(const char *text, size_t n, int32_t *out)
+{
+    return find_choice(isas, text, n, out);
+}
+
+/* An option whose value is no choice and no number. */
+static bool is_text_option(const char *word)
+{
+    static const char *const names[] = {"--dump", "--dump-dir", "--bundle", "--out"};
+    bool is_one = false;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        is_one = is_one || strcmp(word, names[i]) == 0;
+    return is_one;
+}
+
+bool option_has_value(const char *word)
+{
+    for (int i = 0; i < N_OPTIONS; i++)
+        if (strcmp(word, options[i].name) == 0)
+            return options[i].value != NULL;
+    return is_text_option(word);
 }
 
 static int set_option(const option *o, const char *value, tool_line *line)
@@ -205,15 +230,18 @@ static int parse_option(int argc, char **argv, int *i, tool_line *line)
             return EXIT_USAGE;
         return set_option(&options[k], value, line);
     }
-    bool is_dump = strcmp(word, "--dump") == 0, is_dir = strcmp(word, "--dump-dir") == 0;
-    if (!is_dump && !is_dir && strcmp(word, "--out") != 0)
+    if (!is_text_option(word))
         return tool_fail(EXIT_USAGE, "%s: no such option; `quern --help` lists them", word);
     if (!(value = value_of(word, value, i, argc, argv)))
         return EXIT_USAGE;
-    if (is_dump)
+    if (strcmp(word, "--dump") == 0)
         return set_dump(value, line);
-    if (is_dir)
+    if (strcmp(word, "--dump-dir") == 0)
         return set_dump_dir(value, line);
+    if (strcmp(word, "--bundle") == 0) {
+        line->context.bundle = value;
+        return EXIT_OK;
+    }
     return add_pair(value, line->out, &line->n_outs, "--out NAME=FILE.npy");
 }
 

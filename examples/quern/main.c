@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * main.c: the tool `quern` runs, times, prints and disassembles kernel text, and looks after what is kept on disk.
+ * main.c: the tool `quern` runs, times, prints and disassembles kernel text, looks after what is kept on
+ * disk, and compiles ahead of time.
  * Commands are a table.
  */
 #include "tool.h"
@@ -80,6 +81,8 @@ static const struct {
     {"print", "KERNEL.qn", "check a kernel and print it in its canonical form", on_print},
     {"cache", "ACTION [DIR]", "list, verify, clear, export or import code that is kept on disk",
      command_cache},
+    {"bundle", "DIR FILE.qn [NAME=VALUE...]...",
+     "compile kernels into a bundle that a program ships", command_bundle},
     {"--help", "", "this text", on_help},
     {"--version", "", "version of the library", on_version},
 };
@@ -97,7 +100,7 @@ static int on_help(int argc, char **argv)
          "  with :right, :left, :stride[64,1] or :tile[8,8] behind it for its layout\n"
          "  (random: floats in [0,1), integers 0 to 99; the number is the seed)\n"
          "VALUE of a scalar: 2.5, -3, true, inf, 0x1p-3\n\n"
-         "Options of run, bench, asm and explain:");
+         "Options of run, bench, asm, explain and bundle:");
     line_help();
     puts("\nExit status: 0 ok, 1 error, 2 wrong use.");
     return EXIT_OK;
@@ -107,7 +110,7 @@ int main(int argc, char **argv)
 {
     if (argc < 2)
         return tool_fail(EXIT_USAGE, "a command is missing: run, bench, asm, explain, print, "
-                                     "cache; `quern --help` says more");
+                                     "cache, bundle; `quern --help` says more");
     const char *name =
         strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0 ? "--help" : argv[1];
     for (int i = 0; i < N_COMMANDS; i++) {

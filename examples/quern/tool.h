@@ -53,6 +53,10 @@ int tool_fail(int status, const char *format, ...) __attribute__((format(printf,
 int line_parse(int argc, char **argv, tool_line *line);
 /** Prints the options of the table. */
 void line_help(void);
+/** The instruction set written in the first n bytes of `text`, such as v3 or sm_80. */
+bool isa_parse(const char *text, size_t n, int32_t *out);
+/** Whether an option, with its dashes, takes a value; false for words that are no option. */
+bool option_has_value(const char *word);
 /** An integer that fills the whole text (`n` bytes). */
 bool text_to_int(const char *text, size_t n, int64_t *out);
 
@@ -99,6 +103,9 @@ tool_counts count_work(const tool_job *job);
 
 /* cache.c */
 int command_cache(int argc, char **argv);
+
+/* ahead.c */
+int command_bundle(int argc, char **argv);
 
 /* bench.c */
 int command_bench(const tool_line *line);

@@ -162,6 +162,7 @@ static void test_round_trip(const setup *s, const qn_policy *policy, const char 
     X(f.param[0].checks = QN_CHECKS_CLAMP)                                                         \
     X(f.is_ordered = 1)                                                                            \
     X(f.atomics ^= 1)                                                                              \
+    X(f.is_portable ^= 1)                                                                          \
     X(f.is_large ^= 1)                                                                             \
     X(f.caches.first++)                                                                            \
     X(f.caches.second++)                                                                           \

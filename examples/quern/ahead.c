@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ahead.c: `quern bundle` compiles kernels for processors that are not here. The words behind the
+ * output are groups, each a file of a kernel with what belongs to it; options before the first file
+ * hold for all.
+ */
+#include "tool.h"
+
+#include "quern/cache.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ISAS = 8 };
+
+/* What is done with each kernel and instruction set. */
+typedef struct maker {
+    const char *command;
+    int (*make)(void *arg, const tool_job *job, const qn_options *o);
+    void *arg;
+} maker;
+
+/* ---------------------------------------------------------------- instruction sets */
+
+/* The instruction sets of "v3,v4". */
+static int parse_isas(const char *text, int32_t *isa, int *n)
+{
+    *n = 0;
+    for (const char *at = text; *at; at += *at == ',') {
+        size_t length = strcspn(at, ",");
+        if (*n == MOST_ISAS)
+            return tool_fail(EXIT_USAGE, "--isa %s: more than %d instruction sets", text,
+                             MOST_ISAS);
+        if (!isa_parse(at, length, &isa[*n]) || isa[*n] == QN_ISA_AUTO)
+            return tool_fail(
+                EXIT_USAGE, "--isa %s: expected v3, v4 or sm_70 to sm_90, with commas between them",
+                text);
+        at += length;
+        ++*n;
+    }
+    return *n ? EXIT_OK : tool_fail(EXIT_USAGE, "--isa: a value is missing");
+}
+
+/* Takes --isa out of the words of a group. */
+static int take_isas(int *argc, char **argv, int32_t *isa, int *n)
+{
+    int kept = 0, status = EXIT_OK;
+    *n = 2;
+    isa[0] = QN_ISA_V3;
+    isa[1] = QN_ISA_V4;
+    for (int i = 0; i < *argc && status == EXIT_OK; i++) {
+        bool is_isa = strcmp(argv[i], "--isa") == 0, has_value = strncmp(argv[i], "--isa=", 6) == 0;
+        if (has_value)
+            status = parse_isas(argv[i] + 6, isa, n);
+        else if (is_isa)
+            status = parse_isas(i + 1 < *argc ? argv[++i] : "", isa, n);
+        else
+            argv[kept++] = argv[i];
+    }
+    *argc = kept;
+    return status;
+}
+
+/* ---------------------------------------------------------------- one kernel */
+
+/* Without values there are no facts: code is generic, and arguments are left out. */
+static int open_job(const tool_line *line, tool_job *job)
+{
+    if (line->n_args > 0 || (line->launch.specialize != QN_SPECIALIZE_AUTO &&
+                             line->launch.specialize != QN_SPECIALIZE_GENERIC))
+        return job_open_here(line, job);
+    qn_error err = {0};
+    *job = (tool_job){.options = line->launch};
+    job->options.specialize = QN_SPECIALIZE_GENERIC;
+    int status = kernel_read(line->kernel_path, &job->kernel);
+    if (status == EXIT_OK && qn_context_new(&line->context, &job->context, &err) != QN_OK)
+        status = tool_fail(EXIT_ERROR, "%s", err.message);
+    return status;
+}
+
+static int make_kernel(const maker *m, int argc, char **argv)
+{
+    tool_line line;
+    tool_job job = {0};
+    int32_t isa[MOST_ISAS];
+    int n;
+    int status = take_isas(&argc, argv, isa, &n);
+    if (status == EXIT_OK)
+        status = line_parse(argc, argv, &line);
+    if (status != EXIT_OK)
+        return status;
+    if (line.is_cuda || line.launch.executor)
+        return tool_fail(EXIT_USAGE,
+                         "%s: --target, --executor and --threads are chosen where the code runs; "
+                         "--isa sm_80 is for a GPU",
+                         m->command);
+    line.context.disk_cache = "off"; /* what is made is kept elsewhere */
+    status = open_job(&line, &job);
+    for (int i = 0; i < n && status == EXIT_OK; i++) {
+        qn_options o = job.options;
+        o.isa = isa[i];
+        status = m->make(m->arg, &job, &o);
+    }
+    job_close(&job);
+    return status;
+}
+
+/* ---------------------------------------------------------------- groups */
+
+/* Whether a word names a file of a kernel: it is neither an option, nor the value of one, nor
+ * NAME=VALUE. */
+static bool is_file(int argc, char **argv, int i)
+{
+    (void)argc;
+    if (argv[i][0] == '-' && argv[i][1] != 0)
+        return false;
+    if (i > 0 && argv[i - 1][0] == '-' && argv[i - 1][1] == '-' && !strchr(argv[i - 1], '=') &&
+        option_has_value(argv[i - 1]))
+        return false;
+    return !strchr(argv[i], '=');
+}
+
+/* Makes one group, of copies of the words, as parsing cuts them. */
+static int make_group(const maker *m, char *const *common, int n_common, char *const *own,
+                      int n_own)
+{
+    int n = n_common + n_own, status = EXIT_OK;
+    char **words = calloc((size_t)n + 1, sizeof *words),
+         **copies = calloc((size_t)n + 1, sizeof *copies);
+    bool has_memory = words && copies;
+    for (int i = 0; i < n && has_memory; i++) {
+        const char *from = i < n_common ? common[i] : own[i - n_common];
+        size_t bytes = strlen(from) + 1;
+        words[i] = copies[i] = malloc(bytes);
+        has_memory = copies[i] != NULL;
+        if (has_memory)
+            memcpy(copies[i], from, bytes);
+    }
+    status = has_memory ? make_kernel(m, n, words) : tool_fail(EXIT_ERROR, "out of memory");
+    for (int i = 0; i < n && copies; i++)
+        free(copies[i]);
+    free(copies);
+    free(words);
+    return status;
+}
+
+static int make_all(const maker *m, int argc, char **argv)
+{
+    int first = 0, status = EXIT_OK;
+    while (first < argc && !is_file(argc, argv, first))
+        first++;
+    if (first == argc)
+        return tool_fail(EXIT_USAGE, "%s: the file of a kernel is missing", m->command);
+    for (int at = first; at < argc && status == EXIT_OK;) {
+        int end = at + 1;
+        while (end < argc && !is_file(argc, argv, end))
+            end++;
+        status = make_group(m, argv, first, argv + at, end - at);
+        at = end;
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------- bundle */
+
+typedef struct bundle {
+    const char *folder;
+    int n;
+} bundle;
+
+static const char *specialize_name(int32_t specialize)
+{
+    return specialize == QN_SPECIALIZE_GENERIC   ? "generic"
+           : specialize == QN_SPECIALIZE_DYNAMIC ? "dynamic"
+                                                 : "exact";
+}
+
+static int add_to_bundle(void *arg, const tool_job *job, const qn_options *o)
+{
+    bundle *b = arg;
+    qn_error err = {0};
+    qn_status status = qn_bundle_add(job->context, b->folder, job->kernel, job->n,
+                                     job->n ? job->arg : NULL, o, &err);
+    if (status != QN_OK)
+        return tool_fail(EXIT_ERROR, "%s: %s", qn_status_name((int)status), err.message);
+    printf("%s %s%d %s\n", qn_kernel_name(job->kernel), o->isa >= QN_ISA_SM70 ? "sm_" : "v",
+           (int)o->isa, specialize_name(o->specialize));
+    b->n++;
+    return EXIT_OK;
+}
+
+int command_bundle(int argc, char **argv)
+{
+    if (argc < 1 || argv[0][0] == '-' || strchr(argv[0], '='))
+        return tool_fail(EXIT_USAGE, "bundle: expected a folder, then files of kernels");
+    bundle b = {.folder = argv[0]};
+    const maker m = {.command = "bundle", .make = add_to_bundle, .arg = &b};
+    int status = make_all(&m, argc - 1, argv + 1);
+    if (status == EXIT_OK)
+        printf("%d versions in %s\n", b.n, b.folder);
+    return status;
+}

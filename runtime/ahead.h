@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ahead.h: portable code that another process runs: for a bundle (ahead.c) or an object file
+ * (object.c).
+ */
+#ifndef QN_RUNTIME_AHEAD_H
+#define QN_RUNTIME_AHEAD_H
+
+#include "runtime/tier.h"
+
+/** What is done with code. take: `f` has kernel, key, portable facts, info and plan, and no entry;
+ * both live while it lasts. */
+typedef struct qn_ahead_use {
+    bool is_for_bundle; /* atomics are for launches of one thread and of several */
+    qn_status (*take)(void *arg, const qn_code *f, const qn_compiled *code, qn_error *err);
+    void *arg;
+} qn_ahead_use;
+
+/** Compiles a kernel for arguments, whatever the processor is, and calls take. `args` may be NULL
+ * if the options ask for generic code. */
+qn_status qn__ahead_make(const char *who, qn_context *c, const qn_kernel *k, int n,
+                         const qn_arg *args, const qn_options *o, const qn_ahead_use *use,
+                         qn_error *err);
+
+#endif
