@@ -7,12 +7,14 @@
 
 /* ---------------------------------------------------------------- instruction sets */
 
-/** Lowest PTX ISA version (times 10) of each, and the threads that one multiprocessor holds (CUDA C++ Programming Guide, technical
- *  specifications per compute capability). */
+/** Lowest PTX ISA version (times 10) of each, the threads that one multiprocessor holds, and its
+ * shared memory in KiB (CUDA C++ Programming Guide, technical specifications per compute
+ * capability). */
 static const struct {
-    int isa, ptx, threads;
-} isas[] = {{QN_ISA_SM70, 63, 2048}, {QN_ISA_SM75, 63, 1024}, {QN_ISA_SM80, 70, 2048},
-            {QN_ISA_SM86, 71, 1536}, {QN_ISA_SM89, 78, 1536}, {QN_ISA_SM90, 78, 2048}};
+    int isa, ptx, threads, shared;
+} isas[] = {{QN_ISA_SM70, 63, 2048, 96},  {QN_ISA_SM75, 63, 1024, 64},
+            {QN_ISA_SM80, 70, 2048, 164}, {QN_ISA_SM86, 71, 1536, 100},
+            {QN_ISA_SM89, 78, 1536, 100}, {QN_ISA_SM90, 78, 2048, 228}};
 enum { N_ISAS = sizeof isas / sizeof isas[0] };
 
 int qn__isa_of_gpu(int capability)
@@ -24,20 +26,31 @@ int qn__isa_of_gpu(int capability)
     return best;
 }
 
-int qn__ptx_of_isa(int isa)
+/** Its place in the table, or -1. */
+static int place_of(int isa)
 {
     for (int i = 0; i < N_ISAS; i++)
         if (isas[i].isa == isa)
-            return isas[i].ptx;
-    return 0;
+            return i;
+    return -1;
+}
+
+int qn__ptx_of_isa(int isa)
+{
+    int at = place_of(isa);
+    return at < 0 ? 0 : isas[at].ptx;
 }
 
 int qn__threads_of_isa(int isa)
 {
-    for (int i = 0; i < N_ISAS; i++)
-        if (isas[i].isa == isa)
-            return isas[i].threads;
-    return 0;
+    int at = place_of(isa);
+    return at < 0 ? 0 : isas[at].threads;
+}
+
+int qn__shared_of_isa(int isa)
+{
+    int at = place_of(isa);
+    return at < 0 ? 0 : isas[at].shared << 10;
 }
 
 /* ---------------------------------------------------------------- views */

@@ -30,8 +30,10 @@ static inline int qn__target_of(int isa)
 int qn__isa_of_gpu(int capability);
 /** The lowest PTX ISA version (times 10) that has an instruction set; 0 for x86 and unknown ones. */
 int qn__ptx_of_isa(int isa);
-/** Threads that one multiprocessor of a GPU of this instruction set holds; 0 for x86 and unknown ones. */
+/** Threads that one multiprocessor of a GPU of this instruction set holds, and bytes of its shared
+ * memory; 0 for x86 and unknown ones. */
 int qn__threads_of_isa(int isa);
+int qn__shared_of_isa(int isa);
 
 /* ---------------------------------------------------------------- facts (jit/facts.c, facts_gpu.c) */
 
@@ -197,6 +199,15 @@ enum {
  *  evaluate the points of a tile of iterations, and one for each iteration adds them and does the rest. */
 enum { QN_TEAM_THREAD = 0, QN_TEAM_WARP = 1, QN_TEAM_GRID = 2, QN_TEAM_BLOCK = 3 };
 
+/** A value of each point that a team keeps in shared memory: reduce `writer` computes it as `from`,
+ * and a later reduce or loop, `region`, computes it again as `to`. The values of all points begin
+ * at byte `at` of the team's memory. */
+typedef struct qn_kept {
+    uint32_t from, to, writer, region;
+    int32_t at;
+} qn_kept;
+enum { QN_MOST_KEPT = 4 };
+
 /** How the domain is walked. A plan is data: printed, overridable field by field, kept with the code. */
 typedef struct qn_plan {
     int32_t n_loops;             /* sequential and parallel dimensions */
@@ -251,6 +262,8 @@ typedef struct qn_plan {
     int32_t is_split;             /* the same: blocks of 4096 points are units of their own; a second step does the rest */
     int32_t is_along_points;      /* the same: neighbouring threads take neighbouring points, not iterations */
     int32_t is_product;           /* the staged loads are those of a reduce over one more dimension: register tiles */
+    int32_t n_kept, kept_bytes; /* QN_TEAM_WARP: what a team keeps, and the shared memory of each */
+    qn_kept kept[QN_MOST_KEPT];
 } qn_plan;
 
 /** Staged tiles are squares of this side, walked by so many threads along x. */

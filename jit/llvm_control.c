@@ -331,19 +331,69 @@ static bool is_branched_by_part(const lower *g, uint32_t i)
     return units > 2 * qn__work_units(QN_WORK_BLOCK, 64, 1, g->f->isa);
 }
 
-/** An `if` for one part after the other, so that the registers of a rare side are those of one part. */
-static void lower_if_by_part(lower *g, uint32_t i, yields *then, yields *other)
+/** The parts of results of an `if` that are emitted; their number. */
+static int parts_of_results(const lower *g, const yields *y, int *part)
 {
-    int n_parts = 0, part[MOST_PARTS];
+    int n_parts = 0;
     FOR_PARTS(g, p)
     {
-        (void)qn__scalar(g, qn__args(g->k, i)[0], p); /* outside the branches */
         bool has_results = false;
-        for (int n = 0; n < then->n; n++)
-            has_results |= then->receiver[n] && qn__canonical_part(g, then->receiver[n], p) == p;
+        for (int n = 0; n < y->n; n++)
+            has_results |= y->receiver[n] && qn__canonical_part(g, y->receiver[n], p) == p;
         if (has_results)
             part[n_parts++] = p;
     }
+    return n_parts;
+}
+
+/** Whether a thread of a GPU computes the usual side of an `if` in any case, and then looks whether
+ * the rare one is needed. */
+static bool is_rare_of_thread(const lower *g, uint32_t i)
+{
+    const qn_inst *x = &g->k->inst[i];
+    return g->p->is_gpu && g->width == 1 && x->sub &&
+           computes_only(g->k, x->region[0], x->region[2]);
+}
+
+/** The usual side of all parts, without branches between them, and one branch to the rare sides,
+ * where each part has its own. */
+static void lower_rare_if(lower *g, uint32_t i, yields *rare, yields *usual)
+{
+    const qn_inst *x = &g->k->inst[i];
+    int part[MOST_PARTS], n_parts = parts_of_results(g, rare, part), outer = g->one_part;
+    LLVMValueRef condition[MOST_PARTS], any = NULL;
+    for (int n = 0; n < n_parts; n++) {
+        condition[n] = qn__scalar(g, qn__args(g->k, i)[0], part[n]);
+        any = !any || any == condition[n] ? condition[n] : LLVMBuildOr(g->b, any, condition[n], "");
+    }
+    if (!any)
+        return; /* nobody uses a result */
+    lower_side(g, x->region[1], x->region[2], usual);
+    branch all = qn__begin_choice(g, any, "rare", NULL);
+    for (int n = 0; n < n_parts; n++) {
+        g->one_part = 1 + part[n];
+        branch one = n_parts > 1 ? qn__begin_choice(g, condition[n], "one", NULL) : all;
+        lower_side(g, x->region[0], x->region[1], rare);
+        if (n_parts > 1)
+            qn__end_branch(g, &one, NULL);
+        for (int m = 0; m < rare->n && n_parts > 1; m++)
+            FOR_PARTS(g, p)
+                if (*slot_of(rare, m, p))
+                    *slot_of(rare, m, p) =
+                        qn__join(g, &one, *slot_of(rare, m, p), *slot_of(usual, m, p));
+    }
+    g->one_part = outer;
+    qn__end_branch(g, &all, NULL);
+    qn__join_yields(g, rare, usual, &all);
+}
+
+/** An `if` for one part after the other, so that the registers of a rare side are those of one
+ * part. */
+static void lower_if_by_part(lower *g, uint32_t i, yields *then, yields *other)
+{
+    int part[MOST_PARTS], n_parts = parts_of_results(g, then, part);
+    for (int n = 0; n < n_parts; n++)
+        (void)qn__scalar(g, qn__args(g->k, i)[0], part[n]); /* outside the branches */
     for (int n = 0; n < n_parts; n++) {
         g->one_part = 1 + part[n];
         lower_uniform_if(g, i, then, other);
@@ -377,6 +427,17 @@ static void lower_masked_if(lower *g, uint32_t i, yields *then, yields *other)
         }
 }
 
+/** Whether all results of an `if` that only computes are there: kept from an earlier reduce. */
+static bool is_known(const lower *g, uint32_t i, const yields *y)
+{
+    bool is_there = g->kept && y->n > 0 &&
+                    computes_only(g->k, g->k->inst[i].region[0], g->k->inst[i].region[2]);
+    for (int n = 0; is_there && n < y->n; n++)
+        is_there = !y->receiver[n] ||
+                   (g->value[y->receiver[n]].is_set && g->value[y->receiver[n]].part[0]);
+    return is_there;
+}
+
 static void lower_if(lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
@@ -387,7 +448,11 @@ static void lower_if(lower *g, uint32_t i)
     if (qn__yields_new(g, &other, n)) {
         qn__find_results(g->k, i, &then);
         qn__find_results(g->k, i, &other);
-        if (qn__is_uniform(g, qn__args(g->k, i)[0]))
+        if (is_known(g, i, &then))
+            ;
+        else if (is_rare_of_thread(g, i))
+            lower_rare_if(g, i, &then, &other);
+        else if (qn__is_uniform(g, qn__args(g->k, i)[0]))
             lower_uniform_if(g, i, &then, &other);
         else if (is_branched_by_part(g, i))
             lower_if_by_part(g, i, &then, &other);

@@ -140,6 +140,7 @@ typedef struct lower {
     bool is_team;         /* all lanes of the warp run the code alike */
     uint32_t team_reduce; /* the reduce whose points the lanes share, while its region is emitted; else 0 */
     LLVMValueRef lane;    /* i64, of this thread in its warp */
+    LLVMValueRef kept;    /* the memory of the warp for plan->kept; NULL: it has none */
     const LLVMValueRef *held; /* [site] values of staged loads of a product; NULL: none */
     const struct stage_place *stage_at; /* of the iteration in the tile of staged loads, see llvm_stage.h; NULL: none is */
     int64_t work; /* what one trip of the loop being emitted does in loops inside, see llvm_poll.c */

@@ -188,6 +188,7 @@ void qn__nvptx_info(const qn_kernel *k, const qn_facts *f, const qn_plan *p, int
     info->step[0].has_block_for_each = has_block_for_each(k, f, p);
     info->step[0].shared_bytes = p->is_product              ? qn__product_bytes(k, p)
                                  : p->team == QN_TEAM_BLOCK ? block_bytes
+                                 : p->n_kept                ? qn__kept_bytes(p)
                                                             : qn__stage_bytes(k, p);
     for (int n = 0; n < p->n_loops; n++)
         info->step[0].tile[p->order[n]] = p->tile[p->order[n]];
@@ -480,6 +481,7 @@ void qn__nvptx_units(lower *g, const LLVMValueRef *low, const LLVMValueRef *high
         }
     count_units(g, &w);
     g->is_team = g->p->team == QN_TEAM_WARP;
+    qn__kept_open(g);
     LLVMValueRef first = qn__nvptx_register(g, "ctaid.x", w.type), step = qn__nvptx_register(g, "nctaid.x", w.type);
     LLVMValueRef units = w.apart ? LLVMBuildMul(g->b, w.units, w.apart, "") : w.units;
     if (has_block_for_each(g->k, g->f, g->p))

@@ -9,8 +9,9 @@
 
 #include <string.h>
 
-/** Steps of 64 points that are emitted together, so that their loads are under way at the same time. */
-enum { STEPS = 4 };
+/** Steps of 64 points that are emitted together, so that their loads are under way at the same
+ * time: more of them where memory for kept values leaves a multiprocessor few warps. */
+enum { STEPS = 4, STEPS_OF_FEW = 8 };
 
 /* ---------------------------------------------------------------- lanes */
 
@@ -145,7 +146,9 @@ static LLVMValueRef add(lower *g, const source *s, LLVMValueRef q, int64_t n, LL
             set_point(g, s, ahead(g, q, n));
         g->is_team = false;
         g->team_reduce = s->r->inst;
+        qn__kept_read(g, s->r->inst, q, n);
         qn__fold_point(g, s->r, &acc);
+        qn__kept_write(g, s->r->inst, q, n);
         qn__set_ahead(g, s->r->dim[0], 0, 0);
         g->is_team = is_team;
         g->team_reduce = outer;
@@ -199,9 +202,12 @@ static LLVMValueRef reduce_block(lower *g, const source *s, LLVMValueRef low, LL
 {
     LLVMValueRef acc[2] = {s->r->identity, s->r->identity}, zero = qn__const_i64(g, 0);
     LLVMValueRef n = LLVMBuildSub(g->b, high, low, ""), first = LLVMBuildAdd(g->b, low, g->lane, "");
-    LLVMValueRef most = LLVMBuildAnd(g->b, n, qn__const_i64(g, -STEPS * PARTIALS), "");
+    int steps = g->kept && !s->array && qn__is_plain_reduce(g, &g->k->inst[s->r->inst])
+                    ? STEPS_OF_FEW
+                    : STEPS;
+    LLVMValueRef most = LLVMBuildAnd(g->b, n, qn__const_i64(g, -steps * PARTIALS), "");
     LLVMValueRef whole = LLVMBuildAnd(g->b, n, qn__const_i64(g, -PARTIALS), "");
-    whole_steps(g, s, first, zero, most, STEPS, acc);
+    whole_steps(g, s, first, zero, most, steps, acc);
     whole_steps(g, s, first, most, whole, 1, acc);
     LLVMValueRef left = LLVMBuildSub(g->b, n, whole, ""), q = LLVMBuildAdd(g->b, first, whole, "");
     int64_t known;
@@ -307,6 +313,9 @@ static void lower_own_trip(lower *g, uint32_t i, LLVMValueRef index, LLVMValueRe
     qn__once_open(g, &once, condition);
     qn__set(g, x->region[0], 0, index, g->depth);
     g->is_team = false;
+    if (g->kept) /* the loop begins where its points do */
+        qn__kept_read(g, i, LLVMBuildSub(g->b, index, qn__scalar(g, qn__args(g->k, i)[0], 0), ""),
+                      0);
     qn__lower_region(g, x->region[0], x->region[2]);
     g->is_team = true;
     qn__loop_close(g, &once, NULL, NULL);

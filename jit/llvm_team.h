@@ -30,6 +30,16 @@ LLVMValueRef qn__team_reduce(lower *g, const reduction *r);
 bool qn__team_takes_trips(const lower *g, uint32_t i);
 void qn__team_trips(lower *g, uint32_t i);
 
+/* ---- llvm_kept.c: values of points in shared memory (plan->kept) */
+/** Shared memory of a block for them. */
+int32_t qn__kept_bytes(const qn_plan *p);
+/** Where the memory of this warp begins; before the first unit of work. */
+void qn__kept_open(lower *g);
+/** Sets what a region has of an earlier one: of point `at`, i64, and `ahead` more. */
+void qn__kept_read(lower *g, uint32_t region, LLVMValueRef at, int64_t ahead);
+/** Keeps what later regions need of a reduce, whose region was emitted for this point. */
+void qn__kept_write(lower *g, uint32_t reduce, LLVMValueRef at, int64_t ahead);
+
 /** QN_TEAM_GRID: the first kernel leaves the result of each block of 4096 points in scratch memory, the second combines
  *  them and runs the body with the reduces' values known. */
 void qn__team_first(lower *g);

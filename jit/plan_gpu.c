@@ -130,6 +130,8 @@ static void choose_threads(const gpu_planner *s, int n_shared)
     bool is_warp = p->team == QN_TEAM_WARP; /* which is the threads along x */
     int32_t widest = p->is_crossed ? WARP / 4 : n_shared == 0 ? BLOCK_THREADS : n_shared == 1 ? 2 * WARP : WARP;
     int32_t left = is_warp ? BLOCK_THREADS / WARP : p->is_crossed ? BLOCK_THREADS / 2 : BLOCK_THREADS;
+    while (is_warp && left > 1 && left * p->kept_bytes > MOST_SHARED_BYTES)
+        left /= 2;
     int n_axes = is_warp ? 1 : 0;
     for (int n = p->n_loops - 1; n >= 0; n--) {
         int d = p->order[n];
@@ -167,6 +169,8 @@ void qn__plan_gpu(const qn_kernel *k, const qn_facts *f, qn_plan *out)
             qn__analysis_release(&s.a);
             return;
         }
+        if (out->team == QN_TEAM_WARP)
+            qn__gpu_choose_kept(&s);
         qn__gpu_choose_staging(&s, lanes);
         if (!out->staged) {
             int n_shared = qn__gpu_choose_wide(&s, lanes);

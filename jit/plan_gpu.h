@@ -2,7 +2,7 @@
 /*
  * plan_gpu.h: what the files of the plan for NVPTX show one another: plan_gpu.c makes it, plan_gpu_team.c says who runs
  * an iteration, plan_gpu_block.c when that is a block, plan_gpu_wide.c how many iterations a thread computes at once and
- * plan_gpu_rows.c how many of those that reduce,
+ * plan_gpu_rows.c how many of those that reduce, plan_gpu_kept.c what a warp keeps of its points,
  * plan_gpu_stage.c what goes through shared memory, plan_gpu_product.c which sums are register tiles.
  */
 #ifndef QN_JIT_PLAN_GPU_H
@@ -36,6 +36,9 @@ int qn__gpu_reduced_dim(const gpu_planner *s, uint32_t reduce);
 
 /** QN_TEAM_...; `lanes` is the dimension of neighbouring threads, or -1 (plan_gpu_team.c). */
 int qn__gpu_choose_team(const gpu_planner *s, int lanes);
+/** What a team keeps of its points in shared memory: kept, n_kept and kept_bytes (plan_gpu_kept.c).
+ */
+void qn__gpu_choose_kept(const gpu_planner *s);
 /** QN_TEAM_BLOCK instead of p->team, if the kernel allows it and it pays; makes the whole plan then (plan_gpu_block.c). */
 bool qn__gpu_choose_block(const gpu_planner *s, int lanes);
 /** width, lead, jam_dim and jam, and lane_dim if there are any, once the order is chosen; x: as `lanes` above. Returns the

@@ -25,6 +25,9 @@ static void print_threads(const qn_plan *p, qn_text *out)
         else if (p->staged >> s & 1)
             qn__text_add(out, "\nstaged access %d, %s %d", s, p->is_product ? "product with dimension" : "along dimension",
                          p->stage_dim);
+    for (int n = 0; n < p->n_kept; n++)
+        qn__text_add(out, "\nkept %u as %u, from byte %d of %d", p->kept[n].from, p->kept[n].to,
+                     p->kept[n].at, p->kept_bytes);
     qn__text_add(out, "\ntile");
     for (int n = 0; n < p->n_loops; n++)
         qn__text_add(out, " %lld", (long long)p->tile[p->order[n]]);

@@ -161,6 +161,75 @@ static void test_light(void)
            "sin of an array: four at once, each with its own branch for huge arguments");
 }
 
+/** Softmax: what the lanes of a warp keep of a row, of so many columns. */
+static void test_kept(void)
+{
+    static const char softmax[] =
+        "kernel \"softmax\" striped {\n view x: f32[2]; view y: f32[2];\n"
+        " %0: i64 = const 0; %1: i64 = extent x, 0; %2: i64 = extent x, 1; %i: i64 = parallel %0, "
+        "%1; %k: i64 = reduction %0, %2;\n"
+        " %most: f32 = reduce max over %k {\n %a: f32 = load x[%i, %k]; yield %a;\n };\n"
+        " %sum: f32 = reduce sum over %k {\n %b: f32 = load x[%i, %k]; %c: f32 = sub %b, %most; "
+        "%d: f32 = exp %c; yield %d;\n };\n"
+        " for %j: i64 = %0 to %2 step 1 () {\n %e: f32 = load x[%i, %j]; %f: f32 = sub %e, %most; "
+        "%g: f32 = exp %f;\n"
+        " %h: f32 = div %g, %sum; store y[%i, %j], %h;\n };\n}\n";
+    static float rows[2][3 * 4096];
+    enum { ROWS = 3, COLUMNS = 4096 };
+    for (int is_long = 0; is_long < 2; is_long++) {
+        const int64_t extent[2] = {is_long ? 1 : ROWS, is_long ? ROWS * COLUMNS : COLUMNS};
+        qn_layout l;
+        qn_view v[2];
+        qn_layout_right(2, extent, &l, NULL);
+        for (int i = 0; i < 2; i++)
+            qn_view_wrap("v", rows[i], QN_F32, &l, 0, &v[i], NULL);
+        const qn_arg args[] = {qn_arg_view(&v[0]), qn_arg_view(&v[1])};
+        const char *of_row = strstr(ptx_of(softmax, 2, args), "st.shared.f32"),
+                   *kept = of_row ? strstr(of_row, "ld.shared.f32") : NULL;
+        if (is_long)
+            tap_ok(!of_row && count(text, "ld.global.nc.f32") > 0,
+                   "rows of 48 KiB leave no room for 8 warps: nothing is kept");
+        else
+            tap_ok(kept && !strstr(kept, "ld.global.nc.f32") && count(text, "ld.shared.f32") > 0,
+                   "rows of 16 KiB: elements are loaded once, and what is computed is kept");
+    }
+    qn_view v[2];
+    const int64_t n = 4, extent[2] = {n, N / n};
+    qn_layout l;
+    qn_layout_right(2, extent, &l, NULL);
+    for (int i = 0; i < 2; i++) /* one memory */
+        qn_view_wrap("v", memory, QN_F32, &l, 0, &v[i], NULL);
+    const qn_arg args[] = {qn_arg_view(&v[0]), qn_arg_view(&v[1])};
+    tap_ok(!strstr(ptx_of(softmax, 2, args), "st.shared"),
+           "what the launch writes may change between two loads: nothing is kept");
+}
+
+/** The usual sides of rare branches: once for each iteration, and one test for all of them. */
+static void test_rare(void)
+{
+    enum { MANY = 1 << 20, AT_ONCE = 4 };
+    static _Alignas(16) float most[2][MANY];
+    static const char exp[] =
+        "kernel \"rare\" {\n view x: f32[1]; view y: f32[1];\n %z: i64 = const 0; %n: i64 = extent "
+        "x, 0;\n"
+        " %i: i64 = parallel %z, %n; %x: f32 = load x[%i]; %y: f32 = exp %x; store y[%i], %y;\n}\n";
+    const int64_t n = MANY;
+    qn_layout l;
+    qn_view v[2];
+    qn_layout_right(1, &n, &l, NULL);
+    for (int i = 0; i < 2; i++)
+        qn_view_wrap("v", most[i], QN_F32, &l, 0, &v[i], NULL);
+    const qn_arg args[] = {qn_arg_view(&v[0]), qn_arg_view(&v[1])};
+    const char *last = NULL, *branch = strstr(ptx_of(exp, 2, args), "bra");
+    for (const char *at = text; (at = strstr(at, "0f3C091218")) != NULL; at++) /* a coefficient */
+        last = at;
+    branch = branch ? strstr(branch + 1, "bra")
+                    : NULL; /* the first one goes around units that there are not */
+    tap_is_int(count(text, "0f3C091218"), AT_ONCE,
+               "exp, four at once: four polynomials, as rare sides take them from there");
+    tap_ok(last && branch && last < branch, "and no branch before the last of them");
+}
+
 int main(void)
 {
     char reason[256];
@@ -176,6 +245,8 @@ int main(void)
     test_rows();
     test_limits();
     test_light();
+    test_rare();
+    test_kept();
     qn_context_release(c);
     return tap_done();
 }
