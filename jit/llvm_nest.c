@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * llvm_nest.c: the nest of loops over the domain: plan->order, outermost first. A jammed dimension runs in steps of `jam`, and
- * what is left overlaps the last whole step, or is a smaller step where its number is known, or runs one by one. Loops over
- * cache tiles stand before loop plan->tile_at. The loop over the lanes is that of llvm_lanes.c.
+ * llvm_nest.c: the nest of loops over the domain: plan->order, outermost first. A jammed dimension
+ * runs in steps of `jam`, and what is left overlaps the last whole step, or is a smaller step where
+ * its number is known, or runs in halves of steps, or one by one. Loops over cache tiles stand
+ * before loop plan->tile_at. The loop over the lanes is that of llvm_lanes.c.
  */
 #include "jit/llvm_nest.h"
 #include "jit/llvm_wide.h"
@@ -89,6 +90,23 @@ static void blocks_staged(lower *g, const span *spans, int at, span s)
     qn__loop_close(g, &l, NULL, NULL);
 }
 
+/** Fewer iterations than a step has, whose number is not known: in steps of 8, 4, 2 and 1, each
+ * once or not at all. */
+static void rest_in_halves(lower *g, const span *spans, int at, span s, int jam)
+{
+    LLVMValueRef left = LLVMBuildSub(g->b, s.high, s.low, "");
+    int part = 1;
+    while (2 * part < jam)
+        part *= 2;
+    for (; part >= 1; part /= 2) {
+        LLVMValueRef some = LLVMBuildAnd(g->b, left, qn__const_i64(g, part), "");
+        LLVMValueRef next = LLVMBuildAdd(g->b, s.low, some, "");
+        g->jam = part;
+        qn__nest_once(g, spans, at, s.low, next, s.low);
+        s.low = next;
+    }
+}
+
 static void loop_jammed(lower *g, const span *spans, int at)
 {
     span s = spans[at];
@@ -108,6 +126,8 @@ static void loop_jammed(lower *g, const span *spans, int at)
         g->jam = rest > 0 ? (int)rest : 1;
         if (rest > 0)
             qn__nest_once(g, spans, at, middle, s.high, middle);
+        else if (rest < 0 && g->p->jam_rest == QN_REMAINDER_TILE)
+            rest_in_halves(g, spans, at, (span){middle, s.high}, jam);
         else if (rest < 0)
             qn__nest_over(g, spans, at, (span){middle, s.high}, 1, true);
     }

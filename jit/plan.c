@@ -216,7 +216,12 @@ static void choose_jam_rest(const planner *s)
     if (s->has_strip)
         return;
     bool may_overlap = p->jam > 1 && !p->transpose && qn__trips(s->f, p->jam_dim) >= p->jam && qn__may_repeat(s->k, s->f, &s->a);
-    p->jam_rest = p->jam <= 1 ? QN_REMAINDER_NONE : may_overlap ? QN_REMAINDER_OVERLAP : QN_REMAINDER_SCALAR;
+    bool has_halves = s->has_tile && p->jam > 1 && !p->transpose && p->cross == 1 &&
+                      qn__plan_has_halves(s->f, p->lane_dim, p->jam_dim);
+    p->jam_rest = p->jam <= 1   ? QN_REMAINDER_NONE
+                  : may_overlap ? QN_REMAINDER_OVERLAP
+                  : has_halves  ? QN_REMAINDER_TILE
+                                : QN_REMAINDER_SCALAR;
 }
 
 static void choose_remainder(const planner *s)

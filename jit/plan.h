@@ -39,6 +39,10 @@ void qn__plan_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
 
 /** Elements an access moves along d, about: of dynamic strides only the order is known (jit/plan_order.c). */
 double qn__distance(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, int d);
+/** Whether what is left of a jammed dimension of a register tile runs in halves of steps: its
+ * number is not known. That of the lanes is, else each half would be as many bodies as they have.
+ */
+bool qn__plan_has_halves(const qn_facts *f, int lane_dim, int jam_dim);
 /** Sets p->order and n_loops, once lanes and jam are chosen; has_tile: these make a register tile, and the jammed dimension
  *  is innermost. Without an analysis (NULL) dimensions stay as declared (jit/plan_order.c). */
 void qn__plan_order(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, bool has_tile, qn_plan *p);

@@ -22,6 +22,9 @@ enum { MOST_UNROLL = 8, MOST_JAM = 14, REGISTERS_V3 = 16, REGISTERS_V4 = 32, SPA
 #define WORTH 0.95
 /* What two bodies instead of one must save at least: they take twice as long to compile. */
 #define TWO_BODIES 1.02
+/* Where it is not known how many iterations a dimension has, a tile must do for few ones: of many,
+ * rests are a small part. */
+enum { MOST_FEW = 64 };
 
 /* For each vector more in a step, see room_cost; so much of the nearest cache is for what a tile loads again and again. */
 #define ROOM_COST 0.05
@@ -72,6 +75,11 @@ bool qn__may_repeat(const qn_kernel *k, const qn_facts *f, const qn_analysis *a)
         if (k->param[p].has_atomics || (k->param[p].is_read && qn__is_written_too(k, f, a, (uint64_t)p)))
             return false;
     return true;
+}
+
+bool qn__plan_has_halves(const qn_facts *f, int lane_dim, int jam_dim)
+{
+    return qn__trips(f, jam_dim) < 0 && qn__trips(f, lane_dim) >= 0;
 }
 
 bool qn__is_batch(const qn_kernel *k, const qn_analysis *a, int d)
@@ -198,20 +206,45 @@ static double steps(const tiler *s, int d, int together)
     return n > 0 ? (double)((n + together - 1) / together) / (double)n : 1 / (double)together;
 }
 
-/** One iteration of the tile's other dimensions for all lanes (for one vector where their number is not known), with what is
- *  left over in smaller steps. */
-static double iteration_cost(const tiler *s, const shape *t)
+/** All lanes (one vector where their number is not known), with what is left over in smaller steps,
+ * of `jam` iterations. */
+static double lanes_cost(const tiler *s, const shape *t, int jam)
 {
     int64_t width = s->p->width, step = width * t->unroll, lanes = qn__trips(s->f, s->p->lane_dim);
-    double whole = step_cost(s, t), cost = whole / (double)t->unroll;
+    shape now = *t;
+    now.jam = jam;
+    double whole = step_cost(s, &now), cost = whole / (double)t->unroll;
     if (lanes >= 0) {
         int64_t rest = (lanes % step + width - 1) / width;
-        shape less = *t;
+        shape less = now;
         less.unroll = (int)rest;
         cost = (double)(lanes / step) * whole + (rest ? step_cost(s, &less) : 0);
         cost *= rest && lanes >= step ? TWO_BODIES : 1;
     }
-    return cost * steps(s, t->j, t->jam) * steps(s, t->c, t->cross);
+    return cost;
+}
+
+/** The mean of one iteration of a jammed dimension that has 1 to MOST_FEW of them, where rests run
+ * in halves of steps. */
+static double few_cost(const tiler *s, const shape *t)
+{
+    double part[MOST_JAM + 1], cost = 0, whole = lanes_cost(s, t, t->jam);
+    for (int n = 1; n < t->jam; n *= 2)
+        part[n] = lanes_cost(s, t, n);
+    for (int n = 1; n <= MOST_FEW; n++) {
+        cost += n / t->jam * whole;
+        for (int bit = 1; bit < t->jam; bit *= 2)
+            cost += n % t->jam & bit ? part[bit] : 0;
+    }
+    return cost / (MOST_FEW * (MOST_FEW + 1) / 2);
+}
+
+/** One iteration of the tile's other dimensions. */
+static double iteration_cost(const tiler *s, const shape *t)
+{
+    if (t->j >= 0 && t->jam > 1 && t->c < 0 && qn__plan_has_halves(s->f, s->p->lane_dim, t->j))
+        return few_cost(s, t);
+    return lanes_cost(s, t, t->jam) * steps(s, t->j, t->jam) * steps(s, t->c, t->cross);
 }
 
 /* ---------------------------------------------------------------- the choice */

@@ -4,18 +4,18 @@
  * medians.
  *
  * bench_main.c         the program: options, header, output lines, summary
- * bench_memory.c       memory of arrays; bench_turns.c: times of two sides in turns; bench_plan.h: what --plan says
- * bench_cases_speed.c  the kernels against the same loops in C
+ * bench_memory.c       memory of arrays; bench_turns.c: times of two sides in turns; bench_plan.h:
+ * what --plan says bench_cases_speed.c  the kernels against the same loops in C
  * bench_cases_compile.c  what compiling costs, of kernels of bench_compile_texts.c, too
  * bench_cases_cost.c   what finding and entering code costs
+ * bench_cases_policy.c  what QN_SPECIALIZE_AUTO costs on traces of shapes
  * bench_cases_copy.c   deep copies against memcpy, transpositions and streams against code by hand
  * bench_cases_product.c  sums of products: against the peak, and against C
  * bench_cases_body.c   kernels of RAJAPerf (bodies.h) against C; bench_body.c builds them
  * bench_cases_threads.c  what threads gain, against threads of fma chains and of streams
- * bench_cases_data.c   copies, sums, sparse rows, lists, tables, pixels (bench_data_list.c) against C
- * bench_cases_sum.c    those that reduce or sweep
- * bench_cases_math.c   mathematical functions against libmvec and SLEEF
- * bench_cases_apps.c   softmax and others against C with libmvec
+ * bench_cases_data.c   copies, sums, sparse rows, lists, tables, pixels (bench_data_list.c) against
+ * C bench_cases_sum.c    those that reduce or sweep bench_cases_math.c   mathematical functions
+ * against libmvec and SLEEF bench_cases_apps.c   softmax and others against C with libmvec
  * bench_cases_kokkos.c kernels against Kokkos, where there is a peer library (kokkos_peer.cpp)
  * native_*.c           the loops in C, see native.h
  */
@@ -134,6 +134,7 @@ void bench_speed_cases(bench *b);
 void bench_compile_cases(bench *b);
 void bench_cost_cases(bench *b);
 void bench_clamp_cases(bench *b);
+void bench_policy_cases(bench *b);
 void bench_copy_cases(bench *b);
 void bench_product_cases(bench *b);
 /** Prints the code of a case. */

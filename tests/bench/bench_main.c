@@ -320,6 +320,7 @@ int main(int argc, char **argv)
         bench_compile_cases(&b);
         bench_cost_cases(&b);
         bench_clamp_cases(&b);
+        bench_policy_cases(&b);
         bench_copy_cases(&b);
         bench_product_cases(&b);
         bench_body_cases(&b);
