@@ -502,6 +502,8 @@ typedef struct qn_context_options {
     int64_t data_bytes;        /**< bound of what views and scratch take of the host's memory; 0: none */
     int64_t cuda_data_bytes;   /**< bound of what views take in the spaces of GPUs; 0: none */
     int64_t code_bytes;        /**< bound of code alone, as the counter of this name; 0: none */
+    int32_t summary;           /**< QN_SUMMARY_...; QUERN_SUMMARY=1 is RELEASE, to standard error if there is no log */
+    int32_t reserved;          /**< 0 */
 } qn_context_options;
 
 /** Stages that can be dumped and read: X(NAME, bit, text). */

@@ -596,6 +596,9 @@ typedef struct qn_domain {
 /** Evaluates the prologue. Errors: QN_ERR_OVERFLOW (too many iterations for int64), and if it is strict QN_ERR_RANGE for
  *  a begin above its end, which else is an empty range. */
 qn_status qn__domain(const qn_kernel *k, const qn_arg_value *args, bool is_strict, qn_domain *out, qn_error *err);
+/** The same for arguments that were checked, and what a launch on them moves and computes (ir/work.c). */
+qn_status qn__arg_domain(const qn_kernel *k, const qn_arg *args, bool is_strict, qn_domain *out, qn_error *err);
+void qn__work_of(const qn_kernel *k, const qn_arg *args, const qn_domain *domain, qn_work *out);
 /** Interval analysis of all values over the domain; sets proved[site] to 1 for each access whose every index is
  *  in range for all iterations and to 0 otherwise. `proved` has k->n_accesses entries. Sound; false on lack of memory. */
 bool qn__prove_bounds(const qn_kernel *k, const qn_arg_value *args, const qn_domain *domain,

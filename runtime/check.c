@@ -226,16 +226,7 @@ static qn_status check_arguments(const qn_launch_state *l, qn_error *err)
 
 static qn_status find_domain(qn_launch_state *l, qn_error *err)
 {
-    qn_arg_value value[QN_MAX_PARAMS];
-    for (int i = 0; i < l->n; i++) {
-        bool is_view = l->kernel->param[i].rank >= 0;
-        value[i] = (qn_arg_value){
-            .layout = is_view ? &l->args[i].view->layout : NULL,
-            .bits = is_view ? 0 : l->args[i].bits,
-            .high = is_view ? 0 : l->args[i].high,
-        };
-    }
-    qn_status status = qn__domain(l->kernel, value, l->options.strict != 0, &l->domain, err);
+    qn_status status = qn__arg_domain(l->kernel, l->args, l->options.strict != 0, &l->domain, err);
     if (status)
         return status;
     l->n_iterations = 1;

@@ -124,6 +124,8 @@ static qn_status check_options(const qn_context_options *o, qn_error *err)
         {"data_bytes", o->data_bytes, 0, INT64_MAX},
         {"cuda_data_bytes", o->cuda_data_bytes, 0, INT64_MAX},
         {"code_bytes", o->code_bytes, 0, INT64_MAX},
+        {"summary", o->summary, 0, QN_SUMMARY_LAST},
+        {"reserved", o->reserved, 0, 0},
     };
     for (size_t i = 0; i < sizeof field / sizeof field[0]; i++)
         if (field[i].value < field[i].low || field[i].value > field[i].high)
@@ -250,8 +252,9 @@ qn_status qn_context_new(const qn_context_options *o, qn_context **out, qn_error
     if (!c)
         return qn__fail(err, QN_ERR_MEMORY, "qn_context_new: no memory");
     atomic_init(&c->references, 1);
-    qn__env_fill(&options, &c->thread_limit);
+    qn__env_fill(c, &options);
     c->options = options;
+    c->is_watched = options.event_hook || options.summary;
     c->memory = qn__memory_new(options.allocator, options.data_bytes, options.cuda_data_bytes);
     c->options.allocator = NULL; /* the struct is the caller's */
     if (!settle_options(&c->options) || !c->memory || !open_disk(c) || !init_parts(c)) {
@@ -288,6 +291,7 @@ void qn__context_drop(qn_context *c)
     qn__timer_release(&c->timer);
     qn__arena_release(&c->arena);
     qn__history_release(&c->history);
+    qn__profile_release(&c->profile);
     qn__copy_kernels_release(c);
     qn__expansions_release(c);
     qn__cuda_release(c);
@@ -306,6 +310,7 @@ void qn_context_release(qn_context *c)
 {
     if (!c)
         return;
+    qn__summary_tell(c);
     atomic_store_explicit(&c->is_released, true, memory_order_relaxed);
     qn__background_stop(c);
     qn__lock(c);
@@ -320,18 +325,28 @@ void qn_context_release(qn_context *c)
 
 /* ---------------------------------------------------------------- looking inside */
 
-double qn__now_ms(void)
+int64_t qn__now_ns(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
-    int64_t ticks = t.tv_sec * INT64_C(1024000) + t.tv_nsec * INT64_C(1024) / 1000000;
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+double qn__ms_of_ns(int64_t ns)
+{
+    int64_t ticks = ns / 1000000 * 1024 + ns % 1000000 * 1024 / 1000000;
     return (double)ticks * 0x1p-10;
+}
+
+double qn__now_ms(void)
+{
+    return qn__ms_of_ns(qn__now_ns());
 }
 
 void qn__event(const qn_context *c, int kind, const char *kernel, const char *text,
                double milliseconds)
 {
-    if (!qn__has_hook(c))
+    if (!c->options.event_hook || atomic_load_explicit(&c->is_released, memory_order_relaxed))
         return;
     const qn_event e = {.bytes = sizeof e, .kind = kind, .kernel = kernel, .text = text, .milliseconds = milliseconds};
     c->options.event_hook(c->options.event_arg, &e);

@@ -23,6 +23,7 @@
 #include "runtime/log.h"
 #include "runtime/memory.h"
 #include "runtime/pool.h"
+#include "runtime/profile.h"
 
 enum { QN_PROCESSOR_BYTES = 40 };
 
@@ -33,6 +34,7 @@ struct qn_context {
     pthread_mutex_t lock;
     qn_context_options options; /* defaults and environment filled in; strings are owned */
     int32_t thread_limit;       /* of the environment; 0: none */
+    bool is_watched;            /* somebody looks at launches, so that none takes a short way; never changes */
     uint64_t told;              /* bit s: the hook knows that for status s no code can be had */
     int isa;                    /* best of the machine; 0: below v3 */
     qn_caches caches;
@@ -54,6 +56,9 @@ struct qn_context {
     pthread_mutex_t cuda_lock;  /* held while the driver is opened */
     struct qn_context *next, **link; /* list of the process, for fork */
     bool was_large;                  /* released: it knew of many versions */
+    qn_log_hook summary_log;         /* who is told the summary at the end, or NULL */
+    qn_peaks peaks;                  /* of the environment */
+    qn_profile profile;
 };
 
 /** Frees the list of expanded kernels (expand.c). */
@@ -75,10 +80,10 @@ static inline void qn__unlock(qn_context *c)
     pthread_mutex_unlock(&c->lock);
 }
 
-/** Whether the host wants to hear of events. */
-static inline bool qn__has_hook(const qn_context *c)
+/** Whether somebody looks at launches (runtime/watch.h). */
+static inline bool qn__is_watched(const qn_context *c)
 {
-    return c->options.event_hook && !atomic_load_explicit(&c->is_released, memory_order_relaxed);
+    return c->is_watched && !atomic_load_explicit(&c->is_released, memory_order_relaxed);
 }
 /** Tells the hook, if there is one. No lock is held. */
 void qn__event(const qn_context *c, int kind, const char *kernel, const char *text,
@@ -86,6 +91,9 @@ void qn__event(const qn_context *c, int kind, const char *kernel, const char *te
 /** Monotonic milliseconds, a multiple of 1/1024: a time and the difference of two are exact, so that a host may trap
  *  inexact results. */
 double qn__now_ms(void);
+/** Monotonic nanoseconds, and such a difference as milliseconds likewise. */
+int64_t qn__now_ns(void);
+double qn__ms_of_ns(int64_t ns);
 
 /** Best instruction set of this machine: QN_ISA_V4, QN_ISA_V3 or 0; its caches (runtime/isa.c). */
 int qn__isa_best(void);
@@ -98,7 +106,9 @@ void qn__processor_name(char out[QN_PROCESSOR_BYTES]);
 int64_t qn__calls_count(const qn_context *c);
 
 /** Fills what is zero in `o` from the environment; strings are borrowed from it (runtime/env.c). */
-void qn__env_fill(qn_context_options *o, int32_t *thread_limit);
+void qn__env_fill(qn_context *c, qn_context_options *o);
+/** Tells the summary to who wants it at the end (runtime/profile.c). No lock is held. */
+void qn__summary_tell(const qn_context *c);
 /** The folder that is meant where none is named: that of QUERN_CACHE, XDG_CACHE_HOME or HOME; appends nothing if there is none
  *  (runtime/env.c). */
 void qn__env_cache(qn_text *out);

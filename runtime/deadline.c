@@ -5,7 +5,7 @@
  * unless theirs is the earliest.
  */
 #define _GNU_SOURCE
-#include "runtime/deadline.h"
+#include "runtime/context.h"
 
 #include <signal.h>
 #include <time.h>
@@ -13,13 +13,6 @@
 enum { STACK_BYTES = 64 << 10 };
 #define LOOK_NS INT64_C(4000000)
 #define SECOND_NS INT64_C(1000000000)
-
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * SECOND_NS + t.tv_nsec;
-}
 
 /** Whether a flag or hook has to be looked at meanwhile. */
 static bool is_asked(const qn_stops *s)
@@ -51,7 +44,7 @@ static void *watch(void *arg)
     qn_timer *t = arg;
     pthread_mutex_lock(&t->lock);
     while (!t->stop) {
-        t->wakes_ns = look(t, now_ns());
+        t->wakes_ns = look(t, qn__now_ns());
         if (t->wakes_ns == INT64_MAX) {
             pthread_cond_wait(&t->wake, &t->lock);
             continue;
@@ -122,7 +115,7 @@ void qn__timer_forked(qn_timer *t)
 
 bool qn__deadline_open(qn_timer *t, qn_deadline *d, const qn_stops *stops)
 {
-    int64_t now = now_ns(), limit = stops->timeout_ns ? stops->timeout_ns : INT64_MAX;
+    int64_t now = qn__now_ns(), limit = stops->timeout_ns ? stops->timeout_ns : INT64_MAX;
     *d = (qn_deadline){.stops = *stops, .at_ns = limit < INT64_MAX - now ? now + limit : INT64_MAX - 1};
     d->first_look_ns = is_asked(stops) && limit > LOOK_NS ? now + LOOK_NS : d->at_ns;
     pthread_mutex_lock(&t->lock);

@@ -11,6 +11,8 @@
  *   QUERN_CUDA_DRIVER  file of the CUDA driver
  *   QUERN_CACHE        folder of code that is kept on disk, or off
  *   XDG_CACHE_HOME     folder that has it by default, else .cache in HOME
+ *   QUERN_SUMMARY      1: the host's log, else standard error, gets a table of kernels when a context is released
+ *   QUERN_PEAKS        GB/s,GFLOP/s of the machine, for that table
  *   QUERN_VERBOSE      level of the log, which then goes to standard error if the host takes none
  */
 #define _GNU_SOURCE
@@ -77,13 +79,42 @@ static void fill_log(qn_context_options *o)
         o->log_level = level;
 }
 
-void qn__env_fill(qn_context_options *o, int32_t *thread_limit)
+/** Two numbers with a comma between them, or zeros. */
+static qn_peaks read_peaks(void)
 {
-    *thread_limit = 0;
+    const char *value = variable("QUERN_PEAKS");
+    qn_peaks peaks = {0};
+    char *end;
+    if (!value)
+        return peaks;
+    uint32_t host = qn__fpu_enter();
+    peaks.gigabytes = strtod(value, &end);
+    peaks.gigaflops = *end == ',' ? strtod(end + 1, &end) : 0;
+    qn__fpu_leave(host);
+    bool is_good = *end == 0 && peaks.gigabytes >= 0 && peaks.gigaflops >= 0;
+    return is_good ? peaks : (qn_peaks){0};
+}
+
+static void fill_summary(qn_context *c, qn_context_options *o)
+{
+    bool is_asked = !o->summary && number_of("QUERN_SUMMARY", 1);
+    if (is_asked)
+        o->summary = QN_SUMMARY_RELEASE;
+    if (is_asked && !o->log)
+        c->summary_log = tell_standard_error;
+    if (o->summary)
+        c->peaks = read_peaks();
+}
+
+void qn__env_fill(qn_context *c, qn_context_options *o)
+{
+    c->summary_log = o->log;
     if (getauxval(AT_SECURE))
         return;
-    *thread_limit = number_of("QUERN_NUM_THREADS", QN_MAX_THREADS);
+    c->thread_limit = number_of("QUERN_NUM_THREADS", QN_MAX_THREADS);
     fill_log(o);
+    c->summary_log = o->log;
+    fill_summary(c, o);
     const char *stages = variable("QUERN_DUMP");
     if (!o->provider_path)
         o->provider_path = variable("QUERN_PROVIDER");

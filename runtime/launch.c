@@ -6,6 +6,7 @@
  */
 #include "runtime/cuda_stream.h"
 #include "runtime/launch.h"
+#include "runtime/watch.h"
 
 #include <string.h>
 
@@ -53,7 +54,7 @@ static bool may_pin(const qn_context *c, const qn_known_args *known, const qn_co
     const qn_blob_info *info = &f->info;
     bool is_alone = executor == QN_SERIAL || known->n_iterations / 2 < info->chunk;
     return f->entry && is_alone && known->n_iterations <= MOST_PINNED && !known->domain.is_empty &&
-           f->facts.n_slots <= SMALL_SLOTS && !info->scratch_bytes && !info->n_shared_reduces && !c->options.event_hook;
+           f->facts.n_slots <= SMALL_SLOTS && !info->scratch_bytes && !info->n_shared_reduces && !c->is_watched;
 }
 
 /** Takes what is known of these arguments. The lock is held. */
@@ -143,15 +144,13 @@ static qn_status run_code(const qn_task *t, const int64_t *range, qn_error *err)
 }
 
 /** Runs what was found, unless it is pinned, and gives up its reference. */
-static qn_status run_found(const qn_task *t, const found *what, qn_error *err)
+static qn_status run_found(const qn_task *t, const found *what, bool is_hit, qn_error *err)
 {
     qn_status status = QN_OK;
-    bool has_hook = qn__has_hook(t->context);
-    double start = has_hook ? qn__now_ms() : 0;
+    const qn_watch watch = qn__watch_begin(t->context, is_hit);
     if (!what->domain.is_empty)
         status = what->function ? run_code(t, what->range, err) : qn__task_run(t, NULL, NULL, err);
-    if (has_hook)
-        qn__event(t->context, QN_EVENT_LAUNCH, t->kernel->name, NULL, qn__now_ms() - start);
+    qn__watch_end(&watch, t);
     qn_code_release(what->function);
     return status;
 }
@@ -206,7 +205,7 @@ static qn_status run_hit(qn_context *c, const qn_kernel *k, int n, const qn_arg 
     if (!what->function) /* a function holds the context */
         qn__context_retain(c);
     qn__event(c, QN_EVENT_HIT, k->name, NULL, 0);
-    status = run_found(&t, what, err);
+    status = run_found(&t, what, true, err);
     if (!what->function)
         qn__context_drop(c);
     return status;
@@ -313,7 +312,7 @@ static qn_status run_checked(qn_launch_state *l, found *what, qn_error *err)
         .cancel = qn__cancel_of(&l->options),
         .stream = l->stream,
     };
-    return run_found(&t, what, err);
+    return run_found(&t, what, false, err);
 }
 
 static qn_status launch_held(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,

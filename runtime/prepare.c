@@ -5,6 +5,7 @@
  * bits, clear the fault record, enter.
  */
 #include "runtime/cuda_table.h"
+#include "runtime/watch.h"
 
 #include <string.h>
 
@@ -120,7 +121,7 @@ static void fill_call(qn_call *call, const qn_launch_state *l, qn_code *f)
     call->has_tables_on_gpu = l->stream && call->held;
     call->stops = l->run_stops;
     call->is_direct = f && !l->domain.is_empty && call->task.executor != QN_THREADS && !call->has_tables_on_gpu &&
-                      !l->is_ordered && !f->info.scratch_bytes && !f->info.n_shared_reduces && !qn__has_hook(l->context) &&
+                      !l->is_ordered && !f->info.scratch_bytes && !f->info.n_shared_reduces && !qn__is_watched(l->context) &&
                       !qn__are_watched(&call->stops);
     list_call(call);
 }
@@ -185,8 +186,7 @@ qn_status qn_prepare(qn_context *c, const qn_kernel *k, int n, const qn_arg *arg
 static qn_status run_indirect(qn_call *call, qn_error *err)
 {
     qn_context *c = call->context;
-    bool has_hook = qn__has_hook(c);
-    double start = has_hook ? qn__now_ms() : 0;
+    const qn_watch watch = qn__watch_begin(c, true);
     qn_status status = QN_OK;
     qn__lock(c);
     c->counters.launches++;
@@ -198,8 +198,7 @@ static qn_status run_indirect(qn_call *call, qn_error *err)
         status = qn__call_renew(call, "qn_run", call->task.stream, err);
     if (status == QN_OK && !call->domain.is_empty)
         status = qn__task_run(&call->task, call->slots, call->range, err);
-    if (has_hook)
-        qn__event(c, QN_EVENT_LAUNCH, call->kernel->name, NULL, qn__now_ms() - start);
+    qn__watch_end(&watch, &call->task);
     return status;
 }
 

@@ -8,6 +8,7 @@
  */
 #include "runtime/stored.h"
 #include "runtime/tier.h"
+#include "runtime/watch.h"
 
 #include <string.h>
 
@@ -107,6 +108,7 @@ static void note_version(const qn_launch_state *l, qn_code *f, bool is_dynamic,
     qn__history_add(&c->history, l->kernel->name,
                     reason->data && !reason->failed ? reason->data : "compiled", milliseconds);
     count_version(c, is_dynamic, descent, from, milliseconds);
+    qn__watch_version(c, l->kernel, from != NULL, milliseconds);
 }
 
 /** The outcome of a build, for everyone who waits for it, or asks again after a compile that took

@@ -153,12 +153,13 @@ static int bench_compile(const tool_line *line, const tool_job *job, const qn_op
 
 static void print_rates(const tool_job *job, double ns)
 {
-    tool_counts counts = count_work(job);
+    qn_work work = {.flops = -1};
+    qn_kernel_work(job->kernel, job->n, job->arg, &work, sizeof work, NULL);
     printf("traffic     %10.3f GB/s %" PRId64 " bytes of elements read and written\n",
-           (double)counts.bytes / ns, counts.bytes);
-    if (counts.flops >= 0)
+           (double)work.bytes / ns, work.bytes);
+    if (work.flops > 0)
         printf("arithmetic  %10.3f GF/s %" PRId64 " floating-point operations\n",
-               (double)counts.flops / ns, counts.flops);
+               (double)work.flops / ns, work.flops);
     else
         printf("arithmetic           - GF/s not evident from the text of the kernel\n");
 }

@@ -83,6 +83,7 @@ static const struct {
      command_cache},
     {"bundle", "DIR FILE.qn [NAME=VALUE...]...",
      "compile kernels into a bundle that a program ships", command_bundle},
+    {"peaks", "[--threads N]", "measure what the processor can do at most", command_peaks},
     {"--help", "", "this text", on_help},
     {"--version", "", "version of the library", on_version},
 };
@@ -110,7 +111,7 @@ int main(int argc, char **argv)
 {
     if (argc < 2)
         return tool_fail(EXIT_USAGE, "a command is missing: run, bench, asm, explain, print, "
-                                     "cache, bundle; `quern --help` says more");
+                                     "cache, bundle, peaks; `quern --help` says more");
     const char *name =
         strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0 ? "--help" : argv[1];
     for (int i = 0; i < N_COMMANDS; i++) {

@@ -93,13 +93,8 @@ int command_print(const char *path);
 int command_asm(const tool_line *line);
 int command_explain(const tool_line *line);
 
-/* count.c */
-/** What a kernel moves and computes for given arguments, from its text. -1: not known. */
-typedef struct tool_counts {
-    int64_t bytes; /* of the elements of views read, plus those written */
-    int64_t flops; /* floating-point operations, fma counts two */
-} tool_counts;
-tool_counts count_work(const tool_job *job);
+/* peaks.c */
+int command_peaks(int argc, char **argv);
 
 /* cache.c */
 int command_cache(int argc, char **argv);

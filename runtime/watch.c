@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * watch.c: tells those who look at launches, see watch.h.
+ */
+#include "runtime/watch.h"
+#include "runtime/launch.h"
+
+qn_watch qn__watch_begin(const qn_context *c, bool is_hit)
+{
+    qn_watch w = {.is_watched = qn__is_watched(c), .is_hit = is_hit};
+    if (w.is_watched)
+        w.start_ns = qn__now_ns();
+    return w;
+}
+
+static void count_launch(const qn_watch *w, const qn_task *t, int64_t ns)
+{
+    qn_work work = {0};
+    qn_domain domain;
+    bool is_host = t->executor != QN_CUDA, is_code = t->function && (t->function->entry || !is_host);
+    if (is_host && qn__arg_domain(t->kernel, t->args, false, &domain, NULL) == QN_OK)
+        qn__work_of(t->kernel, t->args, &domain, &work);
+    qn_kernel_counters add = {.launches = 1,
+                              .hits = w->is_hit,
+                              .interpreted = !is_code && !t->domain->is_empty,
+                              .run_ns = ns,
+                              .timed_ns = is_host ? ns : 0,
+                              .bytes = work.bytes,
+                              .flops = work.flops};
+    qn__lock(t->context);
+    qn__profile_add(&t->context->profile, t->kernel, &add);
+    qn__unlock(t->context);
+}
+
+void qn__watch_end(const qn_watch *w, const qn_task *t)
+{
+    if (!w->is_watched)
+        return;
+    int64_t ns = qn__now_ns() - w->start_ns;
+    if (t->context->options.summary)
+        count_launch(w, t, ns);
+    qn__event(t->context, QN_EVENT_LAUNCH, t->kernel->name, NULL, qn__ms_of_ns(ns));
+}
+
+void qn__watch_version(qn_context *c, const qn_kernel *k, bool is_found, double milliseconds)
+{
+    qn_kernel_counters add = {.versions = !is_found, .found = is_found, .compile_ns = is_found ? 0 : (int64_t)(milliseconds * 1e6)};
+    if (c->options.summary)
+        qn__profile_add(&c->profile, k, &add);
+}
