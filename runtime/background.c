@@ -76,6 +76,8 @@ static void *background_main(void *arg)
 {
     qn_context *c = arg;
     qn_background *b = &c->background;
+    if (c->options.trace)
+        qn__trace_thread(c, "background versions");
     qn__lock(c);
     while (!b->stop) {
         if (!b->first || b->is_held) {

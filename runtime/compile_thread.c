@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "runtime/compile_job.h"
 #include "runtime/thread.h"
+#include "runtime/watch.h"
 
 #include <time.h>
 #include <unistd.h>
@@ -76,7 +77,9 @@ static void load_provider(qn_context *c)
     qn_error error = {0};
     qn_provider_function function = NULL;
     qn_maker maker = {0};
+    const qn_watch watch = qn__watch_begin(c, false);
     qn_status status = qn__provider_open(c->options.provider_path, &function, &maker, &error);
+    qn__watch_ended(c, &watch, "compile", "load the code generator");
     double end = qn__now_ms();
     qn__lock(c);
     c->counters.provider_us += (int64_t)((end - start) * 1e3);
@@ -152,7 +155,9 @@ static void serve(qn_worker *w, qn_job *job)
         job->begin_ms = qn__worker_used_ms(w);
         enter(c, job, QN_JOB_RUNNING);
         qn__unlock(c);
+        const qn_watch watch = qn__watch_begin(c, false);
         generate(w, job, provider, &error);
+        qn__watch_ended(c, &watch, "compile", job->kernel->name);
         qn__lock(c);
     }
     if (!w->is_given_up)
@@ -179,6 +184,8 @@ static void *worker_main(void *arg)
     qn_context *c = w->context;
     qn_compiler *compiler = &c->compiler;
     pthread_getcpuclockid(pthread_self(), &w->clock);
+    if (c->options.trace)
+        qn__trace_thread(c, "compile thread");
     qn__lock(c);
     while (!w->is_given_up && (compiler->first || !compiler->stop)) {
         qn_job *job = compiler->first;

@@ -69,6 +69,7 @@ static void after_fork_child(void)
         qn__arena_forked(&c->arena);
         qn__cache_forked(&c->cache);
         qn__cuda_forked(c);
+        qn__trace_forked(c);
         pthread_mutex_unlock(&c->lock);
     }
     pthread_mutex_unlock(&process.lock);
@@ -168,14 +169,17 @@ static bool settle_options(qn_context_options *o)
     const char *path = o->provider_path, *dir = o->dump_dir, *driver = o->cuda_driver;
     o->provider_path = settle_path(path);
     o->dump_dir = qn__strdup(dir ? dir : ".");
+    const char *trace = o->trace;
+    o->trace = settle_path(trace);
     o->cuda_driver = driver && strchr(driver, '/') ? settle_path(driver) : qn__strdup(driver);
-    return (o->provider_path || !path) && (o->cuda_driver || !driver) && o->dump_dir;
+    return (o->provider_path || !path) && (o->cuda_driver || !driver) && (o->trace || !trace) && o->dump_dir;
 }
 
 static void release_options(qn_context_options *o)
 {
     qn__free((void *)(uintptr_t)o->provider_path);
     qn__free((void *)(uintptr_t)o->dump_dir);
+    qn__free((void *)(uintptr_t)o->trace);
     qn__free((void *)(uintptr_t)o->cuda_driver);
 }
 
@@ -254,7 +258,7 @@ qn_status qn_context_new(const qn_context_options *o, qn_context **out, qn_error
     atomic_init(&c->references, 1);
     qn__env_fill(c, &options);
     c->options = options;
-    c->is_watched = options.event_hook || options.summary;
+    c->is_watched = options.event_hook || options.summary || options.trace;
     c->memory = qn__memory_new(options.allocator, options.data_bytes, options.cuda_data_bytes);
     c->options.allocator = NULL; /* the struct is the caller's */
     if (!settle_options(&c->options) || !c->memory || !open_disk(c) || !init_parts(c)) {
@@ -265,6 +269,7 @@ qn_status qn_context_new(const qn_context_options *o, qn_context **out, qn_error
         return qn__fail(err, QN_ERR_MEMORY, "qn_context_new: no memory");
     }
     list_context(c);
+    qn__trace_open(c);
     if (c->options.start_provider) {
         uint32_t host = qn__fpu_enter();
         qn__compile_start(c);
@@ -320,6 +325,7 @@ void qn_context_release(qn_context *c)
     while (!qn__cache_sweep(c))
         sched_yield(); /* a short run of another thread ends soon */
     qn__cuda_drain(c);
+    qn__trace_close(c);
     qn__context_drop(c);
 }
 

@@ -24,6 +24,7 @@
 #include "runtime/memory.h"
 #include "runtime/pool.h"
 #include "runtime/profile.h"
+#include "runtime/trace.h"
 
 enum { QN_PROCESSOR_BYTES = 40 };
 
@@ -59,6 +60,7 @@ struct qn_context {
     qn_log_hook summary_log;         /* who is told the summary at the end, or NULL */
     qn_peaks peaks;                  /* of the environment */
     qn_profile profile;
+    qn_trace trace;
 };
 
 /** Frees the list of expanded kernels (expand.c). */

@@ -10,6 +10,7 @@
 #include "quern/cuda.h"
 #include "runtime/context.h"
 #include "runtime/cuda_copy.h"
+#include "runtime/watch.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -279,7 +280,14 @@ static qn_status copy_checked(qn_copier *p, const qn_view *dst, const qn_view *s
     if (relation != QN_DISJOINT)
         return qn__fail(err, QN_ERR_OVERLAP, "%s: dst \"%s\" and src \"%s\" share elements", p->who,
                         qn__label(dst->label), qn__label(src->label));
-    return qn_view_size(dst) == 0 ? QN_OK : move_where(p, &to, &from, err);
+    if (qn_view_size(dst) == 0)
+        return QN_OK;
+    if (!p->context || !qn__is_watched(p->context))
+        return move_where(p, &to, &from, err);
+    const qn_watch watch = qn__watch_begin(p->context, false);
+    qn_status status = move_where(p, &to, &from, err);
+    qn__watch_copied(p->context, &watch, dst, src);
+    return status;
 }
 
 /* ---------------------------------------------------------------- public */

@@ -13,6 +13,7 @@
  *   XDG_CACHE_HOME     folder that has it by default, else .cache in HOME
  *   QUERN_SUMMARY      1: the host's log, else standard error, gets a table of kernels when a context is released
  *   QUERN_PEAKS        GB/s,GFLOP/s of the machine, for that table
+ *   QUERN_TRACE        file for a trace of what happens when
  *   QUERN_VERBOSE      level of the log, which then goes to standard error if the host takes none
  */
 #define _GNU_SOURCE
@@ -120,6 +121,8 @@ void qn__env_fill(qn_context *c, qn_context_options *o)
         o->provider_path = variable("QUERN_PROVIDER");
     if (!o->dump && stages)
         o->dump = parse_stages(stages);
+    if (!o->trace)
+        o->trace = variable("QUERN_TRACE");
     if (!o->dump_dir)
         o->dump_dir = variable("QUERN_DUMP_DIR");
     if (!o->cuda_driver)

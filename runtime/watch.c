@@ -13,16 +13,29 @@ qn_watch qn__watch_begin(const qn_context *c, bool is_hit)
     return w;
 }
 
+static bool is_code(const qn_task *t)
+{
+    return t->function && (t->function->entry || t->executor == QN_CUDA);
+}
+
+static void trace_launch(const qn_watch *w, const qn_task *t, int64_t ns)
+{
+    static const char *const executor[] = {"", "serial", "threads", "cuda"};
+    qn__trace_span(t->context, "launch", t->kernel->name, w->start_ns, ns,
+                   "\"executor\": \"%s\", \"engine\": \"%s\", \"iterations\": %lld, \"is_hit\": %s", executor[t->executor & 3],
+                   is_code(t) ? "code" : "interpreter", (long long)t->n_iterations, w->is_hit ? "true" : "false");
+}
+
 static void count_launch(const qn_watch *w, const qn_task *t, int64_t ns)
 {
     qn_work work = {0};
     qn_domain domain;
-    bool is_host = t->executor != QN_CUDA, is_code = t->function && (t->function->entry || !is_host);
+    bool is_host = t->executor != QN_CUDA;
     if (is_host && qn__arg_domain(t->kernel, t->args, false, &domain, NULL) == QN_OK)
         qn__work_of(t->kernel, t->args, &domain, &work);
     qn_kernel_counters add = {.launches = 1,
                               .hits = w->is_hit,
-                              .interpreted = !is_code && !t->domain->is_empty,
+                              .interpreted = !is_code(t) && !t->domain->is_empty,
                               .run_ns = ns,
                               .timed_ns = is_host ? ns : 0,
                               .bytes = work.bytes,
@@ -39,7 +52,24 @@ void qn__watch_end(const qn_watch *w, const qn_task *t)
     int64_t ns = qn__now_ns() - w->start_ns;
     if (t->context->options.summary)
         count_launch(w, t, ns);
+    if (t->context->trace.is_on)
+        trace_launch(w, t, ns);
     qn__event(t->context, QN_EVENT_LAUNCH, t->kernel->name, NULL, qn__ms_of_ns(ns));
+}
+
+void qn__watch_copied(qn_context *c, const qn_watch *w, const qn_view *dst, const qn_view *src)
+{
+    if (!w->is_watched || !c->trace.is_on)
+        return;
+    qn__trace_span(c, "copy", qn__label(dst->label), w->start_ns, qn__now_ns() - w->start_ns,
+                   "\"bytes\": %lld, \"from\": \"%s\", \"to\": \"%s\"", (long long)(qn_view_size(src) * qn__element_bytes(src)),
+                   qn_space_name(src->space), qn_space_name(dst->space));
+}
+
+void qn__watch_ended(qn_context *c, const qn_watch *w, const char *category, const char *name)
+{
+    if (w->is_watched && c->trace.is_on)
+        qn__trace_span(c, category, name, w->start_ns, qn__now_ns() - w->start_ns, "%s", "");
 }
 
 void qn__watch_version(qn_context *c, const qn_kernel *k, bool is_found, double milliseconds)

@@ -19,6 +19,10 @@ typedef struct qn_watch {
 /** Before and after a launch runs, on its thread. No lock is held. */
 qn_watch qn__watch_begin(const qn_context *c, bool is_hit);
 void qn__watch_end(const qn_watch *w, const struct qn_task *t);
+/** A copy of so many bytes from one space to another, in the same way; `what` names it. */
+void qn__watch_copied(qn_context *c, const qn_watch *w, const qn_view *dst, const qn_view *src);
+/** Something else that took a time: a compile, loading the code generator. */
+void qn__watch_ended(qn_context *c, const qn_watch *w, const char *category, const char *name);
 /** A version of a kernel is ready. The lock is held. */
 void qn__watch_version(qn_context *c, const qn_kernel *k, bool is_found, double milliseconds);
 
