@@ -9,7 +9,7 @@
 
 /* ---------------------------------------------------------------- bodies */
 
-/** Instructions of loops that all iterations of a thread run together. */
+/** Instructions of loops that all iterations of a thread run together, but for constants and rare sides. */
 enum { MOST_LOOPED = 40 };
 
 /** Whether a branch or loop takes no memory and, a loop, as many trips in all iterations. Branches that only compute may be long: each
@@ -21,19 +21,17 @@ static bool is_quiet(const gpu_planner *s, uint32_t i, uint32_t parallel)
     if (!is_loop && x->op != QN_I_IF)
         return false;
     bool has_loop = is_loop;
-    uint32_t n_rare = 0, after_rare = 0; /* instructions in rare sides, of which one iteration after
-                                            the other is computed */
+    uint32_t n_looped = 1, after_rare = 0; /* of a rare side, one iteration after the other is computed */
     for (uint32_t j = i + 1; j < x->region[2]; j++) {
         const qn_inst *y = &s->k->inst[j];
         if (qn__is_access(y) || y->op == QN_I_WHILE || y->op == QN_I_REDUCE)
             return false;
         has_loop |= y->op == QN_I_FOR;
-        if (y->op == QN_I_IF && y->sub && j >= after_rare) {
-            n_rare += y->region[1] - y->region[0];
+        n_looped += j >= after_rare && y->op != QN_I_CONST;
+        if (y->op == QN_I_IF && y->sub && j >= after_rare)
             after_rare = y->region[1];
-        }
     }
-    if (has_loop && x->region[2] - i - n_rare > MOST_LOOPED)
+    if (has_loop && n_looped > MOST_LOOPED)
         return false;
     for (int n = 0; is_loop && n < 2; n++) /* where it begins and ends */
         if (s->a.value[qn__args(s->k, i)[n]].deps & parallel)

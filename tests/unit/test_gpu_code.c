@@ -209,25 +209,30 @@ static void test_rare(void)
 {
     enum { MANY = 1 << 20, AT_ONCE = 4 };
     static _Alignas(16) float most[2][MANY];
-    static const char exp[] =
-        "kernel \"rare\" {\n view x: f32[1]; view y: f32[1];\n %z: i64 = const 0; %n: i64 = extent "
-        "x, 0;\n"
-        " %i: i64 = parallel %z, %n; %x: f32 = load x[%i]; %y: f32 = exp %x; store y[%i], %y;\n}\n";
+    static const char head[] = "kernel \"rare\" {\n view x: f32[1]; view y: f32[1]; %z: i64 = const 0;\n"
+                               " %n: i64 = extent x, 0; %i: i64 = parallel %z, %n; %x: f32 = load x[%i];\n";
+    static const char once[] = " %y: f32 = exp %x; store y[%i], %y;\n}\n";
+    static const char looped[] = " %t: i64 = const 100; %0: f32 = const 0.0;\n"
+                                 " %y: f32 = for %k: i64 = %z to %t step 1 (%s: f32 = %0) {\n"
+                                 " %a: f32 = add %s, %x; %b: f32 = exp %a; yield %b;\n };\n store y[%i], %y;\n}\n";
     const int64_t n = MANY;
     qn_layout l;
     qn_view v[2];
+    char kernel[1024];
     qn_layout_right(1, &n, &l, NULL);
     for (int i = 0; i < 2; i++)
         qn_view_wrap("v", most[i], QN_F32, &l, 0, &v[i], NULL);
     const qn_arg args[] = {qn_arg_view(&v[0]), qn_arg_view(&v[1])};
-    const char *last = NULL, *branch = strstr(ptx_of(exp, 2, args), "bra");
+    snprintf(kernel, sizeof kernel, "%s%s", head, once);
+    const char *last = NULL, *branch = strstr(ptx_of(kernel, 2, args), "bra");
     for (const char *at = text; (at = strstr(at, "0f3C091218")) != NULL; at++) /* a coefficient */
         last = at;
-    branch = branch ? strstr(branch + 1, "bra")
-                    : NULL; /* the first one goes around units that there are not */
-    tap_is_int(count(text, "0f3C091218"), AT_ONCE,
-               "exp, four at once: four polynomials, as rare sides take them from there");
+    branch = branch ? strstr(branch + 1, "bra") : NULL; /* the first one ends blocks without a unit */
+    tap_is_int(count(text, "0f3C091218"), AT_ONCE, "exp, four at once: rare sides use these polynomials");
     tap_ok(last && branch && last < branch, "and no branch before the last of them");
+    snprintf(kernel, sizeof kernel, "%s%s", head, looped);
+    tap_is_int(count(ptx_of(kernel, 2, args), "0f3C091218"), AT_ONCE,
+               "in a loop: four at once, too, as rare sides and constants do not count");
 }
 
 int main(void)
