@@ -503,7 +503,7 @@ typedef struct qn_context_options {
     int64_t cuda_data_bytes;   /**< bound of what views take in the spaces of GPUs; 0: none */
     int64_t code_bytes;        /**< bound of code alone, as the counter of this name; 0: none */
     int32_t summary;           /**< QN_SUMMARY_...; QUERN_SUMMARY=1 is RELEASE, to standard error if there is no log */
-    int32_t reserved;          /**< 0 */
+    uint32_t symbols;          /**< or of QN_SYMBOLS_...; QUERN_SYMBOLS */
     const char *trace;         /**< file for a trace of what happens when (docs/observing.md); NULL: QUERN_TRACE, else none */
 } qn_context_options;
 

@@ -70,6 +70,7 @@ static void after_fork_child(void)
         qn__cache_forked(&c->cache);
         qn__cuda_forked(c);
         qn__trace_forked(c);
+        qn__symbols_forked(c);
         pthread_mutex_unlock(&c->lock);
     }
     pthread_mutex_unlock(&process.lock);
@@ -126,7 +127,7 @@ static qn_status check_options(const qn_context_options *o, qn_error *err)
         {"cuda_data_bytes", o->cuda_data_bytes, 0, INT64_MAX},
         {"code_bytes", o->code_bytes, 0, INT64_MAX},
         {"summary", o->summary, 0, QN_SUMMARY_LAST},
-        {"reserved", o->reserved, 0, 0},
+        {"symbols", o->symbols, 0, QN_SYMBOLS_PERF_MAP | QN_SYMBOLS_JITDUMP},
     };
     for (size_t i = 0; i < sizeof field / sizeof field[0]; i++)
         if (field[i].value < field[i].low || field[i].value > field[i].high)
@@ -270,6 +271,7 @@ qn_status qn_context_new(const qn_context_options *o, qn_context **out, qn_error
     }
     list_context(c);
     qn__trace_open(c);
+    qn__symbols_open(c);
     if (c->options.start_provider) {
         uint32_t host = qn__fpu_enter();
         qn__compile_start(c);
@@ -297,6 +299,7 @@ void qn__context_drop(qn_context *c)
     qn__arena_release(&c->arena);
     qn__history_release(&c->history);
     qn__profile_release(&c->profile);
+    qn__symbols_close(c);
     qn__copy_kernels_release(c);
     qn__expansions_release(c);
     qn__cuda_release(c);

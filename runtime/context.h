@@ -24,6 +24,7 @@
 #include "runtime/memory.h"
 #include "runtime/pool.h"
 #include "runtime/profile.h"
+#include "runtime/symbols.h"
 #include "runtime/trace.h"
 
 enum { QN_PROCESSOR_BYTES = 40 };
@@ -61,6 +62,7 @@ struct qn_context {
     qn_peaks peaks;                  /* of the environment */
     qn_profile profile;
     qn_trace trace;
+    qn_symbols symbols;
 };
 
 /** Frees the list of expanded kernels (expand.c). */

@@ -13,6 +13,7 @@
  *   XDG_CACHE_HOME     folder that has it by default, else .cache in HOME
  *   QUERN_SUMMARY      1: the host's log, else standard error, gets a table of kernels when a context is released
  *   QUERN_PEAKS        GB/s,GFLOP/s of the machine, for that table
+ *   QUERN_SYMBOLS      who is told where code is, separated by commas: perf_map,jitdump
  *   QUERN_TRACE        file for a trace of what happens when
  *   QUERN_VERBOSE      level of the log, which then goes to standard error if the host takes none
  */
@@ -32,23 +33,32 @@ static const char *variable(const char *name)
     return value && value[0] ? value : NULL;
 }
 
-/** Stages of a list; unknown names are left out. */
-static uint32_t parse_stages(const char *list)
-{
-    static const struct {
-        const char *name;
-        uint32_t bit;
-    } stage[] = {
+/** A word of a list, and what it stands for. */
+typedef struct flag {
+    const char *name;
+    uint32_t bit;
+} flag;
+static const flag stages[] = {
 #define QN_X(name, number, text) {text, QN_DUMP_##name},
-        QN_DUMP_LIST(QN_X)
+    QN_DUMP_LIST(QN_X)
 #undef QN_X
-    };
+    {NULL, 0}};
+static const flag symbols[] = {
+#define QN_X(name, number, text) {text, QN_SYMBOLS_##name},
+    QN_SYMBOLS_LIST(QN_X)
+#undef QN_X
+    {NULL, 0}};
+
+/** The words of a variable, with commas between them; unknown ones are left out. */
+static uint32_t flags_of(const char *name, const flag *known)
+{
+    const char *list = variable(name);
     uint32_t bits = 0;
-    while (*list) {
+    while (list && *list) {
         size_t n = strcspn(list, ",");
-        for (size_t i = 0; i < sizeof stage / sizeof stage[0]; i++)
-            if (strlen(stage[i].name) == n && memcmp(stage[i].name, list, n) == 0)
-                bits |= stage[i].bit;
+        for (const flag *f = known; f->name; f++)
+            if (strlen(f->name) == n && memcmp(f->name, list, n) == 0)
+                bits |= f->bit;
         list += n + (list[n] == ',');
     }
     return bits;
@@ -116,11 +126,12 @@ void qn__env_fill(qn_context *c, qn_context_options *o)
     fill_log(o);
     c->summary_log = o->log;
     fill_summary(c, o);
-    const char *stages = variable("QUERN_DUMP");
     if (!o->provider_path)
         o->provider_path = variable("QUERN_PROVIDER");
-    if (!o->dump && stages)
-        o->dump = parse_stages(stages);
+    if (!o->dump)
+        o->dump = flags_of("QUERN_DUMP", stages);
+    if (!o->symbols)
+        o->symbols = flags_of("QUERN_SYMBOLS", symbols);
     if (!o->trace)
         o->trace = variable("QUERN_TRACE");
     if (!o->dump_dir)

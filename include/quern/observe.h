@@ -77,4 +77,18 @@ QN_API qn_status qn_context_kernel(const qn_context *c, const qn_kernel *k, qn_k
  *  Returns the bytes needed without the zero; 0 if the context does not count. */
 QN_API size_t qn_context_summary(const qn_context *c, const qn_peaks *peaks, char *buffer, size_t buffer_bytes);
 
+/* ---------------------------------------------------------------- where code is */
+
+/** Who is told where code is and what it is called: X(NAME, bit, text). */
+#define QN_SYMBOLS_LIST(X)                                                                         \
+    X(PERF_MAP, 0, "perf_map") /* a line in /tmp/perf-PID.map */                                   \
+    X(JITDUMP, 1, "jitdump")   /* jit-PID.dump in dump_dir, for perf inject --jit */
+/** QN_SYMBOLS_PERF_MAP, ...: as bits. */
+enum {
+#define QN_X(name, bit, text) QN_SYMBOLS_##name = 1 << bit,
+    QN_SYMBOLS_LIST(QN_X)
+#undef QN_X
+    QN_SYMBOLS_NONE = 0
+};
+
 #endif

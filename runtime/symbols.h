@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * symbols.h: tells profilers and debuggers where code is and what it is called, for contexts with the option `symbols`. Code of the
+ * arena only: LLVM tells of its own. The caller holds the lock of the context.
+ */
+#ifndef QN_RUNTIME_SYMBOLS_H
+#define QN_RUNTIME_SYMBOLS_H
+
+#include "ir/ir.h"
+
+/** All-zero: nobody is told. */
+typedef struct qn_symbols {
+    int dump;         /* descriptor of the jitdump; 0: there is none */
+    void *dump_page;  /* mapped so that perf sees the file */
+} qn_symbols;
+
+/** Opens what the option asks for; if that cannot be, log and history say so. */
+void qn__symbols_open(qn_context *c);
+void qn__symbols_close(qn_context *c);
+/** After fork, in the child: the jitdump is the parent's. */
+void qn__symbols_forked(qn_context *c);
+/** Code of so many bytes is where it runs. */
+void qn__symbols_add(qn_context *c, qn_code *f, size_t bytes);
+
+#endif
