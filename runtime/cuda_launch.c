@@ -25,6 +25,7 @@ typedef struct work {
     int64_t *words;
     qn_cu_ptr words_on_gpu; /* 0: the words are the parameter */
     qn_cu_ptr scratch;      /* 0: none */
+    const volatile int32_t *cancel; /* looked at between launches; NULL: they cannot be cancelled */
     bool keep[QN_MAX_PARAMS];
     int n_keeps;
 } work;
@@ -149,6 +150,11 @@ static qn_status launch_sequence(work *w, int d, int at, qn_error *err)
     int64_t *range = w->words + w->task->function->facts.n_slots + 2 * at;
     qn_status status = QN_OK;
     for (int64_t i = domain->begin[d]; status == QN_OK && i < domain->end[d]; i++) {
+        if (qn__is_stopped(w->cancel))
+            return qn__fail(
+                err, QN_ERR_CANCELLED,
+                "%s: kernel \"%.60s\": cancelled before index %lld of sequential dimension %d", who,
+                k->name, (long long)i, d);
         range[0] = i;
         range[1] = i + 1;
         status = launch_sequence(w, d + 1, at + 1, err);
@@ -277,7 +283,7 @@ qn_status qn__cuda_capture(const qn_task *t, const int64_t *slots, qn_stream *s,
 
 qn_status qn__cuda_run(const qn_task *t, const int64_t *slots, qn_error *err)
 {
-    work w = {.task = t, .stream = t->stream, .info = &t->function->info.gpu};
+    work w = {.task = t, .stream = t->stream, .info = &t->function->info.gpu, .cancel = t->cancel};
     bool is_pushed = false;
     qn_status status = qn__gpu_enter(w.stream->gpu, who, &is_pushed, err);
     if (status)

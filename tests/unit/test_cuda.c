@@ -297,6 +297,68 @@ static void test_refused(void)
     tap_ok(is_clean(stub), "nothing is left of refusals");
 }
 
+/* ---------------------------------------------------------------- cancelling */
+
+static int32_t cancel_flag;
+static int64_t n_until_cancelled;
+
+/** Runs nothing; the host changes its mind when so many kernels were launched. */
+static bool run_and_cancel(const stub_kernel *k)
+{
+    (void)k;
+    if (--n_until_cancelled == 0)
+        __atomic_store_n(&cancel_flag, 1, __ATOMIC_RELAXED);
+    return true;
+}
+
+static int32_t wants_end(void *arg)
+{
+    (void)arg;
+    return 1;
+}
+
+static void test_cancel(void)
+{
+    qn_context *c = stub_context();
+    qn_kernel *k = kernel_of(STEPS_TEXT);
+    qn_stream *s = NULL;
+    qn_call *call = NULL;
+    qn_error err = {0};
+    qn_stream_new(c, 0, &s, &err);
+    qn_view u = vector_in(c, QN_SPACE_CUDA, s, "u", QN_F64, N);
+    const qn_arg args[] = {qn_arg_view(&u), qn_arg_int(QN_I64, 1000)},
+                 endless[] = {args[0], qn_arg_int(QN_I64, INT64_C(1) << 40)};
+    qn_options o = {.bytes = sizeof o, .executor = QN_CUDA, .stream = s, .cancel = &cancel_flag};
+    stub->run_with(run_and_cancel);
+    stub->reset();
+    n_until_cancelled = 3;
+    qn_status status = qn_launch(c, k, 2, args, &o, &err);
+    tap_ok(status == QN_ERR_CANCELLED && stub->calls("cuLaunchKernel") == 3,
+           "a flag ends a launch of 1000 steps after the third");
+    tap_is_str(err.message,
+               "qn_launch: kernel \"steps\": cancelled before index 3 of sequential dimension 0",
+               "... and says where");
+    cancel_flag = 0;
+    tap_is_int(qn_prepare(c, k, 2, args, &o, &call, &err), QN_OK, "a prepared call of it");
+    stub->reset();
+    n_until_cancelled = 5;
+    tap_ok(qn_run(call, &err) == QN_ERR_CANCELLED && stub->calls("cuLaunchKernel") == 5,
+           "... ends after the fifth");
+    cancel_flag = 0;
+    o = (qn_options){.bytes = sizeof o, .executor = QN_CUDA, .stream = s, .timeout_ns = 20000000};
+    status = qn_launch(c, k, 2, endless, &o, &err);
+    tap_ok(status == QN_ERR_CANCELLED, "a time limit ends a launch of 2^40 steps: %s", err.message);
+    o = (qn_options){.bytes = sizeof o, .executor = QN_CUDA, .stream = s, .cancel_hook = wants_end};
+    status = qn_launch(c, k, 2, endless, &o, &err);
+    tap_ok(status == QN_ERR_CANCELLED, "... as does a function of the host: %s", err.message);
+    qn_call_release(call);
+    qn_view_release(&u);
+    qn_stream_release(s);
+    qn_kernel_release(k);
+    qn_context_release(c);
+    tap_ok(is_clean(stub), "nothing is left of what was cancelled");
+}
+
 int main(void)
 {
     char reason[256];
@@ -311,5 +373,6 @@ int main(void)
     test_memory();
     test_launch();
     test_refused();
+    test_cancel();
     return tap_done();
 }
