@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_cases_cost.c: what it costs to get to code that is there. A hit: from views to entered code through qn_launch. A
- * prepared call: qn_run on one thread with checks on. The first launch in a context that has no code generator: code on disk. "Theirs" is the goal, the ratio is goal / measured, and anything
- * slower than the goal is SHORT.
+ * bench_cases_cost.c: what it costs to get to code that is there. A hit: from views to entered code
+ * through qn_launch. A prepared call: qn_run on one thread with checks on. The first launch in a
+ * context that has no code generator: code on disk. A launch of a new shape that does not wait:
+ * what it takes beyond the run of the generic version. "Theirs" is the goal, the ratio is goal /
+ * measured, and anything slower than the goal is SHORT.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "bench.h"
@@ -118,6 +120,20 @@ static bool launch_first(bench *b, const char *name, int kernel, const char *fol
     return is_ok;
 }
 
+/* Removes a cache with its folder. */
+static void remove_folder(const char *folder)
+{
+    char lock[64], part[64];
+    qn_cache_clear(folder, NULL, NULL);
+    snprintf(lock, sizeof lock, "%s/lock", folder);
+    unlink(lock);
+    for (int n = 0; n < 256; n++) {
+        snprintf(part, sizeof part, "%s/%02x", folder, (unsigned)n);
+        rmdir(part);
+    }
+    rmdir(folder);
+}
+
 static void disk_cases(bench *b)
 {
     static const struct {
@@ -125,7 +141,7 @@ static void disk_cases(bench *b)
         int kernel;
     } cases[] = {{"cache/disk/first", KERNEL_SAXPY}, {"cache/disk/first/stencil5", KERNEL_FIVE}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases && !b->assembly_of; i++) {
-        char folder[] = "/tmp/bench_cache.XXXXXX", lock[64], part[64];
+        char folder[] = "/tmp/bench_cache.XXXXXX";
         double seconds[N_DISK], cold;
         if (!bench_wants(b, cases[i].name) || !mkdtemp(folder))
             continue;
@@ -134,15 +150,77 @@ static void disk_cases(bench *b)
             is_ok = launch_first(b, cases[i].name, cases[i].kernel, folder, false, &seconds[s]);
         if (is_ok)
             bench_report_cost(b, cases[i].name, bench_median(seconds, N_DISK), 0.1e-3);
-        qn_cache_clear(folder, NULL, NULL);
-        snprintf(lock, sizeof lock, "%s/lock", folder);
-        unlink(lock);
-        for (int n = 0; n < 256; n++) {
-            snprintf(part, sizeof part, "%s/%02x", folder, (unsigned)n);
-            rmdir(part);
-        }
-        rmdir(folder);
+        remove_folder(folder);
     }
+}
+
+/* ---------------------------------------------------------------- cold shapes */
+
+enum { COLD_EDGE = 512, N_COLD = 15, N_WARM = 5 };
+
+static void open_cold(qn_view *view, float *data, int64_t row)
+{
+    const int64_t extents[] = {COLD_EDGE, COLD_EDGE}, strides[] = {row, 1};
+    qn_layout layout;
+    qn_layout_strided(2, extents, strides, &layout, NULL);
+    qn_view_wrap("view", data, QN_F32, &layout, 0, view, NULL);
+}
+
+/* Seconds by which the first launch of a shape that does not wait takes longer than the generic
+ * version, which is on disk. */
+static bool launch_cold(bench *b, const char *name, const qn_kernel *k, const char *folder,
+                        int64_t row, double *seconds)
+{
+    static float data[2][COLD_EDGE * (COLD_EDGE + N_COLD + 1)];
+    const qn_context_options wanted = {.bytes = sizeof wanted, .disk_cache = folder};
+    const qn_options now = {.bytes = sizeof now, .compile = QN_COMPILE_NOW},
+                     generic = {.bytes = sizeof generic,
+                                .engine = QN_ENGINE_X86,
+                                .specialize = QN_SPECIALIZE_GENERIC};
+    qn_error error = {0};
+    qn_counters counters = {0};
+    qn_context *c = NULL;
+    qn_view view[2];
+    const qn_arg args[] = {qn_arg_view(&view[0]), qn_arg_view(&view[1])};
+    double warm[N_WARM];
+    open_cold(&view[0], data[0], row);
+    open_cold(&view[1], data[1], row);
+    bool is_ok = qn_context_new(&wanted, &c, &error) == QN_OK;
+    double begin = bench_now();
+    is_ok = is_ok && qn_launch(c, k, 2, args, &now, &error) == QN_OK;
+    double first = bench_now() - begin;
+    qn_context_counters(c, &counters, sizeof counters);
+    for (int i = 0; i < N_WARM && is_ok; i++) {
+        begin = bench_now();
+        is_ok = qn_launch(c, k, 2, args, &generic, &error) == QN_OK;
+        warm[i] = bench_now() - begin;
+    }
+    *seconds = first - bench_median(warm, N_WARM);
+    is_ok = is_ok && (row == COLD_EDGE || (counters.disk_hits == 1 && counters.interpreted == 0));
+    if (!is_ok)
+        bench_wrong(b, name, "%s",
+                    error.status ? error.message : "the generic version was not taken from disk");
+    qn_context_release(c);
+    return is_ok;
+}
+
+static void cold_case(bench *b)
+{
+    const char *name = "cold/stencil5";
+    char folder[] = "/tmp/bench_cache.XXXXXX";
+    double seconds[N_COLD + 1];
+    qn_error error = {0};
+    if (b->assembly_of || !bench_wants(b, name) || !mkdtemp(folder))
+        return;
+    qn_kernel *k = bench_kernel(KERNEL_FIVE, QN_F32, &error);
+    bool is_ok = k != NULL;
+    for (int i = 0; i <= N_COLD && is_ok;
+         i++) /* the first has nothing on disk, and makes the generic version */
+        is_ok = launch_cold(b, name, k, folder, COLD_EDGE + i, &seconds[i]);
+    if (is_ok)
+        bench_report_cost(b, name, bench_median(seconds + 1, N_COLD), 0.2e-3);
+    qn_kernel_release(k);
+    remove_folder(folder);
 }
 
 /* ---------------------------------------------------------------- views */
@@ -198,5 +276,6 @@ void bench_cost_cases(bench *b)
 {
     call_cases(b);
     disk_cases(b);
+    cold_case(b);
     view_cases(b);
 }
