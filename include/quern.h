@@ -553,7 +553,9 @@ QN_API void qn_context_release(qn_context *c);
     X(data_bytes, "bytes of the host's memory that views and running launches have")               \
     X(data_peak_bytes, "the most of it at a time")                                                 \
     X(cuda_data_bytes, "bytes that views have in the spaces of GPUs")                              \
-    X(cuda_data_peak_bytes, "the most of it at a time")
+    X(cuda_data_peak_bytes, "the most of it at a time")                                            \
+    X(trials, "shapes that came back, whose exact and dynamic version were timed")                 \
+    X(trials_kept, "... and whose exact version was faster, and is kept")
 /** The counters, by the names of the list; all since the context was made, but live_functions and counts of bytes now.
  *  New ones come last. */
 typedef struct qn_counters {

@@ -66,6 +66,21 @@ qn_known_kernel *qn__cache_learn(qn_cache *c, const qn_kernel *k, const qn_domai
     return known;
 }
 
+/** Of the shapes of a kernel. */
+static int64_t trial_bytes(const qn_known_kernel *known)
+{
+    return known->trials.of ? QN_TRIALS * (int64_t)sizeof *known->trials.of : 0;
+}
+
+qn_trial *qn__cache_trials(qn_cache *c, qn_known_kernel *known)
+{
+    if (known->trials.of)
+        return known->trials.of;
+    known->trials.of = qn__zalloc(QN_TRIALS, sizeof *known->trials.of);
+    count_known(c, trial_bytes(known));
+    return known->trials.of;
+}
+
 /* ---------------------------------------------------------------- entries */
 
 /** Whether two kernels are one text. */
@@ -133,8 +148,9 @@ static void forget_kernel(qn_cache *c, qn_known_kernel *known)
     while (*link != known)
         link = &(*link)->next;
     *link = known->next;
-    count_known(c, -kernel_bytes(known->kernel));
+    count_known(c, -kernel_bytes(known->kernel) - trial_bytes(known));
     qn_kernel_release(known->kernel);
+    qn__free(known->trials.of);
     qn__free(known->last);
     qn__free(known);
 }

@@ -14,6 +14,7 @@
 #include "jit/jit.h"
 #include "runtime/arena.h"
 #include "runtime/compile.h"
+#include "runtime/trial.h"
 
 enum { QN_DESCRIPTION_WORDS = 512 }; /* longest description that is kept */
 enum { QN_BUILDING = 0, QN_READY = 1, QN_FAILED = 2 };
@@ -44,6 +45,7 @@ struct qn_code {
     int64_t bytes, code_bytes; /* as they are counted in the cache; 0: not yet */
     uint64_t last_use;
     bool is_cached;
+    bool is_on_trial; /* made for a shape that came back: it goes if it is not faster */
     bool is_retry; /* code of the cheapest plan, as the compile before took too long */
     qn_code *next; /* in a bucket */
 };
@@ -61,6 +63,7 @@ typedef struct qn_choice {
     bool is_ready, may_pin;
     bool is_provisional; /* a better version may come */
     qn_code *function; /* borrowed from level 2 */
+    uint64_t trial; /* of a shape that is not decided: launches are timed for it; 0: they are not */
 } qn_choice;
 
 struct qn_known_kernel;
@@ -105,6 +108,7 @@ typedef struct qn_known_kernel {
     bool has_odd_changes; /* something else than extents and the strides of a dense layout varied */
     uint32_t varied[QN_MAX_PARAMS]; /* extents that varied, by dimension */
     qn_layout *last;                /* [n_params], without digit tables */
+    qn_trials trials;
 } qn_known_kernel;
 
 /** Holds a function for one thread while it runs; NULL: free. Taken under the lock, given up without it. */
@@ -132,6 +136,8 @@ qn_known_kernel *qn__cache_kernel(qn_cache *c, const qn_kernel *k);
 qn_known_kernel *qn__cache_learn(qn_cache *c, const qn_kernel *k, const qn_domain *domain);
 /** The entry of a description, or NULL. */
 qn_known_args *qn__cache_args(qn_cache *c, const qn_known_kernel *known, const qn_description *d);
+/** Room for the shapes of a kernel, made if need be; NULL without memory. */
+qn_trial *qn__cache_trials(qn_cache *c, qn_known_kernel *known);
 /** A new entry with room for spans and pairs; NULL without memory. */
 qn_known_args *qn__cache_add_args(qn_cache *c, qn_known_kernel *known, const qn_description *d,
                                   uint32_t n_pairs);

@@ -261,6 +261,7 @@ static qn_status answer_code(answer *a, qn_error *err)
     qn_status status = find_version(a, err);
     if (status == QN_OK)
         say_what_runs(a);
+    qn__trial_print(l, &a->text);
     return status;
 }
 

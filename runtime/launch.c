@@ -16,6 +16,7 @@ enum { SMALL_SLOTS = 256 };
 typedef struct found {
     qn_code *function; /* with a pin or a reference; NULL: the interpreter */
     qn_pin *pin;
+    uint64_t trial; /* what the time of the launch is for; 0: it is not taken */
     bool is_ordered;
     int64_t n_iterations;
     int64_t range[QN_RANGE_WORDS];
@@ -70,9 +71,12 @@ static void take(qn_context *c, qn_known_args *known, bool is_ordered, found *ou
     if (f && f->ptx.n > 0)
         out->domain = known->domain;
     out->pin = choice->may_pin ? qn__cache_pin(&c->cache, f) : NULL;
+    out->trial = 0;
     if (f) {
-        if (!out->pin)
+        if (!out->pin) {
             qn__code_retain(f);
+            out->trial = choice->trial;
+        }
         f->last_use = c->cache.clock;
         qn__range_fill(known->kernel->kernel, &f->info, &known->domain, out->range);
     } else {
@@ -148,8 +152,11 @@ static qn_status run_found(const qn_task *t, const found *what, bool is_hit, qn_
 {
     qn_status status = QN_OK;
     const qn_watch watch = qn__watch_begin(t->context, is_hit);
+    int64_t begin = what->trial ? qn__now_ns() : 0;
     if (!what->domain.is_empty)
         status = what->function ? run_code(t, what->range, err) : qn__task_run(t, NULL, NULL, err);
+    if (what->trial && status == QN_OK)
+        qn__trial_record(t->context, t->kernel, what->trial, qn__now_ns() - begin);
     qn__watch_end(&watch, t);
     qn_code_release(what->function);
     return status;
@@ -251,7 +258,7 @@ static void remember(const qn_launch_state *l, const qn_options *o, qn_code *f)
     qn_description d;
     if (l->stream && l->shares_elements)
         return; /* what other arguments of this description must not run: loads here are not of constant memory */
-    if (l->may_have_code_later)
+    if (l->may_have_code_later || l->is_in_turns)
         return;
     uint32_t n_pairs = count_pairs(l);
     qn__lock(c);
@@ -264,7 +271,9 @@ static void remember(const qn_launch_state *l, const qn_options *o, qn_code *f)
         int executor = l->is_ordered ? QN_SERIAL : executor_of(c, o);
         bool is_outdated = l->is_provisional && l->n_changes != c->cache.n_changes;
         if (known && (!f || f->is_cached) && !is_outdated)
-            known->choice[l->is_ordered] = (qn_choice){true, f && may_pin(c, known, f, executor), l->is_provisional, f};
+            known->choice[l->is_ordered] =
+                (qn_choice){true, f && !l->trial && may_pin(c, known, f, executor),
+                            l->is_provisional, f, l->trial};
         kernel->last_use = ++c->cache.clock;
         c->counters.evictions +=
             qn__cache_evict(&c->cache, c->options.cache_bytes, c->options.code_bytes, f);
@@ -332,6 +341,7 @@ static qn_status launch_held(qn_context *c, const qn_kernel *k, int n, const qn_
     if (status)
         return status;
     remember(l, o, what.function);
+    what.trial = what.function ? l->trial : 0;
     return run_checked(l, &what, err);
 }
 

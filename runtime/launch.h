@@ -6,6 +6,7 @@
  * overlap.c     which arguments share elements, and what that means
  * describe.c    the exact description of arguments, for the cache
  * policy.c      which facts become constants, and why a new version is made
+ * trial.c       shapes that come back: whether their exact version is worth it
  * explain.c     the same in words, for whoever asks
  * specialize.c  code for checked arguments: engines, versions, fallbacks
  * limit.c       options of callers of other versions, flags and time limits that cancel
@@ -37,6 +38,9 @@ typedef struct qn_launch_state {
     bool may_have_code_later; /* it is interpreted for want of what may be there at the next launch */
     bool is_provisional; /* what runs it is not the best version, which may be there at the next launch */
     uint64_t n_changes;  /* of the cache when a provisional choice was made */
+    uint64_t trial;      /* what the time of this launch is for (trial.h); 0: it is not taken */
+    bool is_in_turns;    /* two versions run in turns: the choice is for this launch */
+    int64_t hot_ns; /* of a version that is made as its shape has taken so long; 0: it is not */
     bool is_prepared;    /* of qn_prepare or qn_specialize: it is chosen once */
     qn_stream *stream;     /* executor QN_CUDA; borrowed */
     qn_stops run_stops; /* qn_prepare: of the runs */

@@ -9,7 +9,9 @@
 
 #include <inttypes.h>
 
-enum { MOST_EXACT = 8 };
+/* A version that serves further shapes is made soon: shapes that come back get their exact one
+ * again (trial.c). */
+enum { MOST_EXACT = 4 };
 
 void qn__policy_observe(qn_known_kernel *known, const qn_arg *args)
 {

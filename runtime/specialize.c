@@ -86,8 +86,14 @@ void qn__version_order(const qn_launch_state *l, qn_code *f, bool is_dynamic)
     qn_known_kernel *known = qn__cache_learn(&l->context->cache, l->kernel, &l->domain);
     if (f->reason.data || !known)
         return;
-    qn__policy_reason(known, l->args, &f->reason);
+    if (l->hot_ns)
+        qn__text_add(&f->reason, "the shape came back: %.1f ms in the dynamic version",
+                     (double)l->hot_ns * 1e-6);
+    else
+        qn__policy_reason(known, l->args, &f->reason);
     qn__policy_ordered(known, l->args, !is_dynamic);
+    if (!is_dynamic)
+        qn__trial_has_exact(known, l);
 }
 
 /** Adds to the reason of a version what it is, and where it was found if it was not compiled; notes
@@ -106,6 +112,9 @@ static void note_version(const qn_launch_state *l, qn_code *f, bool is_dynamic,
     if (from)
         qn__text_add(reason, "; %s", from);
     f->milliseconds = milliseconds;
+    qn_known_kernel *known = qn__cache_kernel(&c->cache, l->kernel);
+    if (known && !is_dynamic && !from)
+        known->trials.compile_ns = (int64_t)(milliseconds * 1e6);
     qn__history_add(&c->history, l->kernel->name,
                     reason->data && !reason->failed ? reason->data : "compiled", milliseconds);
     count_version(c, is_dynamic, descent, from, milliseconds);
@@ -413,11 +422,10 @@ qn_policy qn__version_policy(qn_launch_state *l, bool may_learn, uint32_t *masks
 static qn_status find_version(qn_launch_state *l, qn_code **out, qn_error *err)
 {
     uint32_t masks[QN_MAX_PARAMS];
-    const qn_policy best = qn__version_policy(l, true, masks),
-                    exact = {.constant_scalars = best.constant_scalars};
+    const qn_policy best = qn__version_policy(l, true, masks);
     qn_status status = QN_OK;
     if (l->options.specialize == QN_SPECIALIZE_AUTO && qn__is_dynamic_policy(&best))
-        status = find_or_build(l, &exact, false, out, err);
+        status = qn__trial_choose(l, out, err);
     return status != QN_OK || *out ? status : find_or_build(l, &best, true, out, err);
 }
 

@@ -41,8 +41,8 @@ static bool provide(qn_launch_state *l, qn_code *f, bool is_dynamic, bool may_or
     return is_ready;
 }
 
-/** A version of this policy that is ready, or NULL; with `may_order` it is ordered if it is not known. */
-static qn_status look(qn_launch_state *l, const qn_policy *policy, bool may_order, qn_code **out, qn_error *err)
+qn_status qn__tier_look(qn_launch_state *l, const qn_policy *policy, bool may_order, qn_code **out,
+                        qn_error *err)
 {
     qn_context *c = l->context;
     qn_facts facts = {0};
@@ -84,17 +84,22 @@ qn_status qn__tier_find(qn_launch_state *l, bool may_interpret, qn_code **out, q
     l->is_provisional = false;
     l->n_changes = l->context->cache.n_changes;
     qn__unlock(l->context);
-    if (is_auto && qn__is_dynamic_policy(&best))
-        status = look(l, &exact, false, out, err);
+    if (is_auto && qn__is_dynamic_policy(&best)) {
+        status = qn__trial_choose(l, out, err);
+        if (status == QN_OK && !*out && !l->trial && !l->is_provisional)
+            status = qn__tier_look(l, &exact, false, out, err);
+    }
     if (status == QN_OK && !*out)
-        status = look(l, &best, may_order, out, err);
+        status = qn__tier_look(l, &best, may_order, out, err);
     if (status != QN_OK || *out)
         return status;
     l->is_provisional = true;
+    l->trial = 0; /* no time of another version */
+    l->is_in_turns = false;
     if (is_auto)
-        status = look(l, &dynamic, false, out, err);
+        status = qn__tier_look(l, &dynamic, false, out, err);
     if (status == QN_OK && !*out && is_auto)
-        status = look(l, &generic, may_order, out, err);
+        status = qn__tier_look(l, &generic, may_order, out, err);
     if (status != QN_OK || *out)
         return status;
     if (may_interpret)
@@ -117,11 +122,11 @@ qn_code *qn__tier_find_any(qn_launch_state *l)
     l->n_changes = l->context->cache.n_changes;
     qn__unlock(l->context);
     if (qn__is_dynamic_policy(&best)) /* else it is what could not be made */
-        (void)look(l, &exact, false, &f, &ignored);
+        (void)qn__tier_look(l, &exact, false, &f, &ignored);
     if (!f)
-        (void)look(l, &dynamic, false, &f, &ignored);
+        (void)qn__tier_look(l, &dynamic, false, &f, &ignored);
     if (!f)
-        (void)look(l, &generic, false, &f, &ignored);
+        (void)qn__tier_look(l, &generic, false, &f, &ignored);
     l->is_provisional = f != NULL;
     return f;
 }

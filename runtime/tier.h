@@ -19,6 +19,10 @@ qn_status qn__tier_find(qn_launch_state *l, bool may_interpret, qn_code **out, q
  * one that could not be made. */
 qn_code *qn__tier_find_any(qn_launch_state *l);
 
+/** A version of this policy that is ready, or NULL; with `may_order` it is ordered if it is not
+ * known. */
+qn_status qn__tier_look(qn_launch_state *l, const qn_policy *policy, bool may_order, qn_code **out,
+                        qn_error *err);
 /** Whether a launch that the interpreter would run waits after all, as that would take longer than compiling. */
 bool qn__tier_is_too_long(const qn_launch_state *l);
 

@@ -2,13 +2,16 @@
 /*
  * test_policy.c: what QN_SPECIALIZE_AUTO makes of the shapes that a kernel meets: versions whose
  * varying extents are dynamic give the bits of the interpreter for every extent, and their plans
- * suit extents that are not known.
+ * suit extents that are not known. Shapes that come back get their exact version, which stays only
+ * if it was faster; what is known of shapes is bounded.
  */
 #define _GNU_SOURCE
+#include "runtime/context.h"
 #include "tests/unit/launch.h"
 
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
 #define PRODUCT_TEXT                                                                               \
     "kernel \"product\" {\n view a: f32[2]; view b: f32[2]; view c: f32[2];\n"                     \
@@ -90,6 +93,216 @@ static void test_rows(void)
     close_job(&j);
 }
 
+/* ---------------------------------------------------------------- shapes that come back */
+
+typedef struct vectors {
+    qn_context *c;
+    qn_kernel *k;
+    qn_view x, y;
+    qn_arg args[2];
+} vectors;
+
+static void open_vectors(vectors *v, const qn_context_options *o)
+{
+    *v = (vectors){.c = context_with(o), .k = kernel_of(COPY_TEXT)};
+    v->x = vector_of(v->c, "x", QN_F32, 20000);
+    v->y = vector_of(v->c, "y", QN_F32, 20000);
+    fill_f32(&v->x, 1, 1);
+    v->args[0] = qn_arg_view(&v->x);
+    v->args[1] = qn_arg_view(&v->y);
+}
+
+static void close_vectors(vectors *v)
+{
+    qn_view_release(&v->x);
+    qn_view_release(&v->y);
+    qn_kernel_release(v->k);
+    qn_context_release(v->c);
+}
+
+/** Copies so many elements; whether they, and no more, are there. */
+static bool copy(vectors *v, int64_t n, const qn_options *o)
+{
+    float *y = v->y.data;
+    v->x.layout.dim[0].extent = v->y.layout.dim[0].extent = n;
+    y[0] = y[n - 1] = y[n] = -1;
+    return qn_launch(v->c, v->k, 2, v->args, o, &err) == QN_OK && y[0] == 1 &&
+           y[n - 1] == (float)n && y[n] == -1;
+}
+
+/** Copies of four sizes, and of one more, for which the dynamic version is made. */
+static int make_dynamic(vectors *v)
+{
+    int n_failed = 0;
+    for (int64_t n = 100; n < 105; n++)
+        n_failed += !copy(v, n, NULL);
+    return n_failed;
+}
+
+/** The trial of the arguments as they are now, or NULL. The lock is held. */
+static qn_trial *trial_of(vectors *v, int state)
+{
+    qn_known_kernel *known = qn__cache_kernel(&v->c->cache, v->k);
+    for (int i = 0; known && known->trials.of && i < QN_TRIALS; i++)
+        if (known->trials.of[i].name && known->trials.of[i].state == state)
+            return &known->trials.of[i];
+    return NULL;
+}
+
+static bool is_in_state(vectors *v, int state)
+{
+    qn__lock(v->c);
+    bool is = trial_of(v, state) != NULL;
+    qn__unlock(v->c);
+    return is;
+}
+
+/** Real launches: a shape that is launched often is tried, once, and then hits. */
+static void test_hot(void)
+{
+    vectors v;
+    open_vectors(&v, NULL);
+    int n_wrong = make_dynamic(&v);
+    tap_ok(n_wrong == 0 && counters_of(v.c).dynamic_compiles == 1, "a fifth size is dynamic");
+    double end = qn__now_ms() + 20000;
+    while (counters_of(v.c).trials == 0 && qn__now_ms() < end)
+        n_wrong += !copy(&v, 15000, NULL);
+    qn_counters n = counters_of(v.c);
+    tap_ok(n_wrong == 0 && n.trials == 1, "a size that comes back is tried: %s", err.message);
+    tap_is_int(n.compiles, 6, "with one more version");
+    tap_ok(history_has(v.c, "the shape came back: "), "whose reason is told");
+    tap_ok(history_has(v.c, n.trials_kept ? "the exact one is kept" : "the exact one is dropped"),
+           "and so is what became of it");
+    for (int i = 0; i < 3; i++)
+        n_wrong += !copy(&v, 15000, NULL);
+    n = counters_of(v.c);
+    for (int i = 0; i < 100; i++)
+        n_wrong += !copy(&v, 15000, NULL);
+    qn_counters after = counters_of(v.c);
+    tap_ok(n_wrong == 0 && after.hits == n.hits + 100 && after.live_functions == 5 + n.trials_kept,
+           "then its launches hit, and the slower version is gone");
+    qn__lock(v.c);
+    const qn_choice *choice = &qn__cache_kernel(&v.c->cache, v.k)->recent->choice[0];
+    bool is_final = choice->is_ready && !choice->is_provisional && !choice->trial;
+    qn__unlock(v.c);
+    tap_ok(is_final, "and no clock is read for them");
+    close_vectors(&v);
+}
+
+/** Brings a size to the state in which both versions run in turns; its name. */
+static uint64_t begin_turns(vectors *v, int64_t n)
+{
+    uint64_t name = 0;
+    bool is_right = copy(v, n, NULL);
+    qn__lock(v->c);
+    const qn_trial *t = trial_of(v, QN_TRIAL_NEW);
+    name = t && is_right ? t->name : 0;
+    qn__unlock(v->c);
+    qn__trial_record(v->c, v->k, name, INT64_C(3600000000000));
+    for (int i = 0; i < 10000 && !is_in_state(v, QN_TRIAL_TURNS); i++) {
+        is_right &= copy(v, n, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return is_right ? name : 0;
+}
+
+/** Times that are given: what stays depends on them alone. */
+static void test_decision(bool is_faster)
+{
+    vectors v;
+    open_vectors(&v, NULL);
+    int n_wrong = make_dynamic(&v);
+    qn__lock(v.c); /* the fifth size is not to be found as a new one */
+    qn_trial *fifth = trial_of(&v, QN_TRIAL_NEW);
+    if (fifth)
+        fifth->state = QN_TRIAL_DYNAMIC;
+    qn__unlock(v.c);
+    uint64_t name = begin_turns(&v, 9000);
+    tap_ok(n_wrong == 0 && fifth && name && is_in_state(&v, QN_TRIAL_TURNS),
+           "a size that has taken long runs in both versions: %s", err.message);
+    for (int i = 0; i < 8; i++) {
+        qn__trial_record(v.c, v.k, name, 10 + i);
+        qn__trial_record(v.c, v.k, name | 1, is_faster ? 5 + i : 10 + i);
+    }
+    int64_t kept = counters_of(v.c).trials_kept, live = counters_of(v.c).live_functions;
+    tap_ok(kept == is_faster && counters_of(v.c).trials == 1 && live == 6, "%s",
+           is_faster ? "the exact one is faster" : "the exact one is not faster");
+    for (int i = 0; i < 20; i++)
+        n_wrong += !copy(&v, 9000, NULL);
+    tap_ok(n_wrong == 0 && is_in_state(&v, is_faster ? QN_TRIAL_EXACT : QN_TRIAL_DYNAMIC) &&
+               counters_of(v.c).live_functions == 5 + is_faster,
+           "%s", is_faster ? "it is kept" : "it is dropped");
+    tap_is_int(counters_of(v.c).compiles, 6, "it was made once");
+    close_vectors(&v);
+}
+
+/** A launch may say that nothing is made; shapes that run in order, or are prepared, are not tried.
+ */
+static void test_not_tried(void)
+{
+    const qn_options never = {.bytes = sizeof never, .compile = QN_COMPILE_NEVER};
+    vectors v;
+    open_vectors(&v, NULL);
+    int n_wrong = make_dynamic(&v);
+    n_wrong += !copy(&v, 7000, &never);
+    v.x.layout.dim[0].extent = v.y.layout.dim[0].extent = 8000;
+    qn_call *call = NULL;
+    bool is_prepared = qn_prepare(v.c, v.k, 2, v.args, NULL, &call, &err) == QN_OK;
+    qn__lock(v.c);
+    int n = 0;
+    const qn_known_kernel *known = qn__cache_kernel(&v.c->cache, v.k);
+    for (int i = 0; known->trials.of && i < QN_TRIALS; i++)
+        n += known->trials.of[i].name != 0;
+    qn__unlock(v.c);
+    tap_ok(n_wrong == 0 && is_prepared && n == 1,
+           "where nothing may be made, and for a prepared call, no shape is on trial");
+    qn_call_release(call);
+    close_vectors(&v);
+}
+
+/** Launches of some elements are over before a clock is worth reading. */
+static void test_short(void)
+{
+    vectors v;
+    open_vectors(&v, NULL);
+    int n_wrong = make_dynamic(&v);
+    bool is_right = copy(&v, 200, NULL);
+    qn__lock(v.c);
+    const qn_trial *t = trial_of(&v, QN_TRIAL_NEW);
+    uint64_t name = t ? t->name : 0;
+    qn__unlock(v.c);
+    for (int i = 0; i < 16; i++)
+        qn__trial_record(v.c, v.k, name, 50);
+    tap_ok(n_wrong == 0 && is_right && name && is_in_state(&v, QN_TRIAL_DYNAMIC),
+           "short launches stay dynamic, and are not timed any more");
+    close_vectors(&v);
+}
+
+/** Many sizes, once each: neither versions nor what is known of sizes grows. */
+static void test_many(void)
+{
+    enum { MANY = 30000 };
+    const qn_context_options small = {.bytes = sizeof small, .cache_bytes = 4 << 20};
+    vectors v;
+    open_vectors(&v, &small);
+    int n_wrong = make_dynamic(&v);
+    int64_t most = 0;
+    qn_layout l = v.x.layout;
+    for (int64_t i = 0; i < MANY; i++) {
+        l.dim[0].stride = 1 + i / 15000; /* of two elements at most */
+        v.x.layout = v.y.layout = l;
+        v.x.layout.dim[0].extent = v.y.layout.dim[0].extent = 1 + i % 9000;
+        n_wrong += qn_launch(v.c, v.k, 2, v.args, NULL, &err) != QN_OK;
+        int64_t bytes = counters_of(v.c).cache_bytes;
+        most = bytes > most ? bytes : most;
+    }
+    qn_counters n = counters_of(v.c);
+    tap_ok(n_wrong == 0 && n.compiles < 12, "%d launches of 18,000 shapes: %" PRId64 " compiles",
+           MANY, n.compiles);
+    tap_ok(most <= small.cache_bytes, "%" PRId64 " bytes at most are known of them", most);
+    close_vectors(&v);
+}
+
 int main(void)
 {
     char reason[400];
@@ -98,5 +311,11 @@ int main(void)
         return tap_done();
     }
     test_rows();
+    test_hot();
+    test_decision(true);
+    test_decision(false);
+    test_not_tried();
+    test_short();
+    test_many();
     return tap_done();
 }
