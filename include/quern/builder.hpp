@@ -237,7 +237,9 @@ template <class... V> value op(const char *name, const value &x, const V &...mor
                                     static_cast<int>(list.size()), list.data()));
 }
 
-/** An element of a view parameter: reading it loads, assigning to it stores. */
+/** An element of a view parameter: reading it loads, assigning to it stores. It is used where it is
+ *  written, and has no name of its own: after `auto t = x(i)` every use of t is an error, as t
+ * would be loaded at its use. `value t = x(i)` loads at once. */
 class element
 {
   public:
@@ -246,36 +248,35 @@ class element
         : builder_(builder), param_(p), dtype_(dtype), index_(std::move(index))
     {
     }
-    /** The same element. */
-    element(const element &) = default;
+    element(const element &) = delete;
     /** Loads. */
-    operator value() const
+    operator value() &&
     {
-        return value(builder_, qn_load(builder_, param_, rank(), index_.data()));
+        return load();
     }
-    /** Stores. */
-    const element &operator=(const value &v) const
+    operator value() const & = delete; /* write `value t = x(i)`, not `auto t = x(i)` */
+    /** Stores, and gives what was stored. */
+    value operator=(const value &v) &&
     {
-        qn_store(builder_, param_, rank(), index_.data(), v.get());
-        return *this;
+        return store(v);
     }
     /** Loads the other one and stores it here. */
-    element &operator=(const element &other)
+    value operator=(element &&other) &&
     {
-        static_cast<const element &>(*this) = static_cast<value>(other);
-        return *this;
+        return store(other.load());
     }
+    value operator=(const element &) = delete;
     /** Stores a constant. */
     template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
-    const element &operator=(T number) const
+    value operator=(T number) &&
     {
-        return *this = value::constant(builder_, dtype_, number);
+        return store(value::constant(builder_, dtype_, number));
     }
     /** Loads, computes with a value or a number, and stores; through an atomic view one atomic update. */
 #define QN_HPP_UPDATE(token)                                                                       \
-    template <class V> const element &operator token##=(const V &v) const                          \
+    template <class V> value operator token##=(V &&v) &&                                           \
     {                                                                                              \
-        return *this = static_cast<value>(*this) token v;                                          \
+        return store(load() token std::forward<V>(v));                                             \
     }
     QN_HPP_UPDATE(+)
     QN_HPP_UPDATE(-)
@@ -289,7 +290,7 @@ class element
     QN_HPP_UPDATE(>>)
 #undef QN_HPP_UPDATE
     /** Combines atomically and returns the old value. */
-    value atomic(int combine, const value &v) const
+    value atomic(int combine, const value &v) &&
     {
         return value(builder_, qn_atomic(builder_, combine, param_, rank(), index_.data(), v.get(),
                                          qn_val{}));
@@ -299,6 +300,15 @@ class element
     int rank() const noexcept
     {
         return static_cast<int>(index_.size());
+    }
+    value load() const
+    {
+        return value(builder_, qn_load(builder_, param_, rank(), index_.data()));
+    }
+    value store(const value &v) const
+    {
+        qn_store(builder_, param_, rank(), index_.data(), v.get());
+        return v;
     }
     qn_builder *builder_;
     qn_param param_;
@@ -316,9 +326,9 @@ class array
     {
     }
     /** An element; indices are values or integers. */
-    template <class... I> element operator()(const I &...index) const
+    template <class... I> element operator()(I &&...index) const
     {
-        return element(builder_, param_, dtype_, {as_index(index)...});
+        return element(builder_, param_, dtype_, {as_index(std::forward<I>(index))...});
     }
     /** Number of indices of a dimension. */
     value extent(int d) const
@@ -344,12 +354,12 @@ class array
     }
 
   private:
-    template <class I> qn_val as_index(const I &i) const
+    template <class I> qn_val as_index(I &&i) const
     {
-        if constexpr (std::is_integral_v<I>)
+        if constexpr (std::is_integral_v<std::decay_t<I>>)
             return qn_index(builder_, static_cast<std::int64_t>(i));
         else
-            return static_cast<value>(i).get();
+            return static_cast<value>(std::forward<I>(i)).get();
     }
     qn_builder *builder_;
     qn_param param_;
@@ -434,14 +444,15 @@ class builder : public owner<qn_builder, qn_builder_release>
         body();
         qn_end_if(handle_, 0, nullptr, nullptr);
     }
-    /** The value of yes() where the condition holds, of no() elsewhere; only one of them is computed. */
-    template <class F, class G> value if_else(const value &condition, F &&yes, G &&no)
+    /** The value of yes() where the condition holds, of no() elsewhere; only one of them is
+     * computed. Both may give several values, as std::array{first, second} and so on. */
+    template <class F, class G> auto if_else(const value &condition, F &&yes, G &&no)
     {
         qn_if(handle_, condition.get());
         return both(yes, no);
     }
     /** if_else whose condition rarely holds (qn_if_rare). */
-    template <class F, class G> value if_rare(const value &condition, F &&yes, G &&no)
+    template <class F, class G> auto if_rare(const value &condition, F &&yes, G &&no)
     {
         qn_if_rare(handle_, condition.get());
         return both(yes, no);
@@ -474,6 +485,45 @@ class builder : public owner<qn_builder, qn_builder_release>
         return value(handle_, result);
     }
 
+    /** Folds of several values: std::array{first, second} and so on, here and from body(). */
+    template <std::size_t N, class F>
+    std::array<value, N> fold(const value &begin, const value &end,
+                              const std::array<value, N> &init, F &&body, std::int64_t step = 1)
+    {
+        const auto start = handles(init);
+        std::array<qn_val, N> carried{}, result{};
+        const value i(handle_, qn_for(handle_, begin.get(), end.get(), step, static_cast<int>(N),
+                                      start.data(), carried.data()));
+        const auto next = handles<N>(body(i, values(carried)));
+        qn_end_for(handle_, static_cast<int>(N), next.data(), result.data());
+        return values(result);
+    }
+    /** Repeats carried = body(carried) while condition(carried) holds, starting with init, and
+     *  returns the last ones. After max_trips repetitions the launch returns QN_ERR_LIMIT. */
+    template <std::size_t N, class C, class F>
+    std::array<value, N> while_(const value &max_trips, const std::array<value, N> &init,
+                                C &&condition, F &&body)
+    {
+        const auto start = handles(init);
+        std::array<qn_val, N> carried{}, result{};
+        qn_while(handle_, max_trips.get(), static_cast<int>(N), start.data(), carried.data());
+        qn_do(handle_, static_cast<value>(condition(values(carried))).get());
+        const auto next = handles<N>(body(values(carried)));
+        qn_end_while(handle_, static_cast<int>(N), next.data(), result.data());
+        return values(result);
+    }
+    /** The same loop over one value. */
+    template <class C, class F>
+    value while_(const value &max_trips, const value &init, C &&condition, F &&body)
+    {
+        return while_(
+            max_trips, std::array<value, 1>{init},
+            [&](const std::array<value, 1> &x) { return condition(x[0]); },
+            [&](const std::array<value, 1> &x) {
+                return std::array<value, 1>{static_cast<value>(body(x[0]))};
+            })[0];
+    }
+
     /** Finishes; throws the first error of all calls before. */
     kernel finish()
     {
@@ -484,15 +534,60 @@ class builder : public owner<qn_builder, qn_builder_release>
     }
 
   private:
-    /** Both branches of the `if` that was just opened, and its value. */
-    template <class F, class G> value both(F &&yes, G &&no)
+    template <std::size_t N> static std::array<qn_val, N> handles(const std::array<value, N> &list)
     {
-        qn_val result{};
-        const qn_val first = static_cast<value>(yes()).get();
-        qn_else(handle_, 1, &first);
-        const qn_val second = static_cast<value>(no()).get();
-        qn_end_if(handle_, 1, &second, &result);
-        return value(handle_, result);
+        std::array<qn_val, N> out{};
+        for (std::size_t i = 0; i < N; i++)
+            out[i] = list[i].get();
+        return out;
+    }
+    template <std::size_t... I>
+    std::array<value, sizeof...(I)> values(const std::array<qn_val, sizeof...(I)> &list,
+                                           std::index_sequence<I...>) const
+    {
+        return {value(handle_, list[I])...};
+    }
+    template <std::size_t N> std::array<value, N> values(const std::array<qn_val, N> &list) const
+    {
+        return values(list, std::make_index_sequence<N>());
+    }
+    /** What a branch gives: one value, or an array of them. */
+    template <class T> struct branch {
+        static constexpr std::size_t n = 1;
+        using type = value;
+        static std::array<value, 1> list(T &&given)
+        {
+            return {static_cast<value>(std::forward<T>(given))};
+        }
+        static value result(const std::array<value, 1> &list)
+        {
+            return list[0];
+        }
+    };
+    template <std::size_t N> struct branch<std::array<value, N>> {
+        static constexpr std::size_t n = N;
+        using type = std::array<value, N>;
+        static const type &list(const type &given)
+        {
+            return given;
+        }
+        static const type &result(const type &list)
+        {
+            return list;
+        }
+    };
+    template <class F> using branch_of = branch<std::decay_t<std::invoke_result_t<F>>>;
+
+    /** Both branches of the `if` that was just opened, and its value or values. */
+    template <class F, class G> typename branch_of<F>::type both(F &&yes, G &&no)
+    {
+        constexpr std::size_t n = branch_of<F>::n;
+        std::array<qn_val, n> result{};
+        const auto first = handles<n>(branch_of<F>::list(yes()));
+        qn_else(handle_, static_cast<int>(n), first.data());
+        const auto second = handles<n>(branch_of<G>::list(no()));
+        qn_end_if(handle_, static_cast<int>(n), second.data(), result.data());
+        return branch_of<F>::result(values(result));
     }
 };
 

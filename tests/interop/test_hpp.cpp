@@ -142,6 +142,81 @@ void test_control(const quern::context &c)
     ok(same, "reduction, branches and a loop");
 }
 
+/* An element with a name of its own would be loaded where the name is used. */
+static_assert(!std::is_copy_constructible_v<quern::element>);
+static_assert(!std::is_convertible_v<quern::element &, quern::value>);
+static_assert(!std::is_assignable_v<quern::element &, quern::value>);
+static_assert(!std::is_assignable_v<quern::element &, float>);
+static_assert(!std::is_assignable_v<quern::element, quern::element &>);
+static_assert(std::is_assignable_v<quern::element, quern::value>);
+static_assert(std::is_assignable_v<quern::element, quern::element>);
+static_assert(std::is_convertible_v<quern::element, quern::value>);
+
+void test_swap(const quern::context &c)
+{
+    quern::builder b("swap");
+    auto x = b.view<float>("x", 1), y = b.view<float>("y", 1);
+    auto i = b.parallel(x, 0);
+    quern::value t = x(i);
+    x(i) = y(i);
+    y(i) = t;
+    quern::kernel k = b.finish();
+    quern::view xs = quern::view::make<float>("xs", {9}), ys = quern::view::make<float>("ys", {9});
+    for (int n = 0; n < 9; n++) {
+        xs.at<float>(n) = static_cast<float>(n);
+        ys.at<float>(n) = -1;
+    }
+    c.launch(k, xs, ys);
+    bool same = true;
+    for (int n = 0; n < 9; n++)
+        same = same && xs.at<float>(n) == -1 && ys.at<float>(n) == static_cast<float>(n);
+    ok(same, "a value keeps what an element was before it was assigned to");
+}
+
+/* Several values at once: (gcd, steps) by Euclid, Fibonacci numbers, and the larger of two with its
+ * number. */
+void test_several(const quern::context &c)
+{
+    quern::builder b("several");
+    auto x = b.view<const std::int64_t>("x", 1), y = b.view<const std::int64_t>("y", 1);
+    auto out = b.view<std::int64_t>("out", 2);
+    auto i = b.parallel(x, 0);
+    quern::value p = x(i), q = y(i), none = b.constant<std::int64_t>(0);
+    using pair = std::array<quern::value, 2>;
+    using three = std::array<quern::value, 3>;
+    auto [divisor, zero, steps] = b.while_(
+        b.index(100), three{p, q, none}, [](const three &v) { return v[1] != 0; },
+        [](const three &v) { return three{v[1], v[0] % v[1], v[2] + 1}; });
+    auto [now, next] =
+        b.fold(b.index(0), b.index(10), pair{none, none + 1},
+               [](const quern::value &, const pair &v) { return pair{v[1], v[0] + v[1]}; });
+    auto [most, which] =
+        b.if_else(p > q, [&] { return pair{p, none}; }, [&] { return pair{q, none + 1}; });
+    auto power = b.while_(
+        b.index(100), none + 1, [top = most](const quern::value &v) { return v < top; },
+        [](const quern::value &v) { return v * 2; });
+    const quern::value all[] = {divisor, zero, steps, now, next, most, which, power};
+    for (int n = 0; n < 8; n++)
+        out(i, n) = all[n];
+    quern::kernel k = b.finish();
+    const std::int64_t expected[3][8] = {
+        {6, 0, 2, 55, 89, 18, 0, 32}, {1, 0, 5, 55, 89, 13, 1, 16}, {7, 0, 1, 55, 89, 7, 1, 8}};
+    quern::view xs = quern::view::make<std::int64_t>("xs", {3}),
+                ys = quern::view::make<std::int64_t>("ys", {3});
+    quern::view zs = quern::view::make<std::int64_t>("zs", {3, 8});
+    const std::int64_t first[] = {18, 5, 7}, second[] = {12, 13, 7};
+    for (int n = 0; n < 3; n++) {
+        xs.at<std::int64_t>(n) = first[n];
+        ys.at<std::int64_t>(n) = second[n];
+    }
+    c.launch(k, xs, ys, zs);
+    bool same = true;
+    for (int n = 0; n < 3; n++)
+        for (int m = 0; m < 8; m++)
+            same = same && zs.at<std::int64_t>(n, m) == expected[n][m];
+    ok(same, "loops and branches of several values");
+}
+
 void test_operators(const quern::context &c)
 {
     quern::builder b("operators");
@@ -428,6 +503,8 @@ int main()
         test_kernel(moved);
         test_kinds();
         test_control(moved);
+        test_swap(moved);
+        test_several(moved);
         test_operators(moved);
         test_updates(moved);
         test_math(moved);
