@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * llvm_lookup.c: lookups in constant arrays. In lanes a small array is a permutation of registers (llvm_table.c), a larger one
- * a gather from constants behind the code; a scalar is loaded from there. On a GPU an index that all threads share loads from constant
+ * a gather from constants behind the code, or without AVX-512 a load for each lane; a scalar is loaded from there. On a GPU an index that all threads share loads from constant
  * memory; one that differs loads from global memory, since constant memory gives the threads of a warp one address after the
  * other. An index that may be outside is clamped first. Elements below 32 bits stand in 32, since nothing gathers less.
  */
@@ -59,10 +59,27 @@ static LLVMValueRef from_memory(lower *g, const qn_elements *a, LLVMValueRef v)
     return LLVMBuildTrunc(g->b, v, wanted, "");
 }
 
+/** Loads one by one. Lookups at one index share the lanes that are taken out of the index; gathers that LLVM turns into loads
+ *  take the lanes out of addresses, which differ. */
+static LLVMValueRef load_lanes(lower *g, uint32_t i, LLVMValueRef index)
+{
+    LLVMTypeRef element = qn__array_element_type(g, qn__array_of(g->k, i));
+    LLVMValueRef all = LLVMConstNull(qn__vector_of(g, element));
+    for (unsigned lane = 0; lane < LLVMGetVectorSize(LLVMTypeOf(all)); lane++) {
+        LLVMValueRef at = LLVMConstInt(g->i32, lane, false);
+        LLVMValueRef wide = LLVMBuildSExt(g->b, LLVMBuildExtractElement(g->b, index, at, ""), g->i64, "");
+        LLVMValueRef pointer = LLVMBuildGEP2(g->b, element, global_of(g, i), &wide, 1, "");
+        all = LLVMBuildInsertElement(g->b, all, LLVMBuildLoad2(g->b, element, pointer, ""), at, "");
+    }
+    return all;
+}
+
 static LLVMValueRef gather(lower *g, uint32_t i, LLVMValueRef index)
 {
     const qn_elements *a = qn__array_of(g->k, i);
     LLVMTypeRef element = qn__array_element_type(g, a), t = qn__vector_of(g, element);
+    if (g->f->isa < QN_ISA_V4)
+        return load_lanes(g, i, index);
     LLVMValueRef wide = LLVMBuildSExt(g->b, index, qn__vector_of(g, g->i64), "");
     LLVMValueRef pointers = LLVMBuildGEP2(g->b, element, global_of(g, i), &wide, 1, "");
     LLVMTypeRef types[2] = {t, LLVMTypeOf(pointers)};
