@@ -92,7 +92,8 @@ QN_API uint32_t qn_version(void);
     X(ERR_CONTEXT_LOST, 35, "the CUDA context is lost")                                            \
     X(ERR_CANCELLED, 36, "cancelled, or out of time")                                              \
     X(ERR_RACE, 37, "iterations race for an element")                                              \
-    X(ERR_NAN, 38, "an op made a NaN of numbers")
+    X(ERR_NAN, 38, "an op made a NaN of numbers")                                                  \
+    X(ERR_ASSERT, 39, "an assertion of the kernel failed")
 
 /** What a function returns. 0 is success. */
 typedef enum qn_status {
@@ -229,6 +230,9 @@ typedef enum qn_combine {
 #define QN_MAX_REGIONS 500
 #define QN_MAX_NESTING 64
 #define QN_MAX_CARRIED 32 /**< carried values of one loop, results of one if */
+#define QN_MAX_SHOWN 8           /**< values that an assertion shows */
+#define QN_MAX_MESSAGES 256      /**< different messages of assertions */
+#define QN_MAX_MESSAGE_BYTES 200 /**< of each of them */
 
 /** A new builder for a kernel of this name, or NULL if memory runs out. `flags`: QN_CONTRACT, ... */
 QN_API qn_builder *qn_builder_new(const char *name, uint32_t flags);
@@ -392,6 +396,16 @@ QN_API void qn_end_while(qn_builder *b, int n, const qn_val *next, qn_val *resul
 QN_API void qn_reduce(qn_builder *b, int combine, int order, int n, const qn_val *dims);
 /** Ends the reduction with the value of one point; returns the result. Empty range: 0, 1, or the type's last value. */
 QN_API qn_val qn_end_reduce(qn_builder *b, qn_val value);
+
+/**
+ * Asserts that a condition, a bool, holds. Where it does not, the launch goes on and returns
+ * QN_ERR_ASSERT with message, values and iteration of the first failure in iteration order. The n
+ * values are shown behind the message, complex numbers and records by their parts: QN_MAX_SHOWN
+ * numbers at most. It may stand wherever a load may, also in a reduce and in a function. A launch
+ * with QN_CHECKS_NONE leaves assertions out. The message is copied.
+ */
+QN_API void qn_assert(qn_builder *b, qn_val condition, const char *message, int n,
+                      const qn_val *values);
 
 /** Finishes: folds, removes dead ops, verifies. On success *out holds a kernel with one reference. The builder stays
  *  valid only for qn_builder_release. */

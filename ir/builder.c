@@ -85,6 +85,9 @@ void qn_builder_release(qn_builder *b)
     for (int i = 0; i < b->n_arrays; i++)
         qn__elements_release(b->array[i]);
     qn__free(b->array);
+    for (int i = 0; i < b->n_messages; i++)
+        qn__free(b->message[i]);
+    qn__free(b->message);
     qn__free(b->name);
     qn__free(b->inst);
     qn__free(b->note);
@@ -141,6 +144,7 @@ static const char *const inst_names[QN_I_PURE] = {
     [QN_I_INDEX] = "index",   [QN_I_CARRIED] = "carried", [QN_I_YIELD] = "yield",
     [QN_I_RESULT] = "result", [QN_I_TUPLE] = "tuple",     [QN_I_VIEW] = "view",
     [QN_I_CALL] = "call",     [QN_I_RETURN] = "return",   [QN_I_LOOKUP] = "lookup",
+    [QN_I_ASSERT] = "assert",
 };
 
 const char *qn__inst_name(int op)

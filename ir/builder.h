@@ -70,6 +70,8 @@ struct qn_builder {
     int n_functions;
     qn_elements **array; /* [QN_MAX_ARRAYS] once there is one; with references */
     int32_t n_arrays;
+    char **message; /* [QN_MAX_MESSAGES] once there is one */
+    int32_t n_messages;
     uint32_t reduced;               /* bit d: an open reduce names dimension d */
     uint32_t bucket[QN_N_BUCKETS];  /* numbered instructions, by hash */
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * compact.c: from the builder's instructions to those of a finished kernel: what is live, in
- * program order, renumbered. Live are stores, atomics, dimensions, returns, what they need, and the regions
+ * program order, renumbered. Live are stores, atomics, assertions, dimensions, returns, what they
+ * need, and the regions
  * around them. A region instruction that is live keeps all its carried values and results. Scalar
  * parameters move to the front, where the text declares them; an else branch without instructions
  * and values goes, as the text does not show it.
@@ -11,13 +12,20 @@
 
 #include <string.h>
 
+/** Whether an instruction does something beside giving a value. */
+static bool has_effect(const qn_builder *b, const qn_inst *x)
+{
+    return x->op == QN_I_STORE || x->op == QN_I_ATOMIC || x->op == QN_I_ASSERT ||
+           (x->op == QN_I_CALL && qn__has_assertions(&b->function[x->imm]->body));
+}
+
 /** Requires: live is all zero. Ensures: live[i] is 1 for each instruction that stays. */
 static void mark_live(const qn_builder *b, uint8_t *live)
 {
     for (uint32_t i = 1; i < b->n_insts; i++) {
         const qn_inst *x = &b->inst[i];
-        live[i] |= x->op == QN_I_DIM || x->op == QN_I_STORE || x->op == QN_I_ATOMIC || x->op == QN_I_RETURN;
-        if (x->op == QN_I_STORE || x->op == QN_I_ATOMIC)
+        live[i] |= x->op == QN_I_DIM || x->op == QN_I_RETURN || has_effect(b, x);
+        if (has_effect(b, x))
             for (uint32_t p = x->parent; p && !live[p]; p = b->inst[p].parent)
                 live[p] = 1;
     }
@@ -117,6 +125,24 @@ static bool collect_arrays(const qn_builder *b, qn_kernel *k)
     return k->array != NULL;
 }
 
+/** The messages of live assertions, numbered in the order of the first ones. */
+static bool collect_messages(const qn_builder *b, qn_kernel *k)
+{
+    if (b->n_messages == 0)
+        return true;
+    k->message = qn__zalloc(QN_MAX_MESSAGES, sizeof(char *));
+    bool has_memory = k->message != NULL;
+    for (uint32_t i = 1; has_memory && i < k->n_insts; i++) {
+        qn_inst *x = &k->inst[i];
+        if (x->op != QN_I_ASSERT)
+            continue;
+        int number = qn__list_message(k->message, &k->n_messages, b->message[x->imm]);
+        has_memory = number >= 0; /* the builder's list is as long */
+        x->imm = (uint64_t)number;
+    }
+    return has_memory;
+}
+
 /** The functions of live calls, numbered in the order of the first calls, callees before callers; and what their calls
  *  read. */
 static bool collect_functions(const qn_builder *b, qn_kernel *k, qn_error *err)
@@ -178,7 +204,7 @@ qn_status qn__compact(qn_builder *b, qn_kernel *k, qn_error *err)
             if (live[i])
                 copy_inst(b, k, i, number);
         collect_accesses(k);
-        has_memory = collect_arrays(b, k) && collect_functions(b, k, err);
+        has_memory = collect_arrays(b, k) && collect_messages(b, k) && collect_functions(b, k, err);
     }
     qn__free(live);
     qn__free(number);

@@ -3,7 +3,7 @@
  * fault.c: from the fault record of a launch to one line for people: kernel, view, argument, dimension, indices,
  * extents, iteration. Formats only here, after the launch, never while a kernel runs.
  */
-#include "ir/ir.h"
+#include "ir/function.h"
 
 #include <inttypes.h>
 
@@ -215,12 +215,28 @@ void qn__domain_of_args(const qn_kernel *k, int n, const qn_arg *args, qn_domain
         *out = (qn_domain){.is_empty = true};
 }
 
+/** Appends 'assertion "text" failed: 1, 2.5'. */
+static void add_assert(qn_text *t, const qn_kernel *k, const qn_fault *f)
+{
+    uint64_t at = (uint64_t)(-1 - f->site);
+    const qn_kernel *in = at >> 32 ? &k->function[(at >> 32) - 1]->body : k;
+    uint32_t inst = (uint32_t)at;
+    const uint32_t *args = qn__args(in, inst);
+    qn__text_add(t, "assertion \"%s\" failed", in->message[in->inst[inst].imm]);
+    for (int n = 1; n < in->inst[inst].n_args; n++) {
+        qn__text_add(t, n == 1 ? ": " : ", ");
+        qn__text_value(t, in->inst[args[n]].type, (uint64_t)f->index[n - 1]);
+    }
+}
+
 qn_status qn__fault_report(const qn_kernel *k, const qn_fault *f, int n, const qn_arg *args,
                            qn_error *err)
 {
     qn_text t = {0};
     if (f->status == QN_ERR_LIMIT)
         add_limit(&t, k, f, args);
+    else if (f->status == QN_ERR_ASSERT)
+        add_assert(&t, k, f);
     else
         add_bounds(&t, k, f, args);
     qn_domain domain;
@@ -228,7 +244,7 @@ qn_status qn__fault_report(const qn_kernel *k, const qn_fault *f, int n, const q
     qn__text_iteration(&t, k, f->iteration, &domain, "; ");
     qn__fail(err, (qn_status)f->status, "qn_launch: kernel \"%s\": %s", k->name,
              t.data && !t.failed ? t.data
-                                 : "out of bounds or limit reached (no memory for details)");
+                                 : "out of bounds, limit or assertion (no memory for details)");
     qn__text_release(&t);
     return (qn_status)f->status;
 }

@@ -175,6 +175,9 @@ void qn__kernel_free(qn_kernel *k)
     for (int i = 0; i < k->n_arrays; i++)
         qn__elements_release(k->array[i]);
     qn__free(k->array);
+    for (int i = 0; i < k->n_messages; i++)
+        qn__free(k->message[i]);
+    qn__free(k->message);
     qn_kernel_release(k->inlined);
     qn__free(k->canonical);
     qn__variants_free(atomic_load_explicit(&k->variants, memory_order_acquire));

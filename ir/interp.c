@@ -260,6 +260,30 @@ static uint64_t run_reduce(qn_interp *s, uint32_t i)
     return result;
 }
 
+/* ---------------------------------------------------------------- assertions */
+
+/** The number of the function that runs, plus 1, in the list of the kernel; 0 in the kernel. */
+static int number_of_function(const qn_interp *s)
+{
+    qn_function **list = s->launched->function;
+    int n = s->given ? s->launched->n_functions : 0;
+    while (n > 0 && (list[n - 1]->keyword_bytes || strcmp(list[n - 1]->body.name, s->k->name) != 0))
+        n--;
+    return n;
+}
+
+static void run_assert(qn_interp *s, uint32_t i)
+{
+    const uint32_t *args = qn__args(s->k, i);
+    int n = s->k->inst[i].n_args - 1;
+    int64_t shown[QN_MAX_SHOWN];
+    if (s->value[args[0]] || s->checks == QN_CHECKS_NONE)
+        return;
+    for (int j = 0; j < n; j++)
+        shown[j] = (int64_t)s->value[args[1 + j]];
+    qn__interp_record(s, QN_ERR_ASSERT, qn__site_of_assert(number_of_function(s), i), n, shown);
+}
+
 /* ---------------------------------------------------------------- control flow */
 
 /** Copies the operands of the yield that ends a region. */
@@ -438,6 +462,9 @@ static void run_core(qn_interp *s, uint32_t i)
     case QN_I_CALL:
         run_call(s, i);
         break;
+    case QN_I_ASSERT:
+        run_assert(s, i);
+        break;
     }
 }
 
@@ -502,11 +529,13 @@ qn_status qn__interpret_watched(const qn_kernel *k, int n, const qn_arg *args,
     if (domain->is_empty)
         return QN_OK;
     qn_interp s = {.k = k,
-                .args = args,
-                .domain = domain,
-                .fault = fault,
-                .watch = watch,
-                .left = INSTRUCTIONS_PER_LOOK};
+                   .launched = k,
+                   .checks = checks,
+                   .args = args,
+                   .domain = domain,
+                   .fault = fault,
+                   .watch = watch,
+                   .left = INSTRUCTIONS_PER_LOOK};
     uint32_t values, places;
     qn__measure_frames(k, &values, &places);
     s.value = qn__zalloc((size_t)k->n_insts + values, sizeof *s.value);

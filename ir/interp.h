@@ -23,6 +23,8 @@ typedef struct qn_place {
 
 typedef struct qn_interp {
     const qn_kernel *k;
+    const qn_kernel *launched; /* the kernel, also in its functions */
+    int checks;                /* of the launch, QN_CHECKS_... */
     const qn_arg *args;
     const qn_domain *domain;
     qn_fault *fault;

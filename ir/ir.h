@@ -333,6 +333,7 @@ enum {
     QN_I_CALL,    /* args values, then views, in the order of the parameters; imm: number of the function; see result */
     QN_I_LOOKUP,  /* arg index, which is clamped to the array; imm: number of the constant array; its element */
     QN_I_RETURN,  /* args results; last instruction of a function; no value */
+    QN_I_ASSERT,  /* args condition, values that its failure shows; imm: number of the message */
     QN_I_PURE = 32
 };
 
@@ -402,6 +403,8 @@ struct qn_kernel {
                               that "same" views carry no dependence across iterations */
     qn_elements **array; /* [n_arrays], with references: the constant arrays, in the order of their first lookups */
     int32_t n_arrays;
+    char **message; /* [n_messages], of assertions, each once, in the order of the first ones */
+    int32_t n_messages;
     qn_function **function; /* [n_functions], with references: those that it calls, callees before callers */
     int32_t n_functions;
     qn_kernel *inlined;      /* without calls, with one reference; NULL: it has none, or would be too large */
@@ -467,6 +470,11 @@ static inline uint64_t qn__lookup(const qn_elements *e, int64_t index)
 {
     return e->bits[index < 0 ? 0 : index >= e->n ? e->n - 1 : index];
 }
+/** Whether a kernel, or one of the functions that it calls, has assertions (ir/build_assert.c). */
+bool qn__has_assertions(const qn_kernel *k);
+/** The number of a message in a list of at most QN_MAX_MESSAGES, where it is entered, as a copy, if
+ *  it is new; -1 without room, -2 without memory (ir/build_assert.c). */
+int qn__list_message(char **list, int32_t *n, const char *message);
 /** Whether the index of lookup i is in the array whatever its operands are (ir/array.c). */
 bool qn__is_lookup_proved(const qn_kernel *k, uint32_t i);
 /** Where load, store or atomic i stands in k->access (ir/finish.c). */
@@ -612,10 +620,10 @@ typedef struct qn_fault {
                            reduction dims), UINT64_MAX: none */
     uint64_t point;     /* linear number over the reduction dims inside a reduce, else 0 */
     int64_t site;       /* index in k->access; or -1 - number of the `while` instruction for QN_ERR_LIMIT; in a function
-                           qn__site_in_function and QN_SITE_UNKNOWN */
-    int64_t
-        status; /* QN_ERR_BOUNDS or QN_ERR_LIMIT; of a watched run also QN_ERR_RACE or QN_ERR_NAN */
-    int64_t index[QN_MAX_RANK];
+                           qn__site_in_function and QN_SITE_UNKNOWN; of an assertion qn__site_of_assert */
+    int64_t status; /* QN_ERR_BOUNDS, QN_ERR_LIMIT, QN_ERR_ASSERT; of a watched run also QN_ERR_RACE
+                       and QN_ERR_NAN */
+    int64_t index[QN_MAX_RANK]; /* of the access; of an assertion the bits of its values */
     const volatile int32_t *cancel; /* not 0: the launch is to end. Never NULL on the host; whoever ends for that reason sets
                                        status to QN_ERR_CANCELLED, and only that, whatever else is in the record */
 } qn_fault;
@@ -627,6 +635,11 @@ static inline bool qn__is_stopped(const volatile int32_t *flag)
 /** The site of an access in a function that the interpreter called: it names the view argument. */
 static inline int64_t qn__site_in_function(int argument) { return -1 - (int64_t)argument; }
 #define QN_SITE_UNKNOWN INT64_MIN
+/** The site of assertion i of the kernel (function 0), or of its function number `function` - 1. */
+static inline int64_t qn__site_of_assert(int function, uint32_t i)
+{
+    return -1 - ((int64_t)function << 32 | (int64_t)i);
+}
 /** What a launch that cannot be cancelled looks at. */
 extern const int32_t qn__never;
 static inline void qn__fault_clear(qn_fault *f, const volatile int32_t *cancel)

@@ -184,6 +184,31 @@ static bool parse_atomic(parser *p, const definitions *d)
     return qn__parse_define_all(p, d, &old);
 }
 
+/** "assert" condition string [values] */
+static bool parse_assert(parser *p, const definitions *d)
+{
+    qn_val condition = {0};
+    values shown = {.n = 0};
+    (void)d;
+    if (!qn__parse_value(p, &condition))
+        return false;
+    if (p->token.kind != QN_TOKEN_STRING)
+        return qn__parse_fail_expected(p, "a message in quotes");
+    qn_text message = {0};
+    qn__lex_decode(&p->token, &message);
+    qn__text_bytes(&message, "", 1);
+    qn__parse_advance(p);
+    bool is_good = !message.failed || qn__parse_fail_memory(p);
+    if (is_good && !qn__parse_is_symbol(p, ';'))
+        is_good = qn__parse_values(p, &shown);
+    if (is_good) {
+        qn_assert(p->b, condition, message.data, shown.n, shown.v);
+        is_good = qn__parse_check_builder(p);
+    }
+    qn__text_release(&message);
+    return is_good;
+}
+
 bool qn__parse_is_literal(const parser *p)
 {
     return p->token.kind == QN_TOKEN_NUMBER || qn__parse_is_symbol(p, '-') || qn__parse_is_word(p, "inf") || qn__parse_is_word(p, "nan") ||
@@ -463,6 +488,7 @@ static const struct {
     {"reduce", 1, 1, parse_reduce},
     {"lookup", 1, 1, parse_lookup},
     {"call", 1, QN_MAX_CARRIED, qn__parse_call},
+    {"assert", 0, 0, parse_assert},
 };
 
 /** Whether a statement may define this many values. */

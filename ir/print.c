@@ -458,6 +458,14 @@ static void add_statement(printer *p, uint32_t i)
     case QN_I_CALL:
         add_call(p, i);
         break;
+    case QN_I_ASSERT:
+        qn__text_add(p->out, "assert ");
+        add_value(p, qn__args(p->k, i)[0]);
+        qn__text_add(p->out, " ");
+        add_string(p->out, p->k->message[x->imm]);
+        qn__text_add(p->out, "%s", x->n_args > 1 ? " " : "");
+        add_values(p, qn__args(p->k, i) + 1, x->n_args - 1);
+        break;
     case QN_I_RETURN:
         qn__text_add(p->out, "return ");
         add_values(p, qn__args(p->k, i), x->n_args);

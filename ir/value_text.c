@@ -6,6 +6,7 @@
 #include "ir/ir.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,11 @@ static void add_float(qn_text *t, int dtype, double value)
 {
     enum { MOST_DIGITS = 17 };
     char text[64];
+    if (value != value || (fabs(value) < 1e15 && value == (double)(int64_t)value)) {
+        snprintf(text, sizeof text, "%.0f", value);
+        qn__text_add(t, "%s", value != value ? "nan" : text);
+        return;
+    }
     for (int digits = 1; digits <= MOST_DIGITS; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, value);
         double read = dtype == QN_F64 ? strtod(text, NULL) : (double)strtof(text, NULL);

@@ -36,6 +36,8 @@ static bool print_atomic(const qn_kernel *k, uint64_t atomics, qn_text *out)
         .operand = k->operand,
         .array = k->array,
         .n_arrays = k->n_arrays,
+        .message = k->message,
+        .n_messages = k->n_messages,
         .function = k->function,
         .n_functions = k->n_functions,
     };

@@ -34,7 +34,8 @@ qn_status qn__verify_tables(const qn_kernel *k, qn_error *err)
         k->n_dims > QN_MAX_RANK || k->n_insts < 1 ||
         k->n_insts > (uint32_t)(k->is_replay ? QN_MAX_REPLAY_OPS : QN_MAX_OPS) + 1 || k->body < 1 ||
         k->body > k->n_insts || k->n_functions < 0 || k->n_functions > QN_MAX_FUNCTIONS || (k->n_functions && !k->function) ||
-        k->n_arrays < 0 || k->n_arrays > QN_MAX_ARRAYS || (k->n_arrays && !k->array))
+        k->n_arrays < 0 || k->n_arrays > QN_MAX_ARRAYS || (k->n_arrays && !k->array) ||
+        k->n_messages < 0 || k->n_messages > QN_MAX_MESSAGES || (k->n_messages && !k->message))
         return qn__fail(err, QN_ERR_VERIFY,
                         "qn_finish: %d parameters, %d dimensions, %u instructions", k->n_params,
                         k->n_dims, (unsigned)k->n_insts);

@@ -104,11 +104,20 @@ static int64_t cost_of_access(const qn_kernel *k, const qn_facts *f, const qn_an
     return units + qn__work_units(work, (int)(8 * qn__access_bytes(k, i)), differs ? width : 1, f->isa);
 }
 
+/** A branch, and the record of a failure with its values. */
+static int64_t cost_of_assert(const qn_kernel *k, const qn_facts *f, uint32_t i)
+{
+    int64_t blocks = 4 * qn__work_units(QN_WORK_BLOCK, 64, 1, f->isa);
+    return blocks + k->inst[i].n_args * qn__work_units(QN_WORK_MOVE, 64, 1, f->isa);
+}
+
 int64_t qn__cost_of_instruction(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, bool is_checked, int width)
 {
     const qn_inst *x = &k->inst[i];
     if (qn__is_access(x))
         return cost_of_access(k, f, a, i, is_checked, width);
+    if (x->op == QN_I_ASSERT)
+        return cost_of_assert(k, f, i);
     if (x->op == QN_I_IF || x->op == QN_I_FOR || x->op == QN_I_WHILE || x->op == QN_I_REDUCE)
         return 4 * qn__work_units(QN_WORK_BLOCK, 64, 1, f->isa);
     if (x->op == QN_I_CONST || !qn__is_pure(x) || x->n_args == 0)

@@ -7,7 +7,7 @@
  * remainders (rows without gaps, pixels of three channels).
  *
  * Indices change, so: they are used in addresses only; every access is proved in range (nothing is recorded or clamped);
- * no `while` may record its limit. Ranges and strides are exact. Facts in, facts out; knows no LLVM.
+ * no `while` may record its limit, no assertion may fail. Ranges and strides are exact. Facts in, facts out; knows no LLVM.
  */
 #include "jit/analyse.h"
 
@@ -42,7 +42,7 @@ static bool may_fail(const qn_kernel *k, const qn_facts *f)
         if (qn__is_checked(f, k, n))
             return true;
     for (uint32_t i = k->body; i < k->n_insts; i++)
-        if (k->inst[i].op == QN_I_WHILE)
+        if (k->inst[i].op == QN_I_WHILE || k->inst[i].op == QN_I_ASSERT)
             return true;
     return false;
 }

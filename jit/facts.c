@@ -188,9 +188,12 @@ static bool allocate(qn_facts *f, const qn_kernel *k, const qn_arg *args)
     return f->param && f->digit && f->proved;
 }
 
-/** Without an access to check, the policy of checks is no fact: one version serves all. */
-static void forget_checks(qn_facts *f)
+/** Without an access to check, and without assertions, the policy of checks is no fact: one version
+ *  serves all. */
+static void forget_checks(const qn_kernel *k, qn_facts *f)
 {
+    if (qn__has_assertions(k))
+        return;
     for (uint32_t site = 0; site < f->n_accesses; site++)
         if (!f->proved[site])
             return;
@@ -227,7 +230,7 @@ qn_status qn__facts_collect(const qn_kernel *k, const qn_arg *args, const qn_dom
         qn__facts_release(&f);
         return qn__fail(err, QN_ERR_MEMORY, "qn__facts_collect: kernel \"%s\": no memory", k->name);
     }
-    forget_checks(&f);
+    forget_checks(k, &f);
     if (qn__target_of(isa) == QN_TARGET_NVPTX)
         qn__facts_gpu(k, args, &f);
     *out = f;

@@ -271,6 +271,9 @@ enum { QN_STAGE_SIDE = 64, QN_STAGE_THREADS = 256 };
 /** Those of products have this side, or half of it, and so many points of the reduce at a time. */
 enum { QN_PRODUCT_SIDE = 128, QN_PRODUCT_CHUNK = 16 };
 
+/** Where nothing is checked (QN_CHECKS_NONE), takes the assertions out of a kernel of the provider's
+ *  own (jit/share.c). */
+void qn__drop_assertions(qn_kernel *k, const qn_facts *f);
 /** Makes loads of one element one; changes the kernel and the access sites of *f, which were collected for it and stand in
  *  its key as they were (jit/share.c). Out of memory: changes nothing. */
 void qn__share_loads(qn_kernel *k, qn_facts *f);

@@ -478,6 +478,9 @@ void qn__lower_region(lower *g, uint32_t begin, uint32_t end)
         case QN_I_ATOMIC:
             i = qn__lower_atomic(g, i, end);
             break;
+        case QN_I_ASSERT:
+            qn__lower_assert(g, i);
+            break;
         case QN_I_IF:
             lower_if(g, i);
             break;

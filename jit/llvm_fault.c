@@ -132,16 +132,33 @@ static LLVMValueRef is_earlier(lower *g, LLVMValueRef iteration, LLVMValueRef po
     return LLVMBuildOr(g->b, earlier, same, "");
 }
 
+/** A value as the 64 bits of its canonical form. */
+static LLVMValueRef bits_of(lower *g, int dtype, LLVMValueRef v)
+{
+    bool is_float = dtype == QN_F32 || dtype == QN_F64;
+    if (is_float)
+        v = LLVMBuildBitCast(g->b, v, dtype == QN_F32 ? g->i32 : g->i64, "");
+    if (LLVMTypeOf(v) == g->i64)
+        return v;
+    return qn__dtype_class(dtype) == QN_CLASS_S ? LLVMBuildSExt(g->b, v, g->i64, "")
+                                                : LLVMBuildZExt(g->b, v, g->i64, "");
+}
+
 static void write_record(lower *g, uint32_t i, int p, LLVMValueRef lane, LLVMValueRef iteration, LLVMValueRef point,
                          int status)
 {
-    bool is_access = status == QN_ERR_BOUNDS;
+    bool is_access = status == QN_ERR_BOUNDS, is_assertion = status == QN_ERR_ASSERT;
     set_field(g, offsetof(qn_fault, iteration), iteration);
     set_field(g, offsetof(qn_fault, point), point);
     set_field(g, offsetof(qn_fault, site), qn__const_i64(g, is_access ? (int64_t)g->k->access[g->site[i]].site : -1 - (int64_t)i));
     set_field(g, offsetof(qn_fault, status), qn__const_i64(g, status));
     for (int r = 0; is_access && r < qn__n_indices(g->k, i); r++)
         set_field(g, offsetof(qn_fault, index) + 8 * (size_t)r, at_lane(g, qn__args(g->k, i)[r], p, lane));
+    for (int n = 1; is_assertion && n < g->k->inst[i].n_args; n++) {
+        uint32_t shown = qn__args(g->k, i)[n];
+        set_field(g, offsetof(qn_fault, index) + 8 * (size_t)(n - 1),
+                  bits_of(g, g->k->inst[shown].type, at_lane(g, shown, p, lane)));
+    }
 }
 
 static void set_weights(lower *g, LLVMValueRef branch_inst, unsigned first, unsigned second)
@@ -193,6 +210,26 @@ static LLVMBasicBlockRef take_lock(lower *g, LLVMValueRef iteration, LLVMValueRe
     return release;
 }
 
+/** An assertion that fails in a part is not looked at in parts of later iterations whose condition
+ * is the same value. */
+void qn__lower_assert(lower *g, uint32_t i)
+{
+    uint32_t condition = qn__args(g->k, i)[0];
+    bool is_vector = g->width > 1 && !qn__is_uniform(g, condition);
+    FOR_PARTS(g, p)
+    {
+        if (!g->mask[p] && qn__canonical_part(g, condition, p) != p)
+            continue;
+        LLVMValueRef holds = is_vector ? qn__vector(g, condition, p) : qn__scalar(g, condition, p);
+        LLVMValueRef bad = LLVMBuildNot(g->b, holds, "");
+        if (is_vector)
+            bad = qn__mask_and(g, g->mask[p], bad);
+        else if (g->mask[p]) /* the first active lane fails first */
+            bad = LLVMBuildAnd(g->b, g->mask[p], qn__splat(g, bad, g->depth), "");
+        qn__note_fault(g, i, p, bad, QN_ERR_ASSERT);
+    }
+}
+
 void qn__note_fault(lower *g, uint32_t i, int p, LLVMValueRef bad, int status)
 {
     LLVMBasicBlockRef cold = qn__new_block(g, "cold"), record = qn__new_block(g, "record"),
@@ -204,9 +241,9 @@ void qn__note_fault(lower *g, uint32_t i, int p, LLVMValueRef bad, int status)
         mark_unlikely(g, LLVMBuildCondBr(g->b, qn__any(g, bad), cold, go_on));
     qn__level_open(g, true, false, false);
     LLVMPositionBuilderAtEnd(g->b, cold);
-    uint32_t r = g->p->is_gpu               ? place_on_gpu(g, i)
-                 : status == QN_ERR_BOUNDS ? qn__enclosing_reduce(g->k, i)
-                                           : 0;
+    uint32_t r = g->p->is_gpu             ? place_on_gpu(g, i)
+                 : status != QN_ERR_LIMIT ? qn__enclosing_reduce(g->k, i)
+                                          : 0;
     LLVMValueRef lane = first_lane(g, bad), iteration = iteration_number(g, p, lane);
     LLVMValueRef point = point_number(g, r, p, lane);
     LLVMBasicBlockRef release = go_on;

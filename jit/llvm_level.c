@@ -12,11 +12,11 @@
 bool qn__spend(lower *g, uint32_t i)
 {
     enum { WALKS = 4 };
-    bool is_access = qn__is_access(&g->k->inst[i]);
+    bool is_access = qn__is_access(&g->k->inst[i]), is_assertion = g->k->inst[i].op == QN_I_ASSERT;
     if (g->is_over || g->budget == INT64_MAX)
         return !g->is_over;
     bool is_checked = is_access && qn__is_checked(g->f, g->k, g->site[i]) && !g->covered[g->site[i]];
-    g->spent += qn__cost_of_instruction(g->k, g->f, &g->a, i, is_checked, g->width) * (is_access ? g->unroll * g->jam : 1);
+    g->spent += qn__cost_of_instruction(g->k, g->f, &g->a, i, is_checked, g->width) * (is_access || is_assertion ? g->unroll * g->jam : 1);
     if (g->spent <= g->budget / WALKS)
         return true;
     g->spent = 0;

@@ -497,6 +497,8 @@ uint32_t qn__lower_atomic(lower *g, uint32_t i, uint32_t end);
 /* ---- llvm_fault.c */
 /** Emits a cold block that records a failure of instruction i for the lanes `bad` (vector, or i1 for a scalar access). */
 void qn__note_fault(lower *g, uint32_t i, int p, LLVMValueRef bad, int status);
+/** An assertion: a test, and a cold block that records the first failure. */
+void qn__lower_assert(lower *g, uint32_t i);
 /** Branch weights: what the second successor does is laid out away from the loop. */
 void qn__mark_likely(lower *g, LLVMValueRef branch_inst);
 

@@ -121,6 +121,7 @@ static qn_status read_request(compilation *c)
                         c->facts.n_params, c->facts.n_dims, c->facts.n_accesses, c->kernel->n_params,
                         c->kernel->n_dims, c->kernel->n_accesses);
     send_key(c);
+    qn__drop_assertions(c->kernel, &c->facts);
     qn__share_loads(c->kernel, &c->facts);
     qn__collapse(c->kernel, &c->facts);
     qn__plan_make(c->kernel, &c->facts, &c->plan);

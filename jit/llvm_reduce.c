@@ -51,7 +51,7 @@ bool qn__is_plain_reduce(const lower *g, const qn_inst *reduce)
     for (uint32_t i = reduce->region[0]; i < reduce->region[2]; i++) {
         const qn_inst *x = &g->k->inst[i];
         bool is_checked = x->op == QN_I_LOAD && qn__is_checked(g->f, g->k, g->site[i]);
-        if (is_checked || x->region[2] != i + 1)
+        if (is_checked || x->op == QN_I_ASSERT || x->region[2] != i + 1)
             return false;
     }
     return true;

@@ -289,7 +289,8 @@ bool qn__team_takes_trips(const lower *g, uint32_t i)
     if (!g->is_team || x->op != QN_I_FOR || x->n_args != 2 || x->imm != 1)
         return false;
     for (uint32_t j = x->region[0]; j < x->region[2]; j++)
-        if (g->k->inst[j].op == QN_I_ATOMIC || g->k->inst[j].op == QN_I_WHILE)
+        if (g->k->inst[j].op == QN_I_ATOMIC || g->k->inst[j].op == QN_I_WHILE ||
+            g->k->inst[j].op == QN_I_ASSERT)
             return false;
     for (uint32_t site = 0; site < g->k->n_accesses; site++) {
         uint32_t j = g->k->access[site].inst;

@@ -121,7 +121,8 @@ bool qn__runs_ahead(const lower *g, uint32_t i)
 {
     bool is_ahead = g->p->is_gpu && is_worth(g, i);
     for (uint32_t n = g->k->inst[i].region[0]; n < g->k->inst[i].region[2] && is_ahead; n++)
-        is_ahead = g->k->inst[n].op != QN_I_STORE && g->k->inst[n].op != QN_I_ATOMIC && g->k->inst[n].op != QN_I_IF;
+        is_ahead = g->k->inst[n].op != QN_I_STORE && g->k->inst[n].op != QN_I_ATOMIC &&
+                   g->k->inst[n].op != QN_I_IF && g->k->inst[n].op != QN_I_ASSERT;
     return is_ahead;
 }
 

@@ -159,19 +159,21 @@ void qn__plan_gpu(const qn_kernel *k, const qn_facts *f, qn_plan *out)
     bool is_threaded = has_analysis && !f->is_ordered;
     int lanes = is_threaded ? best_lanes(&s) : -1;
     choose_order(&s, lanes);
-    if (is_threaded && qn__gpu_choose_product(&s, lanes)) {
+    s.has_assertions = qn__has_assertions(k);
+    if (is_threaded && !s.has_assertions && qn__gpu_choose_product(&s, lanes)) {
         qn__analysis_release(&s.a);
         return;
     }
     if (is_threaded) {
         out->team = qn__gpu_choose_team(&s, lanes);
-        if (qn__gpu_choose_block(&s, lanes)) {
+        if (!s.has_assertions && qn__gpu_choose_block(&s, lanes)) {
             qn__analysis_release(&s.a);
             return;
         }
-        if (out->team == QN_TEAM_WARP)
+        if (out->team == QN_TEAM_WARP && !s.has_assertions)
             qn__gpu_choose_kept(&s);
-        qn__gpu_choose_staging(&s, lanes);
+        if (!s.has_assertions)
+            qn__gpu_choose_staging(&s, lanes);
         if (!out->staged) {
             int n_shared = qn__gpu_choose_wide(&s, lanes);
             choose_threads(&s, n_shared);

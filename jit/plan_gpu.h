@@ -26,6 +26,7 @@ typedef struct gpu_planner {
     const qn_facts *f;
     qn_analysis a;
     qn_plan *p;
+    bool has_assertions; /* then all of an iteration is done by one thread, or by a warp in step */
 } gpu_planner;
 
 /** Iterations of all parallel dimensions, -1 if they are not known. */

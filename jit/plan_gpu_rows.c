@@ -64,7 +64,7 @@ int qn__gpu_kind_of_body(const gpu_planner *s)
     for (int d = 0; d < s->k->n_dims; d++)
         parallel |= qn__is_parallel(s->k, d) ? 1u << d : 0;
     for (uint32_t i = s->k->body; i < s->k->n_insts; i = s->k->inst[i].region[2]) {
-        if (s->k->inst[i].op == QN_I_ATOMIC)
+        if (s->k->inst[i].op == QN_I_ATOMIC || s->has_assertions)
             return BODY_OTHER;
         if (s->k->inst[i].region[2] == i + 1)
             continue;

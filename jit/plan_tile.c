@@ -58,7 +58,8 @@ static bool is_applicable(const tiler *s)
         return false;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
         const qn_inst *x = &k->inst[i];
-        if (x->op == QN_I_IF || x->op == QN_I_FOR || x->op == QN_I_WHILE || x->op == QN_I_ATOMIC)
+        if (x->op == QN_I_IF || x->op == QN_I_FOR || x->op == QN_I_WHILE || x->op == QN_I_ATOMIC ||
+            x->op == QN_I_ASSERT)
             return false;
         if (x->op != QN_I_REDUCE)
             continue;

@@ -169,6 +169,22 @@ static void replace(qn_kernel *k, qn_facts *f, qn_analysis *a, uint32_t site, ui
     memmove(&f->proved[site], &f->proved[site + 1], rest);
 }
 
+void qn__drop_assertions(qn_kernel *k, const qn_facts *f)
+{
+    if (f->checks != QN_CHECKS_NONE || !qn__has_assertions(k))
+        return;
+    for (uint32_t i = 1; i < k->n_insts; i++)
+        if (k->inst[i].op == QN_I_ASSERT) {
+            k->inst[i].op = QN_I_CONST; /* nobody asks for it */
+            k->inst[i].type = QN_BOOL;
+            k->inst[i].n_args = 0;
+            k->inst[i].imm = 0;
+        }
+    for (int n = 0; n < k->n_messages; n++)
+        qn__free(k->message[n]);
+    k->n_messages = 0;
+}
+
 void qn__share_loads(qn_kernel *k, qn_facts *f)
 {
     sharer s = {.k = k, .f = f};

@@ -22,7 +22,8 @@ static bool may_fault(const qn_code *f)
         if (!f->facts.proved[site])
             return true;
     for (uint32_t i = 1; i < k->n_insts; i++)
-        if (k->inst[i].op == QN_I_WHILE)
+        if (k->inst[i].op == QN_I_WHILE ||
+            (k->inst[i].op == QN_I_ASSERT && f->facts.checks != QN_CHECKS_NONE))
             return true;
     return false;
 }

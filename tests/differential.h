@@ -312,7 +312,8 @@ enum {
     X(SEQUENTIAL, "= sequential ")                                                                 \
     X(LOAD, "= load ")                                                                             \
     X(CALL, "= call ")                                                                             \
-    X(LOOKUP, "= lookup ")
+    X(LOOKUP, "= lookup ")                                                                         \
+    X(ASSERT, " assert %")
 enum {
 #define QN_X(name, mark) FEATURE_##name,
     FEATURE_LIST(QN_X)

@@ -371,6 +371,24 @@ static void gen_shared_value(generator *g)
     gen_pool(g, gen_value(g, dtype, 3), dtype);
 }
 
+/* An assertion: of what holds, or of what fails in few iterations, with values of any dtypes. */
+static void gen_assert(generator *g)
+{
+    enum { MAX_SHOWN = 3 };
+    int n = random_below(g->r, MAX_SHOWN + 1), types[MAX_SHOWN];
+    qn_val shown[MAX_SHOWN], condition = gen_value(g, QN_BOOL, 2);
+    if (random_percent(g->r, 70)) {
+        qn_val mask = qn_index(g->b, 255), any = gen_value(g, QN_I64, 2);
+        condition = qn_or(g->b, condition, qn_ne(g->b, qn_and(g->b, any, mask), mask));
+    } else {
+        condition = qn_or(g->b, condition, qn_not(g->b, condition));
+    }
+    for (int i = 0; i < n; i++)
+        types[i] = random_dtype(g->r);
+    gen_values(g, n, types, shown);
+    qn_assert(g->b, condition, "generated", n, shown);
+}
+
 void gen_block(generator *g, int n)
 {
     for (int i = 0; i < n && g->budget > 0; i++) {
@@ -378,7 +396,9 @@ void gen_block(generator *g, int n)
         bool may_loop = may_nest && g->repeats * LOOP_TRIPS <= MAX_REPEATS;
         int kind = random_below(g->r, 100), types[MAX_RESULTS];
         qn_val results[MAX_RESULTS];
-        if (kind < 35)
+        if (random_percent(g->r, 10))
+            gen_assert(g);
+        else if (kind < 35)
             gen_effect(g);
         else if (kind < 55 || !may_nest)
             gen_shared_value(g);

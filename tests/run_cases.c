@@ -231,7 +231,8 @@ static bool run_ptx(const runner *r, const qn_kernel *k, const case_instance *c,
     qn_arg args[MAX_BINDINGS];
     int n = bind_arguments(k, c, args);
     bool passed = true;
-    if (n < 0 || (reference->status && reference->status != QN_ERR_BOUNDS && reference->status != QN_ERR_LIMIT))
+    if (n < 0 || (reference->status && reference->status != QN_ERR_BOUNDS &&
+                  reference->status != QN_ERR_LIMIT && reference->status != QN_ERR_ASSERT))
         return true;
     if (v == 0)
         ptx_cases_add(r->ptx, k, n, args, c->checks, c->strict);

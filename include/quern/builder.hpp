@@ -425,6 +425,16 @@ class builder : public owner<qn_builder, qn_builder_release>
         return value(handle_, qn_sequential(handle_, begin.get(), end.get()));
     }
 
+    /** Asserts that a condition holds; a failure shows the message and some values. */
+    void assert_that(const value &condition, const char *message,
+                     std::initializer_list<value> shown = {})
+    {
+        std::vector<qn_val> list;
+        for (const value &v : shown)
+            list.push_back(v.get());
+        qn_assert(handle_, condition.get(), message, static_cast<int>(list.size()), list.data());
+    }
+
     /** Reduces what body() returns over some reduction dimensions. */
     template <class F>
     value reduce(int combine, std::initializer_list<value> dims, F &&body,

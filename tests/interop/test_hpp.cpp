@@ -217,6 +217,29 @@ void test_several(const quern::context &c)
     ok(same, "loops and branches of several values");
 }
 
+void test_assertions(const quern::context &c)
+{
+    quern::builder b("asserts");
+    auto x = b.view<std::int32_t>("x", 1);
+    auto i = b.parallel(x, 0);
+    auto v = quern::value(x(i));
+    b.assert_that(v >= 0, "not negative", {v, i});
+    x(i) = v + 1;
+    quern::kernel k = b.finish();
+    quern::view xs = quern::view::make<std::int32_t>("xs", {10});
+    c.launch(k, xs);
+    ok(xs.at<std::int32_t>(9) == 1, "an assertion that holds");
+    xs.at<std::int32_t>(4) = -7;
+    try {
+        c.launch(k, xs);
+        ok(false, "an assertion that fails throws");
+    } catch (const quern::error &e) {
+        ok(e.status() == QN_ERR_ASSERT &&
+               std::string(e.what()).find("\"not negative\" failed: -7, 4") != std::string::npos,
+           "an assertion that fails throws");
+    }
+}
+
 void test_operators(const quern::context &c)
 {
     quern::builder b("operators");
@@ -505,6 +528,7 @@ int main()
         test_control(moved);
         test_swap(moved);
         test_several(moved);
+        test_assertions(moved);
         test_operators(moved);
         test_updates(moved);
         test_math(moved);
