@@ -106,37 +106,71 @@ static bool is_needed(const regions *r, uint32_t v)
     return false;
 }
 
-/** The last region that reads area `at`. */
-static uint32_t last_reader(const qn_plan *p, int32_t at)
+/** The first entry of the value that entry n keeps. */
+static int first_of(const qn_plan *p, int n)
+{
+    int first = 0;
+    while (p->kept[first].from != p->kept[n].from)
+        first++;
+    return first;
+}
+
+/** The last region that reads the value of entry n. */
+static uint32_t last_reader(const qn_plan *p, int n)
 {
     uint32_t last = 0;
-    for (int n = 0; n < p->n_kept; n++)
-        if (p->kept[n].at == at && p->kept[n].region > last)
-            last = p->kept[n].region;
+    for (int m = 0; m < p->n_kept; m++)
+        if (p->kept[m].from == p->kept[n].from && p->kept[m].region > last)
+            last = p->kept[m].region;
     return last;
 }
 
-/** The area of a value of region `from`: one that it has, one of as many bytes that nobody reads
- * later, or a new one. */
-static int32_t area_of(const gpu_planner *s, uint32_t from, uint32_t value, int64_t points)
+/** Bytes of the value of entry n at all points. */
+static int64_t bytes_of(const gpu_planner *s, int n)
 {
-    qn_plan *p = s->p;
-    int64_t bytes = points * qn_dtype_bytes(s->k->inst[value].type);
-    for (int n = 0; n < p->n_kept; n++)
-        if (p->kept[n].from == value)
-            return p->kept[n].at;
-    for (int n = 0; n < p->n_kept; n++) {
-        int64_t has = points * qn_dtype_bytes(s->k->inst[p->kept[n].from].type);
-        if (has == bytes && last_reader(p, p->kept[n].at) <= from)
-            return p->kept[n].at;
-    }
-    int32_t at = p->kept_bytes;
-    p->kept_bytes += (int32_t)((bytes + 15) / 16 * 16);
-    return at;
+    const qn_kept *x = &s->p->kept[n];
+    int64_t points = qn__trips(s->f, qn__dim_of(s->k, x->writer, 0));
+    return points * qn_dtype_bytes(s->k->inst[x->from].type);
 }
 
-/** Adds what the second region reads; false if it is too much, and *s->p is as it was. */
-static bool add_region(const regions *r, int64_t points, int64_t most)
+/** Whether the values of two entries may stand in one area: each point has as many bytes, so that
+ * it is the same lane's, and one is read for the last time before, or where, the other is written.
+ */
+static bool may_share_area(const gpu_planner *s, int n, int m)
+{
+    const qn_kept *x = &s->p->kept[n], *y = &s->p->kept[m];
+    const qn_inst *inst = s->k->inst;
+    bool is_over = last_reader(s->p, n) <= y->writer || last_reader(s->p, m) <= x->writer;
+    return is_over && bytes_of(s, n) == bytes_of(s, m) &&
+           qn_dtype_bytes(inst[x->from].type) == qn_dtype_bytes(inst[y->from].type);
+}
+
+/** Sets where the values of all entries stand, and kept_bytes: when all readers are known, as an
+ * area that has another value too early would be read as the first one. */
+static void place_all(const gpu_planner *s)
+{
+    qn_plan *p = s->p;
+    p->kept_bytes = 0;
+    for (int n = 0; n < p->n_kept; n++) {
+        int64_t bytes = (bytes_of(s, n) + 15) / 16 * 16;
+        int first = first_of(p, n), shared = -1;
+        for (int m = 0; m < n && shared < 0; m++) {
+            bool is_free = true;
+            for (int other = 0; other < n; other++)
+                is_free =
+                    is_free && (p->kept[other].at != p->kept[m].at || may_share_area(s, n, other));
+            shared = is_free ? m : -1;
+        }
+        p->kept[n].at = first < n     ? p->kept[first].at
+                        : shared >= 0 ? p->kept[shared].at
+                                      : p->kept_bytes;
+        if (first == n && shared < 0)
+            p->kept_bytes += (int32_t)bytes;
+    }
+}
+
+/** Adds what the second region reads, if that is not too much. */
+static void add_region(const regions *r, int64_t most)
 {
     const qn_kernel *k = r->s->k;
     qn_plan *p = r->s->p, before = *p;
@@ -147,15 +181,16 @@ static bool add_region(const regions *r, int64_t points, int64_t most)
             continue;
         if (!(r->s->a.value[r->same[b]].deps >> k->inst[r->point].imm & 1))
             continue; /* the same at all points */
-        int32_t at = p->n_kept < QN_MOST_KEPT ? area_of(r->s, r->from, r->same[b], points) : 0;
-        if (p->n_kept == QN_MOST_KEPT || p->kept_bytes > most) {
+        if (p->n_kept == QN_MOST_KEPT) {
             *p = before;
-            return false;
+            return;
         }
         p->kept[p->n_kept++] =
-            (qn_kept){.from = r->same[b], .to = b, .writer = r->from, .region = r->to, .at = at};
+            (qn_kept){.from = r->same[b], .to = b, .writer = r->from, .region = r->to};
     }
-    return true;
+    place_all(r->s);
+    if (p->kept_bytes > most)
+        *p = before;
 }
 
 /** The index of a loop over all points of dimension d, or of a reduce over d alone; 0: it is
@@ -187,7 +222,7 @@ static uint32_t index_of(const gpu_planner *s, uint32_t i, int d)
 static void choose_for(const gpu_planner *s, uint32_t to, uint32_t index, int d, uint32_t *same)
 {
     const qn_kernel *k = s->k;
-    int64_t points = qn__trips(s->f, d), most = qn__shared_of_isa(s->f->isa) / FEWEST_TEAMS;
+    int64_t most = qn__shared_of_isa(s->f->isa) / FEWEST_TEAMS;
     most = most < MOST_SHARED_BYTES ? most : MOST_SHARED_BYTES;
     uint32_t best = 0, most_equal = 0;
     for (int pass = 0; pass < 2; pass++)
@@ -203,7 +238,7 @@ static void choose_for(const gpu_planner *s, uint32_t to, uint32_t index, int d,
             for (uint32_t b = to; b < k->inst[to].region[2]; b++)
                 n += same[b] != 0 && k->inst[b].op != QN_I_CONST;
             if (pass)
-                (void)add_region(&r, points, most);
+                add_region(&r, most);
             best = n > most_equal ? from : best;
             most_equal = n > most_equal ? n : most_equal;
         }
