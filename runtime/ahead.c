@@ -92,27 +92,31 @@ static qn_status check_launch(const qn_launch_state *l, qn_error *err)
 }
 
 /** The function to compile, with portable facts. */
-static qn_status make_code(qn_launch_state *l, bool is_for_bundle, qn_code **out, qn_error *err)
+static qn_status make_code(qn_launch_state *l, const qn_ahead_use *use, qn_code **out,
+                           qn_error *err)
 {
     const qn_policy policy = policy_of(&l->options);
     qn_facts facts = {0};
     qn_text key = {0};
     qn_error why = {0};
     qn_status status = qn__version_key(l, &policy, &facts, &key, &why);
+    qn__text_release(&key);
     if (status != QN_OK)
         return qn__fail(err, status, "%s: kernel \"%.60s\": %s", l->who, l->kernel->name,
                         why.message);
     qn__facts_make_portable(&facts);
-    if (is_for_bundle && facts.atomics == QN_ATOMICS_OF_ONE)
-        facts.atomics = QN_ATOMICS_OF_THREADS; /* serial launches run that, too */
-    qn__text_release(&key);
-    qn__key_encode(&facts, &key);
-    *out = key.failed ? NULL : qn__code_new(l->context, l->kernel, &key, &facts, QN_LOADER_ARENA);
+    status = use->prepare(use->arg, l, &facts, err);
+    if (status == QN_OK) {
+        qn__key_encode(&facts, &key);
+        *out =
+            key.failed ? NULL : qn__code_new(l->context, l->kernel, &key, &facts, QN_LOADER_ARENA);
+        if (!*out)
+            status = qn__fail(err, QN_ERR_MEMORY, "%s: kernel \"%.60s\": no memory", l->who,
+                              l->kernel->name);
+    }
     qn__text_release(&key);
     qn__facts_release(&facts);
-    return *out ? QN_OK
-                : qn__fail(err, QN_ERR_MEMORY, "%s: kernel \"%.60s\": no memory", l->who,
-                           l->kernel->name);
+    return status;
 }
 
 static qn_status compile(const qn_launch_state *l, const qn_code *f, qn_compiled *code,
@@ -144,7 +148,7 @@ static qn_status make(qn_launch_state *l, const qn_options *o, const qn_ahead_us
     if (status == QN_OK)
         status = check_launch(l, err);
     if (status == QN_OK)
-        status = make_code(l, use->is_for_bundle, &f, err);
+        status = make_code(l, use, &f, err);
     if (status == QN_OK)
         status = compile(l, f, &code, err);
     if (status == QN_OK) {
@@ -215,6 +219,18 @@ qn_status qn__ahead_make(const char *who, qn_context *c, const qn_kernel *k, int
 
 /* ---------------------------------------------------------------- bundles */
 
+/** Atomics that are good for launches of one thread and of several. */
+static qn_status prepare_for_bundle(void *arg, const qn_launch_state *l, qn_facts *facts,
+                                    qn_error *err)
+{
+    (void)arg;
+    (void)l;
+    (void)err;
+    if (facts->atomics == QN_ATOMICS_OF_ONE)
+        facts->atomics = QN_ATOMICS_OF_THREADS;
+    return QN_OK;
+}
+
 static qn_status add_to_bundle(void *arg, const qn_code *f, const qn_compiled *code, qn_error *err)
 {
     qn_disk *disk = arg;
@@ -234,7 +250,7 @@ qn_status qn_bundle_add(qn_context *c, const char *bundle, const qn_kernel *k, i
     qn_disk disk = {.folder = qn__strdup(bundle), .is_bundle = true, .most_bytes = INT64_MAX};
     if (!disk.folder)
         return qn__fail(err, QN_ERR_MEMORY, "qn_bundle_add: no memory");
-    const qn_ahead_use use = {.is_for_bundle = true, .take = add_to_bundle, .arg = &disk};
+    const qn_ahead_use use = {prepare_for_bundle, add_to_bundle, &disk};
     qn_status status = qn__ahead_make("qn_bundle_add", c, k, n, args, o, &use, err);
     qn__free(disk.folder);
     return status;

@@ -8,10 +8,12 @@
 
 #include "runtime/tier.h"
 
-/** What is done with code. take: `f` has kernel, key, portable facts, info and plan, and no entry;
- * both live while it lasts. */
+/** What is done with code. */
 typedef struct qn_ahead_use {
-    bool is_for_bundle; /* atomics are for launches of one thread and of several */
+    /** Changes facts before the code is compiled, or refuses them. They are portable. */
+    qn_status (*prepare)(void *arg, const qn_launch_state *l, qn_facts *facts, qn_error *err);
+    /** Takes the code: `f` has kernel, key, facts, info and plan, and no entry; both live while it
+     * lasts. */
     qn_status (*take)(void *arg, const qn_code *f, const qn_compiled *code, qn_error *err);
     void *arg;
 } qn_ahead_use;

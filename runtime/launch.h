@@ -133,6 +133,9 @@ typedef struct qn_usage {
                                       have; 0: no access, UINT32_MAX: they differ */
 } qn_usage;
 void qn__usage_collect(const qn_kernel *k, qn_usage *out);
+/** Whether two views that have the same elements, in the same order, may be run as if they had not: no
+ *  iteration sees what another one writes. */
+bool qn__may_be_same(const qn_kernel *k, const qn_usage *usage, int a, int b);
 /** Whether the overlap of two arguments matters: one is written, or one claims to overlap nothing.
  */
 bool qn__overlap_matters(const qn_kernel *k, const qn_arg *args, int a, int b);

@@ -47,6 +47,12 @@ static bool share_tuple(const qn_kernel *k, const qn_usage *usage, int a, int b)
     return i != 0 && j != 0 && i != UINT32_MAX && j != UINT32_MAX && has_same_tuple(k, i, j);
 }
 
+bool qn__may_be_same(const qn_kernel *k, const qn_usage *usage, int a, int b)
+{
+    return k->param[a].dtype == k->param[b].dtype && k->is_in_place_safe && share_tuple(k, usage, a, b) &&
+           !may_collide(k, a) && !may_collide(k, b);
+}
+
 /* ---------------------------------------------------------------- pairs */
 
 static uint32_t traits_of(const qn_kernel *k, const qn_arg *args, int i)
@@ -95,9 +101,7 @@ static qn_status check_pair(qn_launch_state *l, const qn_usage *usage, int a, in
             "%s: kernel \"%.40s\": argument %d (%.60s) %s argument %d (%.60s) against the "
             "claim %s",
             l->who, l->kernel->name, a, label_of(l, a), how, b, label_of(l, b), claim);
-    bool is_harmless = relation == QN_SAME && view_a->dtype == view_b->dtype &&
-                       k->is_in_place_safe && share_tuple(k, usage, a, b) && !may_collide(k, a) &&
-                       !may_collide(k, b);
+    bool is_harmless = relation == QN_SAME && qn__may_be_same(k, usage, a, b);
     l->shares_elements = l->shares_elements || is_harmless;
     if (is_harmless)
         return QN_OK;

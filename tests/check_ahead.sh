@@ -54,5 +54,52 @@ if QUERN_PROVIDER=/nowhere/libquern-llvm.so "$folder/use_bundle" "$folder" "$ker
 else
     echo "ok $n - ... which fails with an empty bundle"
 fi
+
+# An object file and a header: the program that calls them knows nothing of Quern.
+make_object() {
+    "$quern" object "$folder/kernels.o" "$folder/kernels.h" \
+        "$kernels/saxpy.qn" \
+        "$kernels/saxpy.qn" --name saxpy1000 x=zeros:f32[1000] y=zeros:f32[1000] a=1 \
+        "$kernels/saxpy.qn" --name saxpy_constant --constant-scalars x=zeros:f32[1000] \
+        y=zeros:f32[1000] a=2.5 \
+        "$kernels/stencil5.qn" --specialize dynamic old=zeros:f64[64,64] new=zeros:f64[64,64] c=1 \
+        "$kernels/matmul.qn" --specialize dynamic a=zeros:f64[64,64] b=zeros:f64[64,64] \
+        c=zeros:f64[64,64] \
+        "$kernels/matmul.qn" --name matmul_packed a=zeros:f64[32,512] b=zeros:f64[512,512] \
+        c=zeros:f64[32,512] \
+        "$kernels/dot.qn" --specialize dynamic x=zeros:f64[64] y=zeros:f64[64] s=zeros:f64[] \
+        "$kernels/rowsum.qn" --specialize dynamic a=zeros:f32[64,64] s=zeros:f32[64] \
+        "$kernels/gather.qn" --specialize dynamic x=zeros:f64[64] at=zeros:i32[64] y=zeros:f64[64] \
+        "$kernels/histogram.qn" "$kernels/spmv.qn" "$kernels/mandelbrot.qn"
+}
+passes "an object file of all example kernels but some" make_object
+passes "... needs nothing" bash -c "test -z \"\$(nm -u '$folder/kernels.o')\""
+passes "... not even an executable stack" bash -c \
+    "readelf -SW '$folder/kernels.o' | grep 'note.GNU-stack' | grep -qv X"
+passes "one has memory of its own while it runs" grep -q 'return quern_run_with(INT64_C' \
+    "$folder/kernels.h"
+passes "the interpreter's program compiles" cc -std=c11 "${warnings[@]}" -I"$root/include" \
+    "$use/interpret.c" -L"$build" -Wl,-rpath,"$build" -lquern -o "$folder/interpret"
+passes "... and runs" bash -c "'$folder/interpret' '$kernels' > '$folder/wanted'"
+
+# runs COMPILER FLAGS...: a program of the header and the object compiles, and prints what it should.
+runs() {
+    local compiler="$1"
+    shift
+    if ! command -v "$compiler" > /dev/null; then
+        n=$((n + 1))
+        echo "ok $n # SKIP no $compiler"
+        return
+    fi
+    passes "$compiler $* compiles the header" "$compiler" "$@" "${warnings[@]}" -I"$folder" \
+        "$use/use_object.c" -x none "$folder/kernels.o" -o "$folder/use_object"
+    passes "... wrong arrays are refused" bash -c "'$folder/use_object' > '$folder/found'"
+    passes "... results are the interpreter's" diff "$folder/wanted" "$folder/found"
+}
+runs cc -std=c11 -O2
+passes "... nothing of Quern is linked" bash -c "! ldd '$folder/use_object' | grep -i quern"
+runs clang-19 -std=c99
+runs c++ -x c++ -std=c++11
+runs clang++-19 -x c++ -std=c++17 -O2
 echo "1..$n"
 exit $failed

@@ -1,25 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ahead.c: `quern bundle` compiles kernels for processors that are not here. The words behind the
- * output are groups, each a file of a kernel with what belongs to it; options before the first file
- * hold for all.
+ * ahead.c: `quern bundle` and `quern object` compile kernels for processors that are not here. The
+ * words behind the output are groups, each a file of a kernel with what belongs to it; options
+ * before the first file hold for all.
  */
 #include "tool.h"
 
 #include "quern/cache.h"
+#include "quern/object.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST_ISAS = 8 };
 
-/* What is done with each kernel and instruction set. */
+/* What is done with each kernel and instruction set; `name` is that of --name, or NULL. */
 typedef struct maker {
     const char *command;
-    int (*make)(void *arg, const tool_job *job, const qn_options *o);
+    int (*make)(void *arg, const tool_job *job, const char *name, const qn_options *o);
     void *arg;
+    bool has_names; /* --name is allowed */
 } maker;
+
+/* What is taken out of the words of a group, as the other commands have nothing of it. */
+typedef struct extra {
+    int32_t isa[MOST_ISAS];
+    int n_isas;
+    const char *name;
+} extra;
 
 /* ---------------------------------------------------------------- instruction sets */
 
@@ -42,19 +52,28 @@ static int parse_isas(const char *text, int32_t *isa, int *n)
     return *n ? EXIT_OK : tool_fail(EXIT_USAGE, "--isa: a value is missing");
 }
 
-/* Takes --isa out of the words of a group. */
-static int take_isas(int *argc, char **argv, int32_t *isa, int *n)
+/* The value of option `name` at word *i, also written name=value; NULL if it is another word. */
+static const char *value_at(int argc, char **argv, int *i, const char *name)
+{
+    size_t n = strlen(name);
+    if (strncmp(argv[*i], name, n) != 0 || (argv[*i][n] != 0 && argv[*i][n] != '='))
+        return NULL;
+    if (argv[*i][n] == '=')
+        return argv[*i] + n + 1;
+    return *i + 1 < argc ? argv[++*i] : "";
+}
+
+/* Takes --isa and --name out of the words of a group. */
+static int take_extra(const maker *m, int *argc, char **argv, extra *x)
 {
     int kept = 0, status = EXIT_OK;
-    *n = 2;
-    isa[0] = QN_ISA_V3;
-    isa[1] = QN_ISA_V4;
+    const char *value;
+    *x = (extra){.isa = {QN_ISA_V3, QN_ISA_V4}, .n_isas = 2};
     for (int i = 0; i < *argc && status == EXIT_OK; i++) {
-        bool is_isa = strcmp(argv[i], "--isa") == 0, has_value = strncmp(argv[i], "--isa=", 6) == 0;
-        if (has_value)
-            status = parse_isas(argv[i] + 6, isa, n);
-        else if (is_isa)
-            status = parse_isas(i + 1 < *argc ? argv[++i] : "", isa, n);
+        if ((value = value_at(*argc, argv, &i, "--isa")) != NULL)
+            status = parse_isas(value, x->isa, &x->n_isas);
+        else if (m->has_names && (value = value_at(*argc, argv, &i, "--name")) != NULL)
+            x->name = value;
         else
             argv[kept++] = argv[i];
     }
@@ -83,9 +102,8 @@ static int make_kernel(const maker *m, int argc, char **argv)
 {
     tool_line line;
     tool_job job = {0};
-    int32_t isa[MOST_ISAS];
-    int n;
-    int status = take_isas(&argc, argv, isa, &n);
+    extra x;
+    int status = take_extra(m, &argc, argv, &x);
     if (status == EXIT_OK)
         status = line_parse(argc, argv, &line);
     if (status != EXIT_OK)
@@ -97,10 +115,10 @@ static int make_kernel(const maker *m, int argc, char **argv)
                          m->command);
     line.context.disk_cache = "off"; /* what is made is kept elsewhere */
     status = open_job(&line, &job);
-    for (int i = 0; i < n && status == EXIT_OK; i++) {
+    for (int i = 0; i < x.n_isas && status == EXIT_OK; i++) {
         qn_options o = job.options;
-        o.isa = isa[i];
-        status = m->make(m->arg, &job, &o);
+        o.isa = x.isa[i];
+        status = m->make(m->arg, &job, x.name, &o);
     }
     job_close(&job);
     return status;
@@ -116,7 +134,7 @@ static bool is_file(int argc, char **argv, int i)
     if (argv[i][0] == '-' && argv[i][1] != 0)
         return false;
     if (i > 0 && argv[i - 1][0] == '-' && argv[i - 1][1] == '-' && !strchr(argv[i - 1], '=') &&
-        option_has_value(argv[i - 1]))
+        (option_has_value(argv[i - 1]) || strcmp(argv[i - 1], "--name") == 0))
         return false;
     return !strchr(argv[i], '=');
 }
@@ -176,16 +194,22 @@ static const char *specialize_name(int32_t specialize)
                                                  : "exact";
 }
 
-static int add_to_bundle(void *arg, const tool_job *job, const qn_options *o)
+static void tell(const tool_job *job, const char *name, const qn_options *o)
 {
+    printf("%s %s%d %s\n", name ? name : qn_kernel_name(job->kernel),
+           o->isa >= QN_ISA_SM70 ? "sm_" : "v", (int)o->isa, specialize_name(o->specialize));
+}
+
+static int add_to_bundle(void *arg, const tool_job *job, const char *name, const qn_options *o)
+{
+    (void)name;
     bundle *b = arg;
     qn_error err = {0};
     qn_status status = qn_bundle_add(job->context, b->folder, job->kernel, job->n,
                                      job->n ? job->arg : NULL, o, &err);
     if (status != QN_OK)
         return tool_fail(EXIT_ERROR, "%s: %s", qn_status_name((int)status), err.message);
-    printf("%s %s%d %s\n", qn_kernel_name(job->kernel), o->isa >= QN_ISA_SM70 ? "sm_" : "v",
-           (int)o->isa, specialize_name(o->specialize));
+    tell(job, NULL, o);
     b->n++;
     return EXIT_OK;
 }
@@ -199,5 +223,79 @@ int command_bundle(int argc, char **argv)
     int status = make_all(&m, argc - 1, argv + 1);
     if (status == EXIT_OK)
         printf("%d versions in %s\n", b.n, b.folder);
+    return status;
+}
+
+/* ---------------------------------------------------------------- object */
+
+typedef struct object {
+    qn_object *object;
+    int n;
+} object;
+
+static int add_to_object(void *arg, const tool_job *job, const char *name, const qn_options *o)
+{
+    object *x = arg;
+    qn_error err = {0};
+    qn_status status = qn_object_add(x->object, job->context, name, job->kernel, job->n,
+                                     job->n ? job->arg : NULL, o, &err);
+    if (status != QN_OK)
+        return tool_fail(EXIT_ERROR, "%s: %s", qn_status_name((int)status), err.message);
+    tell(job, name, o);
+    x->n++;
+    return EXIT_OK;
+}
+
+/* Bytes of a file. */
+typedef struct content {
+    char *data;
+    size_t n;
+} content;
+
+static void write_content(const void *arg, FILE *f)
+{
+    const content *c = arg;
+    fwrite(c->data, 1, c->n, f);
+}
+
+static int write_files(const object *x, const char *object_path, const char *header_path)
+{
+    content c[2] = {{NULL, qn_object_file(x->object, NULL, 0)},
+                    {NULL, qn_object_header(x->object, NULL, 0)}};
+    const char *path[2] = {object_path, header_path};
+    int status = EXIT_OK;
+    for (int i = 0; i < 2; i++)
+        c[i].data = malloc(c[i].n + 1);
+    if (!c[0].n || !c[1].n || !c[0].data || !c[1].data)
+        status = tool_fail(EXIT_ERROR, "out of memory");
+    if (status == EXIT_OK) {
+        qn_object_file(x->object, c[0].data, c[0].n);
+        qn_object_header(x->object, c[1].data, c[1].n + 1);
+    }
+    for (int i = 0; i < 2 && status == EXIT_OK; i++)
+        if (!file_write(path[i], write_content, &c[i]))
+            status = tool_fail(EXIT_ERROR, "%s: cannot be written: %s", path[i], strerror(errno));
+    free(c[0].data);
+    free(c[1].data);
+    return status;
+}
+
+int command_object(int argc, char **argv)
+{
+    object x = {.n = 0};
+    qn_error err = {0};
+    const maker m = {.command = "object", .make = add_to_object, .arg = &x, .has_names = true};
+    if (argc < 2 || argv[0][0] == '-' || argv[1][0] == '-' || strchr(argv[0], '=') ||
+        strchr(argv[1], '='))
+        return tool_fail(EXIT_USAGE,
+                         "object: expected an object file, a header, then files of kernels");
+    if (qn_object_new(&x.object, &err) != QN_OK)
+        return tool_fail(EXIT_ERROR, "%s", err.message);
+    int status = make_all(&m, argc - 2, argv + 2);
+    if (status == EXIT_OK)
+        status = write_files(&x, argv[0], argv[1]);
+    if (status == EXIT_OK)
+        printf("%d functions in %s, declared in %s\n", x.n, argv[0], argv[1]);
+    qn_object_release(x.object);
     return status;
 }

@@ -84,6 +84,8 @@ static const struct {
     {"bundle", "DIR FILE.qn [NAME=VALUE...]...",
      "compile kernels into a bundle that a program ships", command_bundle},
     {"peaks", "[--threads N]", "measure what the processor can do at most", command_peaks},
+    {"object", "FILE.o FILE.h FILE.qn [NAME=VALUE...]...",
+     "compile kernels into an object file and a C header", command_object},
     {"--help", "", "this text", on_help},
     {"--version", "", "version of the library", on_version},
 };
@@ -101,7 +103,7 @@ static int on_help(int argc, char **argv)
          "  with :right, :left, :stride[64,1] or :tile[8,8] behind it for its layout\n"
          "  (random: floats in [0,1), integers 0 to 99; the number is the seed)\n"
          "VALUE of a scalar: 2.5, -3, true, inf, 0x1p-3\n\n"
-         "Options of run, bench, asm, explain and bundle:");
+         "Options of run, bench, asm, explain, bundle and object:");
     line_help();
     puts("\nExit status: 0 ok, 1 error, 2 wrong use.");
     return EXIT_OK;
@@ -111,7 +113,7 @@ int main(int argc, char **argv)
 {
     if (argc < 2)
         return tool_fail(EXIT_USAGE, "a command is missing: run, bench, asm, explain, print, "
-                                     "cache, bundle, peaks; `quern --help` says more");
+                                     "cache, bundle, object, peaks; `quern --help` says more");
     const char *name =
         strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0 ? "--help" : argv[1];
     for (int i = 0; i < N_COMMANDS; i++) {

@@ -344,30 +344,15 @@ static void write_elements(FILE *f, const qn_view *v)
         elements_walk(v, INT64_MAX, write_element, &s);
 }
 
+static void write_array(const void *arg, FILE *f)
+{
+    const qn_view *v = arg;
+    write_header(f, v, is_dense(v, true) && !is_dense(v, false));
+    write_elements(f, v);
+}
+
 bool npy_write(const qn_view *v, const char *path, char why[NPY_MESSAGE])
 {
-    struct stat info;
-    bool is_device = stat(path, &info) == 0 && !S_ISREG(info.st_mode);
-    size_t n = strlen(path);
-    char *part = malloc(n + sizeof ".part");
-    if (!part)
-        return fail(why, path, "out of memory");
-    memcpy(part, path, n);
-    memcpy(part + n, is_device ? "" : ".part", is_device ? 1 : sizeof ".part");
-    FILE *f = fopen(part, "wb");
-    bool is_good = f != NULL;
-    if (f) {
-        write_header(f, v, is_dense(v, true) && !is_dense(v, false));
-        write_elements(f, v);
-        is_good = !ferror(f);
-        is_good = fclose(f) == 0 && is_good;
-        is_good = is_good && (is_device || rename(part, path) == 0);
-    }
-    if (!is_good) {
-        fail(why, path, "cannot be written: %s", strerror(errno));
-        if (f && !is_device)
-            remove(part);
-    }
-    free(part);
-    return is_good;
+    return file_write(path, write_array, v) ||
+           fail(why, path, "cannot be written: %s", strerror(errno));
 }

@@ -9,6 +9,8 @@
 
 #include "quern/cuda.h"
 
+#include <stdio.h>
+
 enum { EXIT_OK = 0, EXIT_ERROR = 1, EXIT_USAGE = 2 };
 
 /** NAME=TEXT of the command line. Both borrow from argv, which main cuts in place. */
@@ -68,6 +70,11 @@ int scalar_make(const char *name, const char *text, int dtype, qn_arg *out);
 /** One line: name, dtype, layout and the first `n_values` values in index order. */
 void array_show(const char *name, const qn_view *v, int n_values);
 
+/* files.c */
+/** Calls write(arg, f) for a new file, which takes the place of that of the path when it is complete.
+ *  False: errno says why not. */
+bool file_write(const char *path, void (*write)(const void *arg, FILE *f), const void *arg);
+
 /* elements.c */
 /** Calls fn(arg, address, n) for element n = 0, 1, ... in index order, last dimension fastest, up
  * to `limit`. */
@@ -101,6 +108,7 @@ int command_cache(int argc, char **argv);
 
 /* ahead.c */
 int command_bundle(int argc, char **argv);
+int command_object(int argc, char **argv);
 
 /* bench.c */
 int command_bench(const tool_line *line);
