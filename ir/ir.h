@@ -509,6 +509,8 @@ qn_status qn__kernel_parse_canonical(const char *text, size_t n, qn_kernel **out
 qn_status qn__verify(const qn_kernel *k, qn_error *err);
 /** Appends the text of a kernel (ir/print.c). Anonymous: kernel is "k", parameters are p0, p1, ... */
 void qn__print(const qn_kernel *k, bool anonymous, qn_text *out);
+/** The line, from 1, of each of its instructions in that text; 0 for those without a line. False without memory. */
+bool qn__print_lines(const qn_kernel *k, uint32_t *line);
 /** The kernel with the view parameters in `atomics` (bit p: parameter p) declared atomic too: updates of their elements
  *  become atomics. *out is borrowed, for the life of k (ir/variant.c). Threads may call it at once. */
 qn_status qn__kernel_atomic(const qn_kernel *k, uint64_t atomics, const qn_kernel **out,

@@ -18,6 +18,9 @@ typedef struct printer {
     bool is_anonymous;
     int n_underscores; /* of the names of arrays: as many as keep them apart from those of parameters */
     int depth;
+    uint32_t *line; /* of each instruction, or NULL */
+    uint32_t n_lines;
+    size_t n_counted; /* bytes of `out` whose lines are counted */
 } printer;
 
 /* ---------------------------------------------------------------------------------------- names */
@@ -424,9 +427,19 @@ static void add_update(printer *p, uint32_t i)
     qn__text_add(p->out, ";\n");
 }
 
+/** Notes the line on which instruction i begins. */
+static void note_line(printer *p, uint32_t i)
+{
+    for (; p->line && p->n_counted < p->out->n; p->n_counted++)
+        p->n_lines += p->out->data[p->n_counted] == '\n';
+    if (p->line)
+        p->line[i] = 1 + p->n_lines;
+}
+
 static void add_statement(printer *p, uint32_t i)
 {
     const qn_inst *x = &p->k->inst[i];
+    note_line(p, i);
     if (x->op == QN_I_RESULT || x->op == QN_I_VIEW || (x->op == QN_I_YIELD && x->n_args == 0))
         return;
     if (qn__is_update(x)) {
@@ -510,10 +523,10 @@ static void add_array(printer *p, int i)
     qn__text_add(p->out, ";\n");
 }
 
-/** A kernel or the body of a function, alone. */
-static void print_body(const qn_kernel *k, bool anonymous, qn_text *out)
+/** A kernel or the body of a function, alone. `line`: [n_insts], where each instruction stands, or NULL. */
+static void print_body(const qn_kernel *k, bool anonymous, uint32_t *line, qn_text *out)
 {
-    printer p = {.k = k, .out = out, .is_anonymous = anonymous, .depth = 1};
+    printer p = {.k = k, .out = out, .is_anonymous = anonymous, .depth = 1, .line = line};
     p.number = qn__zalloc(k->n_insts, sizeof *p.number);
     if (!p.number) {
         out->failed = true;
@@ -536,12 +549,26 @@ static void print_body(const qn_kernel *k, bool anonymous, qn_text *out)
     qn__free(p.number);
 }
 
-void qn__print(const qn_kernel *k, bool anonymous, qn_text *out)
+static void print_all(const qn_kernel *k, bool anonymous, uint32_t *line, qn_text *out)
 {
     for (int i = 0; i < k->n_functions; i++)
         if (!k->function[i]->keyword_bytes)
-            print_body(&k->function[i]->body, false, out);
-    print_body(k, anonymous, out);
+            print_body(&k->function[i]->body, false, NULL, out);
+    print_body(k, anonymous, line, out);
+}
+
+void qn__print(const qn_kernel *k, bool anonymous, qn_text *out)
+{
+    print_all(k, anonymous, NULL, out);
+}
+
+bool qn__print_lines(const qn_kernel *k, uint32_t *line)
+{
+    qn_text text = {0};
+    print_all(k, true, line, &text);
+    bool is_complete = !text.failed;
+    qn__text_release(&text);
+    return is_complete;
 }
 
 size_t qn_function_print(const qn_function *f, char *buffer, size_t buffer_bytes)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gdb.h: tells GDB about code that the orc loader placed, through GDB's JIT interface. LLVM's own registration cannot be
- * used: it looks its hook up among the process's global symbols, where a provider opened RTLD_LOCAL has none.
+ * gdb.h: tells GDB about code, through GDB's JIT interface: each of our libraries has a list of its own, the provider that of the orc
+ * loader, the other one that of the arena. LLVM's own registration cannot be used: it looks its hook up among the process's
+ * global symbols, where a provider opened RTLD_LOCAL has none.
  */
 #ifndef QN_JIT_GDB_H
 #define QN_JIT_GDB_H

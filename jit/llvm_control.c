@@ -468,6 +468,7 @@ static void lower_if(lower *g, uint32_t i)
 void qn__lower_region(lower *g, uint32_t begin, uint32_t end)
 {
     for (uint32_t i = begin; i < end && qn__spend(g, i); i = g->k->inst[i].region[2]) {
+        qn__debug_at(g, i);
         switch (g->k->inst[i].op) {
         case QN_I_LOAD:
             qn__lower_load(g, i);

@@ -159,11 +159,11 @@ static void free_arrays(lower *g)
 /** Emits the function under one plan, of a GPU the kernel of one step; and counts it. A function that is beyond the budget is not
  *  complete. */
 static qn_emitted lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts *f, const qn_plan *p, int64_t budget,
-                             bool is_fast, const char *symbol, int step, int32_t *block_bytes)
+                             bool is_fast, const char *symbol, int step, qn_debug *debug, int32_t *block_bytes)
 {
     lower g = {.module = module, .context = LLVMGetModuleContext(module), .k = k, .f = f, .p = p,
                .width = 1, .unroll = 1, .jam = 1, .jam_max = p->jam * p->cross, .jam_step = 1, .step = step,
-               .budget = budget, .is_fast = is_fast};
+               .budget = budget, .is_fast = is_fast, .debug = debug};
     span spans[QN_MAX_RANK];
     int n_sequential = 0;
     qn_emitted n = {.instructions = -1};
@@ -174,6 +174,7 @@ static qn_emitted lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_
             qn__nvptx_open(&g, symbol, step);
         else
             open_function(&g, symbol);
+        qn__debug_function(&g);
         compute_bounds(&g);
         if (p->pack || p->pack_steps || p->strip || p->carry)
             g.scratch_memory = LLVMBuildIntToPtr(
@@ -206,7 +207,7 @@ static qn_emitted lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_
 
 /** Emits under the plan, and then under others that give less code, until the budget holds. */
 static qn_emitted lower_within(LLVMModuleRef module, const qn_kernel *k, const qn_facts *f, qn_plan *p, int64_t most,
-                               const char *symbol, qn_descent *d, int32_t *block_bytes)
+                               const char *symbol, qn_descent *d, qn_debug *debug, int32_t *block_bytes)
 {
     enum { HOPELESS = 4 }; /* so many budgets by the estimate: nothing is emitted */
     for (;;) {
@@ -214,7 +215,7 @@ static qn_emitted lower_within(LLVMModuleRef module, const qn_kernel *k, const q
         qn_emitted n = {.units = p->is_gpu ? 0 : qn__estimate(k, f, p)};
         bool is_emitted = n.units / HOPELESS <= budget;
         if (is_emitted)
-            n = lower_once(module, k, f, p, budget, d->rung == QN_RUNG_FAST, symbol, 0, block_bytes);
+            n = lower_once(module, k, f, p, budget, d->rung == QN_RUNG_FAST, symbol, 0, debug, block_bytes);
         bool is_over = n.units > budget, is_long = n.instructions + n.lanes > QN_MOST_INSTRUCTIONS && d->rung < QN_RUNG_SCALAR;
         if (n.instructions < 0 || !(is_over || is_long) ||
             !qn__step_down(k, f, p, d, n.units, is_over, n.lanes > (n.instructions + n.lanes) / 2))
@@ -225,13 +226,13 @@ static qn_emitted lower_within(LLVMModuleRef module, const qn_kernel *k, const q
 }
 
 qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_facts *f, qn_plan *p, int64_t most,
-                         const char *symbol, qn_blob_info *info, qn_descent *d, qn_emitted *n, qn_error *err)
+                         const char *symbol, qn_debug *debug, qn_blob_info *info, qn_descent *d, qn_emitted *n, qn_error *err)
 {
     int32_t block_bytes = 0; /* of shared memory */
-    *n = lower_within(module, k, f, p, most, symbol, d, &block_bytes);
+    *n = lower_within(module, k, f, p, most, symbol, d, debug, &block_bytes);
     d->units = n->units;
     if (n->instructions >= 0 && (p->team == QN_TEAM_GRID || p->is_split))
-        *n = lower_once(module, k, f, p, INT64_MAX, false, QN_GPU_ENTRY "_2", 1, &block_bytes);
+        *n = lower_once(module, k, f, p, INT64_MAX, false, QN_GPU_ENTRY "_2", 1, NULL, &block_bytes);
     if (n->instructions < 0)
         return qn__fail(err, QN_ERR_CODEGEN, "qn__llvm_lower: kernel could not be lowered (out of memory or too deep)");
     if (n->units > qn__budget_units(most, d->rung, f->isa))

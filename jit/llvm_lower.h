@@ -135,6 +135,8 @@ typedef struct lower {
     LLVMValueRef group_buffer;   /* the same of several atomics that stand together */
     bool is_cold;                /* what is emitted now should be small */
     int step; /* of PTX: 0, 1 */
+    qn_debug *debug;       /* NULL: no lines for debuggers */
+    LLVMMetadataRef scope; /* of these */
     int32_t shared_bytes; /* of reduces by blocks, as far as they are emitted */
     /* PTX, see llvm_team.h */
     bool is_team;         /* all lanes of the warp run the code alike */

@@ -8,6 +8,7 @@
 #define QN_JIT_LLVM_PARTS_H
 
 #include "jit/budget.h"
+#include "jit/llvm_debug.h"
 #include "jit/provider.h"
 
 #include <llvm-c/Core.h>
@@ -33,9 +34,9 @@ bool qn__is_large(const qn_emitted *n);
 /** Adds to the module the function `symbol` of type qn_entry that runs kernel k under the facts and the plan, and fills
  *  split_dim, n_sequential and granule of *info. The module has its target and data layout already. What is beyond the budget
  *  is emitted under a plan of less code, which stands in *p then, with *d; beyond all budgets it is QN_ERR_LIMIT. `most`: see
- *  qn__budget_units. */
+ *  qn__budget_units. `debug`: NULL, or where lines for debuggers go. */
 qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_facts *f, qn_plan *p, int64_t most,
-                         const char *symbol, qn_blob_info *info, qn_descent *d, qn_emitted *n, qn_error *err);
+                         const char *symbol, qn_debug *debug, qn_blob_info *info, qn_descent *d, qn_emitted *n, qn_error *err);
 
 /* ---------------------------------------------------------------- emission (llvm_emit.c) */
 

@@ -20,7 +20,8 @@ typedef struct compilation {
     qn_kernel *kernel;
     qn_facts facts;
     qn_plan plan;
-    char symbol[32];
+    char symbol[QN_DEBUG_NAME_BYTES];
+    qn_debug *debug; /* NULL: no lines for debuggers */
     qn_machine *machine; /* of the thread */
     qn_diagnostics diagnostics;
     qn_emitted emitted;
@@ -142,11 +143,14 @@ static qn_status build_module(compilation *c)
     else if (r->loader == QN_LOADER_ORC)
         qn__orc_symbol(c->symbol, sizeof c->symbol);
     else
-        snprintf(c->symbol, sizeof c->symbol, "quern_kernel");
+        snprintf(c->symbol, sizeof c->symbol, "%s", r->debug_name ? r->debug_name : "quern_kernel");
     c->context = qn__llvm_context(&c->diagnostics, r->texts & (QN_DUMP_LLVM | QN_DUMP_ASM));
     c->module = qn__llvm_module(c->context, c->machine);
-    status = qn__llvm_lower(c->module, c->kernel, &c->facts, &c->plan, r->most_units, c->symbol, &r->info, &r->descent, &c->emitted,
-                            &r->error);
+    if (r->debug_path && !c->plan.is_gpu)
+        c->debug = qn__debug_begin(c->module, c->kernel, r->debug_path, c->symbol);
+    status = qn__llvm_lower(c->module, c->kernel, &c->facts, &c->plan, r->most_units, c->symbol, c->debug, &r->info, &r->descent,
+                            &c->emitted, &r->error);
+    qn__debug_end(c->debug);
     send_plan(c);
     if (status == QN_OK && r->descent.rung == QN_RUNG_FAST)
         status = qn__llvm_machine(r->thread_state, &c->facts, true, &c->machine, &r->error);
@@ -196,6 +200,8 @@ static qn_status deliver_code(compilation *c)
     if (r->loader == QN_LOADER_ORC && !c->plan.is_gpu)
         return qn__orc_load(c->object, c->object_bytes, c->symbol, &r->orc_entry, &r->orc_handle, &r->error);
     send(r, QN_SINK_CODE, c->code.data, c->code.n);
+    if (r->debug_path && !c->plan.is_gpu)
+        send(r, QN_SINK_OBJECT, c->object, c->object_bytes);
     return QN_OK;
 }
 

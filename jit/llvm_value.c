@@ -82,6 +82,7 @@ LLVMValueRef qn__build_pure(lower *g, uint32_t i, int p, const LLVMValueRef *v)
 {
     const qn_inst *x = &g->k->inst[i];
     const uint32_t *arg = qn__args(g->k, i);
+    qn__debug_at(g, i);
     switch (x->op) {
     case QN_I_CONST:
         return qn__const_bits(g, x->type, x->imm);

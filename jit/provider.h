@@ -20,8 +20,9 @@ enum {
     QN_REQUEST_THREAD_END = 3 /* frees *thread_state */
 };
 /** What sink receives. */
-enum { QN_SINK_CODE = 0, QN_SINK_PLAN, QN_SINK_LLVM, QN_SINK_ASM, QN_SINK_KEY };
+enum { QN_SINK_CODE = 0, QN_SINK_PLAN, QN_SINK_LLVM, QN_SINK_ASM, QN_SINK_KEY, QN_SINK_OBJECT };
 
+enum { QN_DEBUG_NAME_BYTES = 64 };
 typedef struct qn_request {
     size_t bytes; /* sizeof(qn_request) */
     const char *build_id;
@@ -29,6 +30,9 @@ typedef struct qn_request {
     int32_t loader; /* QN_LOADER_ARENA: code goes to sink; QN_LOADER_ORC: orc_entry is set */
     uint32_t texts; /* or of QN_DUMP_...: wanted besides code */
     int64_t most_units; /* see qn__budget_units */
+    /** NULL, or the file that holds the kernel's printed text: code of a processor has its lines, and the object comes, too, whose
+     *  function is called debug_name then. */
+    const char *debug_path, *debug_name;
     int32_t is_retry;   /* 1: the compile before took too long, so the plan is the cheapest one (qn__step_to_fast) */
     const char *kernel; /* canonical text */
     size_t kernel_bytes;

@@ -33,6 +33,7 @@ struct qn_code {
     qn_blob_info info;
     qn_blob blob;
     void *orc_handle;
+    void *announced; /* to GDB, or NULL */
     qn_text reason;      /* why it is made, and what it is, once that is known */
     double milliseconds; /* that making or finding it took */
     qn_text plan, llvm, assembly;

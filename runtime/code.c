@@ -38,6 +38,7 @@ void qn_code_release(qn_code *f)
         return;
     qn_context *c = f->context;
     qn__lock(c);
+    qn__symbols_drop(f);
     qn__arena_drop(&c->arena, &f->blob);
     qn__unlock(c);
     if (f->orc_handle) {

@@ -99,6 +99,7 @@ static void receive(void *arg, int what, const void *data, size_t n)
                     : what == QN_SINK_PLAN ? &result->plan
                     : what == QN_SINK_LLVM ? &result->llvm
                     : what == QN_SINK_ASM  ? &result->assembly
+                    : what == QN_SINK_OBJECT ? &result->object
                                            : NULL;
     if (text)
         qn__text_bytes(text, data, n);
@@ -107,9 +108,14 @@ static void receive(void *arg, int what, const void *data, size_t n)
 /** Runs a job on the code generator, without the lock. */
 static void generate(qn_worker *w, qn_job *job, qn_provider_function provider, qn_error *error)
 {
+    qn_text path = {0};
+    char name[QN_DEBUG_NAME_BYTES];
+    bool has_lines = job->loader == QN_LOADER_ARENA && qn__symbols_source(w->context, job->kernel, name, &path);
     qn_request r = {
         .bytes = sizeof r,
         .build_id = QN_BUILD_ID,
+        .debug_path = has_lines ? path.data : NULL,
+        .debug_name = has_lines ? name : NULL,
         .kind = QN_REQUEST_COMPILE,
         .loader = job->loader,
         .texts = job->texts,
@@ -126,6 +132,7 @@ static void generate(qn_worker *w, qn_job *job, qn_provider_function provider, q
         .fatal_arg = w,
     };
     int status = provider(&r);
+    qn__text_release(&path);
     job->result.info = r.info;
     job->result.descent = r.descent;
     job->result.orc_entry = r.orc_entry;

@@ -127,7 +127,7 @@ static qn_status check_options(const qn_context_options *o, qn_error *err)
         {"cuda_data_bytes", o->cuda_data_bytes, 0, INT64_MAX},
         {"code_bytes", o->code_bytes, 0, INT64_MAX},
         {"summary", o->summary, 0, QN_SUMMARY_LAST},
-        {"symbols", o->symbols, 0, QN_SYMBOLS_PERF_MAP | QN_SYMBOLS_JITDUMP},
+        {"symbols", o->symbols, 0, QN_SYMBOLS_PERF_MAP | QN_SYMBOLS_JITDUMP | QN_SYMBOLS_GDB},
     };
     for (size_t i = 0; i < sizeof field / sizeof field[0]; i++)
         if (field[i].value < field[i].low || field[i].value > field[i].high)
@@ -200,8 +200,9 @@ static bool open_disk(qn_context *c)
     if (!c->options.disk_cache)
         qn__env_cache(&usual);
     const char *folder = c->options.disk_cache ? c->options.disk_cache : usual.data;
-    bool is_off = !folder || !folder[0] || strcmp(folder, "off") == 0;
-    const char *bundle = c->options.bundle && c->options.bundle[0] ? c->options.bundle : NULL;
+    bool has_lines = c->options.symbols & QN_SYMBOLS_GDB; /* code on disk has none */
+    bool is_off = !folder || !folder[0] || strcmp(folder, "off") == 0 || has_lines;
+    const char *bundle = c->options.bundle && c->options.bundle[0] && !has_lines ? c->options.bundle : NULL;
     c->disk = (qn_disk){.folder = is_off ? NULL : settle_path(folder), .most_bytes = c->options.disk_cache_bytes};
     c->bundle = (qn_disk){.folder = settle_path(bundle), .is_bundle = true};
     bool is_complete = !usual.failed && (is_off || c->disk.folder) && (!bundle || c->bundle.folder);

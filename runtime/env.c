@@ -13,7 +13,7 @@
  *   XDG_CACHE_HOME     folder that has it by default, else .cache in HOME
  *   QUERN_SUMMARY      1: the host's log, else standard error, gets a table of kernels when a context is released
  *   QUERN_PEAKS        GB/s,GFLOP/s of the machine, for that table
- *   QUERN_SYMBOLS      who is told where code is, separated by commas: perf_map,jitdump
+ *   QUERN_SYMBOLS      who is told where code is, separated by commas: perf_map,jitdump,gdb
  *   QUERN_TRACE        file for a trace of what happens when
  *   QUERN_VERBOSE      level of the log, which then goes to standard error if the host takes none
  */

@@ -54,7 +54,7 @@ static qn_status install(qn_context *c, qn_code *f, qn_compiled *code, qn_error 
         return status;
     const void *entry = (const char *)f->blob.code + code->info.entry;
     memcpy(&f->entry, &entry, sizeof f->entry); /* ISO C has no cast between the two */
-    qn__symbols_add(c, f, code->code.n);
+    qn__symbols_add(c, f, code);
     return QN_OK;
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * symbols.c: the two files that perf reads. Their forms are perf's: /tmp/perf-PID.map has a line "START SIZE NAME" in hexadecimal
+ * symbols.c: the two files that perf reads, and GDB's list of code. The forms of the files are perf's: /tmp/perf-PID.map has a line "START SIZE NAME" in hexadecimal
  * (tools/perf/Documentation/jit-interface.txt of Linux), and jit-PID.dump has records with the code itself (jitdump-specification.txt
- * there). Nothing is taken out again: perf takes the latest entry of an address.
+ * there). Nothing is taken out of them: perf takes the latest entry of an address.
  */
 #define _GNU_SOURCE
 #include "runtime/symbols.h"
+#include "jit/gdb.h"
 #include "runtime/context.h"
 
 #include <elf.h>
@@ -161,13 +162,40 @@ void qn__symbols_close(qn_context *c)
     qn__symbols_forked(c);
 }
 
-void qn__symbols_add(qn_context *c, qn_code *f, size_t bytes)
+/* ---------------------------------------------------------------- GDB */
+
+/* Its list is one of the process. Who takes the lock holds that of a context, so a fork meets it free. */
+static pthread_mutex_t gdb_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void announce(qn_code *f, const qn_text *object)
+{
+    char name[QN_DEBUG_NAME_BYTES];
+    uintptr_t address;
+    memcpy(&address, &f->entry, sizeof address);
+    qn__source_name(f->kernel, name);
+    pthread_mutex_lock(&gdb_lock);
+    f->announced = qn__gdb_announce(object->data, object->n, name, address);
+    pthread_mutex_unlock(&gdb_lock);
+}
+
+void qn__symbols_drop(qn_code *f)
+{
+    if (!f->announced)
+        return;
+    pthread_mutex_lock(&gdb_lock);
+    qn__gdb_forget(f->announced);
+    pthread_mutex_unlock(&gdb_lock);
+}
+
+void qn__symbols_add(qn_context *c, qn_code *f, const qn_compiled *compiled)
 {
     char name[NAME_BYTES];
     if (!c->options.symbols)
         return;
+    if (compiled->object.n && !compiled->object.failed)
+        announce(f, &compiled->object);
     const char *code = (const char *)f->blob.code + f->info.entry;
-    size_t n = bytes - f->info.entry;
+    size_t n = compiled->code.n - f->info.entry;
     name_code(f, name);
     if (c->symbols.dump)
         dump_code(&c->symbols, name, code, n);

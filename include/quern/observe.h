@@ -82,7 +82,8 @@ QN_API size_t qn_context_summary(const qn_context *c, const qn_peaks *peaks, cha
 /** Who is told where code is and what it is called: X(NAME, bit, text). */
 #define QN_SYMBOLS_LIST(X)                                                                         \
     X(PERF_MAP, 0, "perf_map") /* a line in /tmp/perf-PID.map */                                   \
-    X(JITDUMP, 1, "jitdump")   /* jit-PID.dump in dump_dir, for perf inject --jit */
+    X(JITDUMP, 1, "jitdump")   /* jit-PID.dump in dump_dir, for perf inject --jit */              \
+    X(GDB, 2, "gdb")           /* GDB, with lines of texts in dump_dir; no code from disk then */
 /** QN_SYMBOLS_PERF_MAP, ...: as bits. */
 enum {
 #define QN_X(name, bit, text) QN_SYMBOLS_##name = 1 << bit,
