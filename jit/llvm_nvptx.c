@@ -48,28 +48,19 @@ static bool is_light(const qn_kernel *k, const qn_plan *p)
     return registers <= FEW_REGISTERS;
 }
 
-/** Threads that a multiprocessor should have room for: all that it holds, but where values have 64 bits so many that each has 40 of
- *  the 65,536 registers. What needs more registers is assembled again without the limit (runtime/cuda_module.c). */
-static int threads_wanted(const lower *g)
-{
-    enum { MANY_WIDE = 1536 };
-    int all = qn__threads_of_isa(g->f->isa);
-    for (uint32_t i = g->k->body; i < g->k->n_insts; i++)
-        if (g->k->inst[i].type == QN_F64)
-            return all < MANY_WIDE ? all : MANY_WIDE;
-    return all;
-}
-
-/** Blocks that a multiprocessor should have room for. Without a limit, loads of many rows of a reduce would take all registers, and
- *  too few threads would have loads under way. The driver assembles PTX as relocatable code, which takes registers
- *  without regard to the number of threads: exp of f32, four at once, 44 instead of 31. */
+/** Blocks that a multiprocessor should have room for. Those of threads that load little are as many
+ * as it holds; what needs more registers than these leave, 32 where it holds 2048 threads, is
+ * assembled again with another limit (runtime/cuda_module.c). Without a limit, loads of many rows
+ * of a reduce would take all registers, and too few threads would have loads under way. The driver
+ * assembles PTX as relocatable code, which takes registers without regard to the number of threads:
+ * exp of f32, four at once, 44 instead of 31. */
 static int blocks_wanted(const lower *g, const int32_t *threads)
 {
     enum { BLOCKS_OF_ROWS = 4, FEW_BYTES = 64 }; /* of the accumulators of a thread */
     if (g->p->is_product)
         return qn__product_blocks(g->k, g->p);
     if (is_light(g->k, g->p)) {
-        int blocks = threads_wanted(g) / (threads[0] * threads[1] * threads[2]);
+        int blocks = qn__threads_of_isa(g->f->isa) / (threads[0] * threads[1] * threads[2]);
         return blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS;
     }
     for (uint32_t i = g->k->body; i < g->k->n_insts && g->p->jam > 1; i++)

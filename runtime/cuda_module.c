@@ -12,6 +12,7 @@
 #include "runtime/launch.h"
 #include "runtime/stored.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { LOG_BYTES = 8192, MOST_STATIC_SHARED = 48 << 10 };
@@ -91,13 +92,17 @@ static bool has_spills(logs *said)
     return false;
 }
 
-/** PTX without the lines that say how many blocks must fit; empty if there are none. */
-static void lift_limits(const qn_text *ptx, qn_text *out)
+/** PTX whose lines that say how many blocks must fit say three quarters of that, or, with `lifts`,
+ * are not there; empty if there are none. */
+static void relax_limits(const qn_text *ptx, bool lifts, qn_text *out)
 {
     static const char word[] = "\n.minnctapersm ";
     const char *at = ptx->data, *next;
     while ((next = strstr(at, word)) != NULL) {
+        long fewer = strtol(next + strlen(word), NULL, 10) * 3 / 4;
         qn__text_bytes(out, at, (size_t)(next - at));
+        if (!lifts && fewer > 1)
+            qn__text_add(out, "%s%ld", word, fewer);
         const char *end = strchr(next + 1, '\n');
         at = end ? end : next + strlen(next);
     }
@@ -105,22 +110,24 @@ static void lift_limits(const qn_text *ptx, qn_text *out)
         qn__text_bytes(out, at, strlen(at) + 1);
 }
 
-/** PTX -> cubin. What spills, as so many blocks must fit, is assembled again without that limit: spills cost more than threads gain. */
-static qn_status assemble_best(qn_gpu *g, const char *who, const qn_code *f, logs *said, qn_text *out, qn_error *err)
+/** PTX -> cubin. What spills, as so many blocks must fit, is assembled again for fewer blocks, and
+ * then without that limit: spills cost more than threads gain. */
+static qn_status assemble_best(qn_gpu *g, const char *who, const qn_code *f, logs *said,
+                               qn_text *out, qn_error *err)
 {
     qn_status status = assemble(g, who, f, &f->ptx, said, out, err);
-    if (status || !has_spills(said))
-        return status;
-    qn_text free_text = {0}, other = {0};
-    lift_limits(&f->ptx, &free_text);
-    if (free_text.n > 0 && !free_text.failed && assemble(g, who, f, &free_text, said, &other, NULL) == QN_OK) {
-        qn_text first = *out;
-        *out = other;
-        other = first;
+    for (int lifts = 0; lifts < 2 && !status && has_spills(said); lifts++) {
+        qn_text text = {0}, other = {0};
+        relax_limits(&f->ptx, lifts, &text);
+        if (text.n > 0 && !text.failed && assemble(g, who, f, &text, said, &other, NULL) == QN_OK) {
+            qn_text first = *out;
+            *out = other;
+            other = first;
+        }
+        qn__text_release(&text);
+        qn__text_release(&other);
     }
-    qn__text_release(&free_text);
-    qn__text_release(&other);
-    return QN_OK;
+    return status;
 }
 
 /** PTX -> cubin, and how long that takes. */

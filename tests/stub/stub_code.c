@@ -41,7 +41,10 @@ CALL(cuLinkAddData_v2,
              snprintf(l->log, l->log_bytes, "ptxas application ptx input, line 1; fatal\n  : Missing .version");
              result = BAD_PTX;
          } else {
-             bool spills = getenv("QUERN_STUB_SPILLS") && memmem(data, bytes, ".minnctapersm", 13);
+             const char *least = getenv("QUERN_STUB_SPILLS"),
+                        *limit = strstr(data, ".minnctapersm ");
+             bool spills = least && limit &&
+                           atoi(limit + 14) >= atoi(least); /* for so many blocks and more */
              if (l->info)
                  strcpy(l->info, spills ? "ptxas info : 32 bytes stack frame, 56 bytes spill stores" : "ptxas info : 0 bytes spill stores");
              l->text = malloc(bytes + sizeof cubin_mark);
