@@ -122,6 +122,20 @@ static void print_sites(const qn_kernel *k, qn_text *out)
     qn__text_add(out, k->n_accesses ? "};\n" : "0};\n");
 }
 
+/** The messages of the assertions in the code. */
+static void print_messages(const qn_kernel *k, qn_text *out)
+{
+    qn__text_add(out, "    static const quern_message messages[] = {\n");
+    for (uint32_t i = 1; i < k->n_insts; i++) {
+        if (k->inst[i].op != QN_I_ASSERT)
+            continue;
+        qn__text_add(out, "        {%" PRId64 ", ", qn__site_of_assert(0, i));
+        print_string(k->message[k->inst[i].imm], out);
+        qn__text_add(out, "},\n");
+    }
+    qn__text_add(out, "        {0, (const char *)0}};\n");
+}
+
 /* ---------------------------------------------------------------- checks */
 
 static void print_checks(const qn_kernel *k, const qn_usage *usage, qn_text *out)
@@ -266,21 +280,23 @@ static void print_call(const qn_kernel *k, const qn_blob_info *info, const char 
 {
     int word = qn__scratch_word(info->n_sequential, info->second_granule);
     const char *sites = k->n_accesses ? "sites" : "(const char *const *)0";
+    const char *messages = k->n_messages ? "messages" : "(const quern_message *)0";
     if (info->n_shared_reduces) {
         qn__text_add(out, "    range[%d] = %d;\n", (int)QN_PHASES_WORD,
                      (int)(QN_PHASE_POINTS | QN_PHASE_REST));
         qn__text_add(out,
                      "    return quern_run_with(%d * ((range[1] - range[0]) / %d + 1), &range[%d], "
-                     "%s, slots, range, %s, fault);\n",
+                     "%s, slots, range, %s, %s, fault);\n",
                      info->n_shared_reduces * (int)sizeof(int64_t), (int)QN_BLOCK_POINTS, word,
-                     symbol, sites);
+                     symbol, sites, messages);
     } else if (info->scratch_bytes) {
         qn__text_add(out,
                      "    return quern_run_with(INT64_C(%" PRId64
-                     "), &range[%d], %s, slots, range, %s, fault);\n",
-                     info->scratch_bytes, word, symbol, sites);
+                     "), &range[%d], %s, slots, range, %s, %s, fault);\n",
+                     info->scratch_bytes, word, symbol, sites, messages);
     } else {
-        qn__text_add(out, "    return quern_run(%s, slots, range, %s, fault);\n", symbol, sites);
+        qn__text_add(out, "    return quern_run(%s, slots, range, %s, %s, fault);\n", symbol, sites,
+                     messages);
     }
 }
 
@@ -319,6 +335,8 @@ qn_status qn__object_print_entry(const char *who, const qn_code *f, const char *
         print_facts(f, &usage, out);
     if (k->n_accesses)
         print_sites(k, out);
+    if (k->n_messages)
+        print_messages(k, out);
     print_checks(k, &usage, out);
     print_constants(f, out);
     bool has_domain = qn__ranges_print_domain(&r, &f->facts, out, &bad_dim);

@@ -70,7 +70,8 @@ make_object() {
         "$kernels/dot.qn" --specialize dynamic x=zeros:f64[64] y=zeros:f64[64] s=zeros:f64[] \
         "$kernels/rowsum.qn" --specialize dynamic a=zeros:f32[64,64] s=zeros:f32[64] \
         "$kernels/gather.qn" --specialize dynamic x=zeros:f64[64] at=zeros:i32[64] y=zeros:f64[64] \
-        "$kernels/histogram.qn" "$kernels/spmv.qn" "$kernels/mandelbrot.qn"
+        "$kernels/histogram.qn" "$kernels/spmv.qn" "$kernels/mandelbrot.qn" \
+        "$use/asserts.qn"
 }
 passes "an object file of all example kernels but some" make_object
 passes "... needs nothing" bash -c "test -z \"\$(nm -u '$folder/kernels.o')\""

@@ -115,6 +115,32 @@ static void run_indirect(void)
     free(counts);
 }
 
+static void run_assertions(void)
+{
+    enum { N = 50 };
+    double *from = doubles(13, N), *to = doubles(15, N), shown;
+    quern_fault fault;
+    const quern_array x = vector(from, sizeof *from, N), y = vector(to, sizeof *to, N);
+    for (int i = 0; i < N; i++)
+        from[i] = i;
+    expect("assertions hold", roots(&x, &y, NULL), QUERN_OK);
+    from[20] = -4;
+    from[31] = 2e6;
+    expect("an assertion fails", roots(&x, &y, &fault), QUERN_ERR_ASSERT);
+    expect("... iteration", (int)fault.iteration, 20);
+    expect("... message", fault.message && strcmp(fault.message, "not negative") == 0, 1);
+    expect("... first value", (int)fault.index[0], 20);
+    memcpy(&shown, &fault.index[1], sizeof shown);
+    expect("... second value", (int)shown, -4);
+    from[20] = 4;
+    expect("another one", roots(&x, &y, &fault), QUERN_ERR_ASSERT);
+    expect("... message", fault.message && strcmp(fault.message, "is it \"small\"?") == 0, 1);
+    from[31] = 0;
+    expect("none again", roots(&x, &y, &fault), QUERN_OK);
+    free(from);
+    free(to);
+}
+
 static void run_loops(void)
 {
     int32_t *row = integers(0, SPARSE_ROWS + 1, 1, EACH),
@@ -229,6 +255,7 @@ int main(void)
     run_product(matmul_packed, P_ROWS, P_INNER, P_COLUMNS);
     run_reduces();
     run_indirect();
+    run_assertions();
     run_loops();
     refuse_arrays();
     run_strides();
