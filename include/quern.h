@@ -519,8 +519,6 @@ typedef struct qn_context_options {
     int32_t summary;           /**< QN_SUMMARY_...; QUERN_SUMMARY=1 is RELEASE, to standard error if there is no log */
     uint32_t symbols;          /**< or of QN_SYMBOLS_...; QUERN_SYMBOLS */
     const char *trace;         /**< file for a trace of what happens when (docs/observing.md); NULL: QUERN_TRACE, else none */
-    const char *kokkos_tools;  /**< library of a tool of Kokkos, or "off"; NULL: KOKKOS_TOOLS_LIBS, else none */
-    const char *nvtx;          /**< library of NVTX that gets ranges, or "off"; NULL: QUERN_NVTX, else none */
 } qn_context_options;
 
 /** Stages that can be dumped and read: X(NAME, bit, text). */
@@ -677,6 +675,22 @@ typedef struct qn_plan_options {
 #undef QN_X
 } qn_plan_options;
 
+/** What a pin is about: the extent, stride or lower bound of a dimension of a view, or a scalar. */
+enum { QN_PIN_EXTENT = 0, QN_PIN_STRIDE = 1, QN_PIN_LOWER = 2, QN_PIN_SCALAR = 3 };
+/** What becomes of it: a constant of the code, of which each new value is another version; or a
+ * number that the code reads, so that one version serves all values. Strides from -4 to 4 and lower
+ * bounds of 0 are constants in any case. */
+enum { QN_PIN_CONSTANT = 1, QN_PIN_DYNAMIC = 2 };
+/** A wish of the caller for one number of the arguments. It goes before `specialize` and
+ * `constant_scalars`, but for QN_SPECIALIZE_GENERIC. Results do not depend on it. */
+typedef struct qn_fact_pin {
+    int32_t param; /**< number of the parameter */
+    int32_t of;    /**< QN_PIN_EXTENT, ...: QN_PIN_SCALAR for a scalar, else one of the others */
+    int32_t dim;   /**< dimension of the view; 0 for a scalar */
+    int32_t as;    /**< QN_PIN_CONSTANT or QN_PIN_DYNAMIC */
+} qn_fact_pin;
+enum { QN_MOST_PINS = 256 };
+
 /** Options of a specialization or launch. All-zero with `bytes` set is the default; NULL too. What the pointers name is
  *  borrowed for the call. */
 typedef struct qn_options {
@@ -711,7 +725,8 @@ typedef struct qn_options {
     int32_t (*cancel_hook)(void *arg);
     void *cancel_arg; /**< of cancel_hook */
     int32_t debug;    /**< or of QN_DEBUG_...: what the interpreter looks for */
-    int32_t reserved; /**< 0 */
+    int32_t n_pins;   /**< 0 to QN_MOST_PINS */
+    const qn_fact_pin *pins; /**< [n_pins]; of two for the same number the last one counts */
 } qn_options;
 
 /**

@@ -33,31 +33,65 @@ static qn_fact fact_of(qn_facts *f, int64_t value, bool is_dynamic)
 
 /* ---------------------------------------------------------------- views */
 
-/** What a policy says of one parameter. */
+/** What policy and pins say of one parameter. */
 typedef struct choice {
     bool all_dynamic, is_generic;
-    uint32_t extents; /* bit d: the extent of dimension d is dynamic */
+    bool is_constant;       /* a scalar */
+    uint32_t extents;       /* bit d: the extent of dimension d is dynamic */
+    uint32_t strides;       /* the same of its strides */
+    uint32_t lowers;        /* of its lower bound, where that is not 0 */
+    uint32_t fixed_strides; /* bit d: whatever else is said, they are exact */
 } choice;
 
-static choice choice_of(const qn_policy *policy, int p)
+/** Moves bit d of the masks that a pin is about. */
+static void pin(choice *c, const qn_fact_pin *pin)
 {
-    choice c = {.all_dynamic = false, .extents = 0};
+    uint32_t bit = UINT32_C(1) << pin->dim;
+    bool is_dynamic = pin->as == QN_PIN_DYNAMIC;
+    switch (pin->of) {
+    case QN_PIN_EXTENT:
+        c->extents = is_dynamic ? c->extents | bit : c->extents & ~bit;
+        break;
+    case QN_PIN_STRIDE:
+        c->strides = is_dynamic ? c->strides | bit : c->strides & ~bit;
+        c->fixed_strides |= is_dynamic ? 0 : bit;
+        break;
+    case QN_PIN_LOWER:
+        c->lowers = is_dynamic ? c->lowers | bit : c->lowers & ~bit;
+        break;
+    default:
+        c->is_constant = !is_dynamic;
+    }
+}
+
+static choice choice_of(const qn_policy *policy, const qn_options *o, int p)
+{
+    choice c = {.all_dynamic = false};
     if (policy) {
         c.is_generic = policy->is_generic;
+        c.is_constant = policy->constant_scalars;
         c.all_dynamic = policy->all_dynamic || policy->is_generic;
         c.extents = policy->dynamic_extents ? policy->dynamic_extents[p] : 0;
+        c.strides = policy->dynamic_strides ? policy->dynamic_strides[p]
+                    : c.extents             ? UINT32_MAX
+                                            : 0;
     }
     if (c.all_dynamic)
-        c.extents = UINT32_MAX;
+        c.extents = c.strides = c.lowers = UINT32_MAX;
+    for (int i = 0; o && !c.is_generic && i < o->n_pins; i++)
+        if (o->pins[i].param == p)
+            pin(&c, &o->pins[i]);
     return c;
 }
 
-/** Is the stride left to the argument block? Strides from -4 to 4 never are: they choose the kind of access (a
- * splat, one vector, a reversed one, a few vectors and a permutation). */
-static bool is_stride_dynamic(choice c, int64_t stride)
+/** Is a stride left to the argument block? Strides from -4 to 4 never are: they choose the kind of
+ * access (a splat, one vector, a reversed one, a few vectors and a permutation). Those of several
+ * digits follow the extents, as nobody notes which of them vary. */
+static bool is_stride_dynamic(choice c, int d, int n_digits, int64_t stride)
 {
     bool is_small = stride >= -4 && stride <= 4;
-    return c.is_generic || (!is_small && (c.all_dynamic || c.extents != 0));
+    bool is_given = (c.strides >> d & 1) != 0 || (n_digits > 1 && c.extents != 0);
+    return c.is_generic || (!is_small && is_given && !(c.fixed_strides >> d & 1));
 }
 
 static uint64_t magnitude(int64_t n)
@@ -70,7 +104,7 @@ static void collect_dim(qn_facts *f, qn_dim_fact *out, const qn_view *v, int d, 
 {
     const qn_dim *dim = &v->layout.dim[d];
     bool is_extent_dynamic = (c.extents >> d & 1) != 0;
-    out->lower = fact_of(f, dim->lower, c.is_generic || (c.all_dynamic && dim->lower != 0));
+    out->lower = fact_of(f, dim->lower, c.is_generic || ((c.lowers >> d & 1) && dim->lower != 0));
     out->extent = fact_of(f, dim->extent, is_extent_dynamic);
     out->first_digit = 0;
     out->n_digits = 0;
@@ -88,7 +122,7 @@ static void collect_dim(qn_facts *f, qn_dim_fact *out, const qn_view *v, int d, 
         int64_t stride = is_single ? 0 : digit[i].stride;
         qn_digit_fact *fact = &f->digit[f->n_digits++];
         fact->extent = exact(is_last ? 0 : digit[i].extent);
-        fact->stride = fact_of(f, stride, is_stride_dynamic(c, stride));
+        fact->stride = fact_of(f, stride, is_stride_dynamic(c, d, n, stride));
     }
 }
 
@@ -220,11 +254,11 @@ qn_status qn__facts_collect(const qn_kernel *k, const qn_arg *args, const qn_dom
     for (uint32_t site = 0; site < k->n_accesses; site++)
         f.proved[site] = proved && proved[site] && !(policy && policy->is_generic);
     for (int p = 0; p < k->n_params; p++) {
+        choice c = choice_of(policy, o, p);
         if (k->param[p].rank >= 0)
-            collect_view(&f, &f.param[p], args[p].view, choice_of(policy, p));
+            collect_view(&f, &f.param[p], args[p].view, c);
         else
-            collect_scalar(&f, &f.param[p], k->param[p].dtype, &args[p],
-                           policy && policy->constant_scalars);
+            collect_scalar(&f, &f.param[p], k->param[p].dtype, &args[p], c.is_constant);
     }
     if (!collect_domain(&f, k, domain)) {
         qn__facts_release(&f);

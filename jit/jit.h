@@ -140,10 +140,13 @@ static inline int64_t qn__trips(const qn_facts *f, int d)
     return qn__trips_or(f, d, -1);
 }
 
-/** How much of the arguments becomes constant. Bit d of a mask: dimension d of that parameter is dynamic. */
+/** How much of the arguments becomes constant. Bit d of a mask: dimension d of that parameter is
+ * dynamic. Pins of the options of the launch go before it, unless the version is generic. */
 typedef struct qn_policy {
     bool all_dynamic;         /* every extent, lower bound and stride but strides from -4 to 4 */
-    const uint32_t *dynamic_extents; /* per parameter, may be NULL: extents (and the strides that follow) left dynamic */
+    const uint32_t *dynamic_extents; /* per parameter, may be NULL: extents left dynamic */
+    const uint32_t
+        *dynamic_strides; /* the same of strides; NULL: those of a view with dynamic extents are */
     bool constant_scalars;
     bool is_generic; /* nothing: every lower bound, extent and stride is dynamic, and no access is proved to be inside */
 } qn_policy;

@@ -95,6 +95,9 @@ typedef struct qn_known_args {
     qn_pair *pair;
 } qn_known_args;
 
+/** Masks of a policy: of the extents of each parameter, then of the strides. */
+enum { QN_POLICY_MASKS = 2 * QN_MAX_PARAMS };
+
 /** What was learned of a kernel. Holds a reference to it, so that its address names it. */
 typedef struct qn_known_kernel {
     struct qn_known_kernel *next; /* in a bucket */
@@ -106,8 +109,8 @@ typedef struct qn_known_kernel {
     /* policy */
     int n_exact;
     bool has_last;        /* below: of the version ordered last */
-    bool has_odd_changes; /* something else than extents and the strides of a dense layout varied */
-    uint32_t varied[QN_MAX_PARAMS]; /* extents that varied, by dimension */
+    bool has_odd_changes; /* a lower bound varied */
+    uint32_t varied[QN_POLICY_MASKS]; /* extents that varied, by dimension, then strides */
     qn_layout *last;                /* [n_params], without digit tables */
     qn_trials trials;
 } qn_known_kernel;

@@ -21,28 +21,58 @@ static const char *name_argument(const qn_launch_state *l, int i, char *out)
 
 /* ---------------------------------------------------------------- options */
 
+/** Pins are those of the kernel that the caller gave: dimensions of an argument with tables are
+ * others here. */
+static qn_status check_pins(const qn_launch_state *l, qn_error *err)
+{
+    const qn_options *o = &l->options;
+    if (o->n_pins && !o->pins)
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: option pins is NULL, n_pins is %d", l->who,
+                        o->n_pins);
+    for (int i = 0; i < o->n_pins; i++) {
+        const qn_fact_pin *pin = &o->pins[i];
+        int n = qn__n_given(l->kernel);
+        if (pin->param < 0 || pin->param >= n)
+            return qn__fail(err, QN_ERR_ARGUMENT, "%s: option pins[%d].param: %d not in [0,%d)",
+                            l->who, i, pin->param, n);
+        int rank = qn__given_kernel(l, pin->param)->param[pin->param].rank;
+        bool is_scalar = rank < 0;
+        if (pin->of < QN_PIN_EXTENT || pin->of > QN_PIN_SCALAR ||
+            (pin->of == QN_PIN_SCALAR) != is_scalar)
+            return qn__fail(err, QN_ERR_ARGUMENT,
+                            "%s: option pins[%d].of: %d does not fit parameter %d, a %s", l->who, i,
+                            pin->of, pin->param, is_scalar ? "scalar" : "view");
+        if (pin->dim < 0 || pin->dim >= (is_scalar ? 1 : rank))
+            return qn__fail(err, QN_ERR_ARGUMENT, "%s: option pins[%d].dim: %d not in [0,%d)",
+                            l->who, i, pin->dim, is_scalar ? 1 : rank);
+        if (pin->as != QN_PIN_CONSTANT && pin->as != QN_PIN_DYNAMIC)
+            return qn__fail(err, QN_ERR_ARGUMENT, "%s: option pins[%d].as: %d is neither %d nor %d",
+                            l->who, i, pin->as, QN_PIN_CONSTANT, QN_PIN_DYNAMIC);
+    }
+    return QN_OK;
+}
+
 static qn_status check_options(const qn_launch_state *l, qn_error *err)
 {
     const qn_options *o = &l->options;
     const struct {
         const char *name;
         int64_t value, low, high;
-    } field[] = {
-        {"engine", o->engine, QN_ENGINE_AUTO, QN_ENGINE_X86},
-        {"executor", o->executor, QN_EXECUTOR_DEFAULT, QN_CUDA},
-        {"checks", o->checks, QN_CHECKS_REPORT, QN_CHECKS_NONE},
-        {"specialize", o->specialize, QN_SPECIALIZE_AUTO, QN_SPECIALIZE_GENERIC},
-        {"loader", o->loader, QN_LOADER_AUTO, QN_LOADER_ORC},
-        {"strict", o->strict, 0, 1},
-        {"max_threads", o->max_threads, 0, INT32_MAX},
-        {"constant_scalars", o->constant_scalars, 0, 1},
-        {"must_generate", o->must_generate, 0, 1},
-        {"atomics", o->atomics, QN_ATOMICS_LAUNCH, QN_ATOMICS_SHARED},
-        {"compile", o->compile, QN_COMPILE_DEFAULT, QN_COMPILE_NEVER},
-        {"debug", o->debug, 0, QN_DEBUG_RACES | QN_DEBUG_NAN},
-        {"reserved", o->reserved, 0, 0},
+    } field[] = {{"engine", o->engine, QN_ENGINE_AUTO, QN_ENGINE_X86},
+                 {"executor", o->executor, QN_EXECUTOR_DEFAULT, QN_CUDA},
+                 {"checks", o->checks, QN_CHECKS_REPORT, QN_CHECKS_NONE},
+                 {"specialize", o->specialize, QN_SPECIALIZE_AUTO, QN_SPECIALIZE_GENERIC},
+                 {"loader", o->loader, QN_LOADER_AUTO, QN_LOADER_ORC},
+                 {"strict", o->strict, 0, 1},
+                 {"max_threads", o->max_threads, 0, INT32_MAX},
+                 {"constant_scalars", o->constant_scalars, 0, 1},
+                 {"must_generate", o->must_generate, 0, 1},
+                 {"atomics", o->atomics, QN_ATOMICS_LAUNCH, QN_ATOMICS_SHARED},
+                 {"compile", o->compile, QN_COMPILE_DEFAULT, QN_COMPILE_NEVER},
+                 {"debug", o->debug, 0, QN_DEBUG_RACES | QN_DEBUG_NAN},
+                 {"n_pins", o->n_pins, 0, QN_MOST_PINS},
 #define X(name, text, least, most, names_dim) {"plan." #name, l->plan.name, least, names_dim ? l->kernel->n_dims : most},
-        QN_PLAN_LIST(X)
+                 QN_PLAN_LIST(X)
 #undef X
     };
     for (size_t i = 0; i < sizeof field / sizeof field[0]; i++)
@@ -71,7 +101,7 @@ static qn_status check_options(const qn_launch_state *l, qn_error *err)
         if (l->plan.order[d] < 0 || l->plan.order[d] > l->kernel->n_dims)
             return qn__fail(err, QN_ERR_ARGUMENT, "%s: option plan.order[%d]: %d not in [0,%d]",
                             l->who, d, l->plan.order[d], l->kernel->n_dims);
-    return QN_OK;
+    return check_pins(l, err);
 }
 
 /** What an executor on a GPU needs: the stream, an instruction set that its GPU has, generated code. */

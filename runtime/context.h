@@ -25,7 +25,6 @@
 #include "runtime/pool.h"
 #include "runtime/profile.h"
 #include "runtime/symbols.h"
-#include "runtime/tools.h"
 #include "runtime/trace.h"
 
 enum { QN_PROCESSOR_BYTES = 40 };
@@ -64,7 +63,6 @@ struct qn_context {
     qn_profile profile;
     qn_trace trace;
     qn_symbols symbols;
-    bool has_tools;
 };
 
 /** Frees the list of expanded kernels (expand.c). */

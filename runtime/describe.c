@@ -17,7 +17,8 @@
 /** Of the options: all between `bytes` and `stream`; of the plan: all behind `bytes`. */
 enum {
     OPTION_WORDS = (offsetof(qn_options, stream) - offsetof(qn_options, engine)) / 8,
-    PLAN_WORDS = (sizeof(qn_plan_options) - offsetof(qn_plan_options, order)) / 8
+    PLAN_WORDS = (sizeof(qn_plan_options) - offsetof(qn_plan_options, order)) / 8,
+    PIN_WORDS = sizeof(qn_fact_pin) / 8
 };
 _Static_assert(offsetof(qn_options, engine) % 8 == 0 && offsetof(qn_options, stream) % 8 == 0 &&
                    offsetof(qn_plan_options, order) % 8 == 0 && sizeof(qn_plan_options) % 8 == 0,
@@ -69,20 +70,47 @@ FLAT void put_words(words *w, const void *from, int n)
     }
 }
 
-/** The first word says whether options and a plan follow. */
-FLAT bool walk_options(const qn_options *o, words *w)
+/** Whether options have a plan, pins or constant scalars, which are seldom there. The walk without them is one of its own. */
+static inline bool are_rare(const qn_options *o)
 {
-    const qn_plan_options *plan = o ? o->plan : NULL;
-    if (!reserve(w, (o ? (size_t)OPTION_WORDS + 2 : 1) + (plan ? (size_t)PLAN_WORDS : 0)))
+    return o && (o->plan || (o->n_pins | o->constant_scalars));
+}
+
+/** Plan and pins. */
+FLAT bool walk_rare_options(const qn_options *o, words *w)
+{
+    bool is_good = o->n_pins >= 0 && o->n_pins <= QN_MOST_PINS && (o->pins || !o->n_pins);
+    size_t n = is_good ? (size_t)o->n_pins : 0;
+    if (!is_good || !reserve(w, 1 + (o->plan ? (size_t)PLAN_WORDS : 0) + PIN_WORDS * n))
         return false;
-    put(w, plan ? 2 : o ? 1 : 0);
+    put(w, (uint64_t)(o->plan != NULL) << 32 | n);
+    if (o->plan)
+        put_words(w, &o->plan->order, PLAN_WORDS);
+    for (size_t i = 0; i < n; i++)
+        put_words(w, &o->pins[i], PIN_WORDS);
+    return true;
+}
+
+/** Whether a scalar is a constant, for all that options say. */
+FLAT bool may_be_constant(const qn_options *o, int i)
+{
+    bool may_be = o->constant_scalars != 0;
+    for (int j = 0; j < o->n_pins; j++)
+        may_be |= o->pins[j].param == i;
+    return may_be;
+}
+
+/** The first word says whether options follow, and rare ones. */
+FLAT bool walk_options(const qn_options *o, words *w, bool is_rare)
+{
+    if (!reserve(w, o ? (size_t)OPTION_WORDS + 2 : 1))
+        return false;
+    put(w, is_rare ? 2 : o ? 1 : 0);
     if (o) {
         put_words(w, &o->engine, OPTION_WORDS);
         put(w, o->stream ? (uint64_t)(uintptr_t)o->stream->gpu : 0);
     }
-    if (plan)
-        put_words(w, &plan->order, PLAN_WORDS);
-    return true;
+    return !is_rare || walk_rare_options(o, w);
 }
 
 FLAT bool walk_digits(const qn_digits *digits, int rank, words *w)
@@ -132,19 +160,19 @@ FLAT bool walk_scalar(const qn_arg *arg, bool decides, words *w)
 }
 
 /** All words; false if the arguments are not what the kernel takes, need more room, or differ from what is known. */
-FLAT bool walk(const qn_kernel *k, int n, const qn_arg *args, const qn_options *o, const uint32_t scalars[2],
-                        words *w)
+FLAT bool walk(const qn_kernel *k, int n, const qn_arg *args, const qn_options *o, const uint32_t scalars[2], words *w,
+               bool is_rare)
 {
-    if (n != k->n_params || (!args && n > 0) || !walk_options(o, w))
+    if (n != k->n_params || (!args && n > 0) || !walk_options(o, w, is_rare))
         return false;
     for (int i = 0; i < n; i++) {
         const qn_kernel_parameter *param = &k->param[i];
-        bool is_good;
+        bool is_good, decides = (scalars[i >> 5] >> (i & 31) & 1) != 0;
         w->differs |= args[i].reserved;
         if (param->rank >= 0)
             is_good = args[i].view && walk_view(args[i].view, param, w);
         else
-            is_good = walk_scalar(&args[i], (scalars[i >> 5] >> (i & 31) & 1) != 0 || (o && o->constant_scalars), w);
+            is_good = walk_scalar(&args[i], decides || (is_rare && may_be_constant(o, i)), w);
         if (!is_good || w->differs)
             return false;
     }
@@ -173,20 +201,48 @@ static uint64_t hash_words(const uint64_t *word, uint32_t n)
     return a ^ a >> 32;
 }
 
+static __attribute__((noinline)) bool describe_rare(const qn_kernel *k, int n, const qn_arg *args,
+                                                    const qn_options *o, const uint32_t scalars[2],
+                                                    qn_description *out)
+{
+    words w = {.to = out->word, .left = QN_DESCRIPTION_WORDS};
+    out->n = 0;
+    if (!walk(k, n, args, o, scalars, &w, true))
+        return false;
+    out->n = QN_DESCRIPTION_WORDS - (uint32_t)w.left;
+    return true;
+}
+
 bool qn__describe(const qn_kernel *k, int n, const qn_arg *args, const qn_options *o,
                   const uint32_t scalars[2], qn_description *out)
 {
     words w = {.to = out->word, .left = QN_DESCRIPTION_WORDS};
-    if (!walk(k, n, args, o, scalars, &w))
-        return false;
-    out->n = QN_DESCRIPTION_WORDS - (uint32_t)w.left;
+    if (are_rare(o)) {
+        if (!describe_rare(k, n, args, o, scalars, out))
+            return false;
+    } else {
+        if (!walk(k, n, args, o, scalars, &w, false))
+            return false;
+        out->n = QN_DESCRIPTION_WORDS - (uint32_t)w.left;
+    }
     out->hash = hash_words(out->word, out->n);
     return true;
+}
+
+static __attribute__((noinline)) bool is_described_rare(const qn_kernel *k, int n,
+                                                        const qn_arg *args, const qn_options *o,
+                                                        const uint32_t scalars[2],
+                                                        const uint64_t *word, uint32_t n_words)
+{
+    words w = {.is_known = true, .known = word, .left = n_words};
+    return walk(k, n, args, o, scalars, &w, true) && w.left == 0 && !w.differs;
 }
 
 bool qn__is_described(const qn_kernel *k, int n, const qn_arg *args, const qn_options *o, const uint32_t scalars[2],
                       const uint64_t *word, uint32_t n_words)
 {
+    if (are_rare(o))
+        return is_described_rare(k, n, args, o, scalars, word, n_words);
     words w = {.is_known = true, .known = word, .left = n_words};
-    return walk(k, n, args, o, scalars, &w) && w.left == 0 && !w.differs;
+    return walk(k, n, args, o, scalars, &w, false) && w.left == 0 && !w.differs;
 }

@@ -88,7 +88,7 @@ static void say_missing(answer *a, const qn_code *best, bool is_dynamic)
 /** Finds what a launch would run, and says what stands in the way of the version that it wants. */
 static qn_status find_version(answer *a, qn_error *err)
 {
-    uint32_t masks[QN_MAX_PARAMS];
+    uint32_t masks[QN_POLICY_MASKS];
     qn_policy best = qn__version_policy(a->l, false, masks);
     const qn_policy exact = {.constant_scalars = best.constant_scalars};
     bool is_dynamic = qn__is_dynamic_policy(&best);

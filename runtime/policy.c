@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * policy.c: which facts become constants. At first all of them. A kernel for which many exact
- * versions were made gets versions whose varying extents are dynamic; if strides or lower bounds
- * vary by themselves, everything is. What varied is noted against the arguments of the version
+ * versions were made gets versions whose varying extents and strides are dynamic; if lower bounds
+ * vary, everything is. What varied is noted against the arguments of the version
  * that was ordered last.
  */
 #include "runtime/launch.h"
@@ -22,26 +22,25 @@ void qn__policy_observe(qn_known_kernel *known, const qn_arg *args)
         if (k->param[p].rank < 0)
             continue;
         const qn_dim *now = args[p].view->layout.dim, *last = known->last[p].dim;
-        bool has_other_stride = false;
         for (int d = 0; d < k->param[p].rank; d++) {
-            if (now[d].extent != last[d].extent)
-                known->varied[p] |= UINT32_C(1) << d;
+            uint32_t bit = UINT32_C(1) << d;
+            known->varied[p] |= now[d].extent != last[d].extent ? bit : 0;
+            known->varied[QN_MAX_PARAMS + p] |= now[d].stride != last[d].stride ? bit : 0;
             known->has_odd_changes |= now[d].lower != last[d].lower;
-            has_other_stride |= now[d].stride != last[d].stride;
         }
-        known->has_odd_changes |= has_other_stride && known->varied[p] == 0;
     }
 }
 
 bool qn__policy_wants_dynamic(const qn_known_kernel *known, qn_policy *out)
 {
     bool has_varied = known->has_odd_changes;
-    for (int p = 0; p < known->kernel->n_params; p++)
+    for (int p = 0; p < QN_POLICY_MASKS; p++)
         has_varied |= known->varied[p] != 0;
     if (known->n_exact < MOST_EXACT || !has_varied)
         return false;
     out->all_dynamic = known->has_odd_changes;
     out->dynamic_extents = known->varied;
+    out->dynamic_strides = known->varied + QN_MAX_PARAMS;
     return true;
 }
 

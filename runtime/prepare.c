@@ -186,7 +186,7 @@ qn_status qn_prepare(qn_context *c, const qn_kernel *k, int n, const qn_arg *arg
 static qn_status run_indirect(qn_call *call, qn_error *err)
 {
     qn_context *c = call->context;
-    const qn_watch watch = qn__watch_launch(&call->task, true);
+    const qn_watch watch = qn__watch_begin(c, true);
     qn_status status = QN_OK;
     qn__lock(c);
     c->counters.launches++;
@@ -260,7 +260,8 @@ qn_status qn_call_set_scalar(qn_call *call, int i, uint64_t bits, qn_error *err)
             err, QN_ERR_ARGUMENT,
             "qn_call_set_scalar: kernel \"%.60s\": argument %d (%.60s) decides the domain", k->name,
             i, k->param[i].name);
-    if (call->has_constant_scalars)
+    if (call->has_constant_scalars ||
+        (call->function && call->function->facts.param[i].is_constant))
         return qn__fail(
             err, QN_ERR_ARGUMENT,
             "qn_call_set_scalar: kernel \"%.60s\": argument %d (%.60s) is a constant of the code",

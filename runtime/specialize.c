@@ -216,7 +216,7 @@ static bool begins_again(const qn_launch_state *l, const qn_code *f, const qn_er
 qn_status qn__version_build(qn_launch_state *l, qn_code *f, bool is_dynamic, qn_error *err)
 {
     qn_context *c = l->context;
-    const qn_watch watch = qn__watch_begin(c);
+    const qn_watch watch = qn__watch_begin(c, false);
     uint32_t texts = QN_DUMP_PLAN | (c->options.dump & (QN_DUMP_LLVM | QN_DUMP_ASM));
     qn_compiled code = {0};
     qn_error error = {0};
@@ -404,8 +404,9 @@ static void ask_policy(qn_launch_state *l, bool may_learn, qn_policy *policy, ui
     if (known)
         qn__policy_observe(known, l->args);
     if (known && qn__policy_wants_dynamic(known, policy)) {
-        memcpy(masks, known->varied, (size_t)l->n * sizeof *masks);
+        memcpy(masks, known->varied, sizeof known->varied);
         policy->dynamic_extents = masks;
+        policy->dynamic_strides = masks + QN_MAX_PARAMS;
     }
     qn__unlock(c);
 }
@@ -422,7 +423,7 @@ qn_policy qn__version_policy(qn_launch_state *l, bool may_learn, uint32_t *masks
 
 static qn_status find_version(qn_launch_state *l, qn_code **out, qn_error *err)
 {
-    uint32_t masks[QN_MAX_PARAMS];
+    uint32_t masks[QN_POLICY_MASKS];
     const qn_policy best = qn__version_policy(l, true, masks);
     qn_status status = QN_OK;
     if (l->options.specialize == QN_SPECIALIZE_AUTO && qn__is_dynamic_policy(&best))

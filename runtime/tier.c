@@ -74,7 +74,7 @@ qn_status qn__tier_look(qn_launch_state *l, const qn_policy *policy, bool may_or
 
 qn_status qn__tier_find(qn_launch_state *l, bool may_interpret, qn_code **out, qn_error *err)
 {
-    uint32_t masks[QN_MAX_PARAMS];
+    uint32_t masks[QN_POLICY_MASKS];
     const qn_policy best = qn__version_policy(l, true, masks);
     const qn_policy exact = {.constant_scalars = best.constant_scalars}, dynamic = {.all_dynamic = true}, generic = {.is_generic = true};
     bool may_order = l->options.compile == QN_COMPILE_NOW;
@@ -109,7 +109,7 @@ qn_status qn__tier_find(qn_launch_state *l, bool may_interpret, qn_code **out, q
 
 qn_code *qn__tier_find_any(qn_launch_state *l)
 {
-    uint32_t masks[QN_MAX_PARAMS];
+    uint32_t masks[QN_POLICY_MASKS];
     qn_code *f = NULL;
     qn_error ignored = {0};
     if (l->options.specialize != QN_SPECIALIZE_AUTO)

@@ -39,7 +39,7 @@ static uint64_t hash_shape(const qn_launch_state *l)
     const qn_kernel *k = l->kernel;
     uint64_t h = 0x9e3779b97f4a7c15u;
     for (int p = 0; p < k->n_params; p++) {
-        if (k->param[p].rank < 0 && l->options.constant_scalars)
+        if (k->param[p].rank < 0 && (l->options.constant_scalars || l->options.n_pins))
             h = mix(h, l->args[p].bits ^ l->args[p].high);
         for (int d = 0; d < k->param[p].rank; d++) {
             const qn_dim *dim = &l->args[p].view->layout.dim[d];
@@ -57,7 +57,8 @@ static uint64_t name_of(const qn_launch_state *l, uint64_t shape)
     uint64_t h = mix(shape, (uint64_t)o->executor << 32 | (uint32_t)o->checks);
     h = mix(h, (uint64_t)o->isa << 32 | (uint32_t)o->max_threads);
     h = mix(h, (uint64_t)o->atomics << 32 | (uint32_t)o->loader);
-    h = mix(h, o->plan ? qn__hash(o->plan, sizeof *o->plan, 0) : 0) & ~UINT64_C(1);
+    h = mix(h, o->plan ? qn__hash(o->plan, sizeof *o->plan, 0) : 0);
+    h = mix(h, qn__hash(o->pins, (size_t)o->n_pins * sizeof *o->pins, 0)) & ~UINT64_C(1);
     return h ? h : 2;
 }
 

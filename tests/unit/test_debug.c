@@ -42,10 +42,10 @@ static void test_options(const setup *s)
     tap_ok(qn_launch(s->c, k, 3, args, &o, &err) == QN_ERR_ARGUMENT, "an unknown bit: %s",
            err.message);
     o.debug = QN_DEBUG_RACES;
-    o.reserved = 1;
-    tap_ok(qn_launch(s->c, k, 3, args, &o, &err) == QN_ERR_ARGUMENT, "reserved is 0: %s",
+    o.n_pins = 1;
+    tap_ok(qn_launch(s->c, k, 3, args, &o, &err) == QN_ERR_ARGUMENT, "pins that are not there: %s",
            err.message);
-    o.reserved = 0;
+    o.n_pins = 0;
     qn_counters before = counters_of(s->c);
     for (int i = 0; i < 2; i++)
         tap_ok(qn_launch(s->c, k, 3, args, &o, &err) == QN_ERR_RACE, "each launch looks: %s",

@@ -303,9 +303,154 @@ static void test_many(void)
     close_vectors(&v);
 }
 
+/* ---------------------------------------------------------------- what stays, and pins */
+
+/** Rows that lie 128 apart in all shapes: only what varied is dynamic. */
+static void test_strides(void)
+{
+    job j = open_job(PRODUCT_TEXT);
+    static float data[3][ROWS * 128];
+    char key[4000] = "";
+    int n_failed = 0;
+    for (int64_t rows = 1; rows <= 8; rows++) {
+        qn_view v[3];
+        qn_arg args[3];
+        for (int i = 0; i < 3; i++) {
+            const int64_t extents[] = {i == 1 ? 16 : rows, i == 0 ? 16 : 32}, strides[] = {128, 1};
+            qn_layout l;
+            (void)qn_layout_strided(2, extents, strides, &l, &err);
+            n_failed += qn_view_wrap("m", data[i], QN_F32, &l, 0, &v[i], &err) != QN_OK;
+            args[i] = qn_arg_view(&v[i]);
+        }
+        n_failed += qn_launch(j.c, j.k, 3, args, NULL, &err) != QN_OK;
+        qn_code *f = NULL;
+        n_failed += qn_specialize(j.c, j.k, 3, args, NULL, &f, &err) != QN_OK;
+        qn_code_text(f, QN_DUMP_KEY, key, sizeof key);
+        qn_code_release(f);
+    }
+    tap_ok(n_failed == 0 && counters_of(j.c).dynamic_compiles == 1, "rows vary: %s", err.message);
+    tap_contains(key, "dimension 0: lower 0, extent slot 1, stride 128",
+                 "a stride that all shapes had stays a constant beside an extent that varied");
+    close_job(&j);
+}
+
+/** A pin decides whether a number is a constant, whatever the policy says. */
+static void test_pins(void)
+{
+    const qn_fact_pin dynamic[] = {{0, QN_PIN_EXTENT, 0, QN_PIN_DYNAMIC},
+                                   {1, QN_PIN_EXTENT, 0, QN_PIN_DYNAMIC}};
+    qn_options o = {.bytes = sizeof o, .n_pins = 2, .pins = dynamic};
+    vectors v;
+    open_vectors(&v, NULL);
+    int n_wrong = 0;
+    for (int64_t n = 1; n < 100; n++)
+        n_wrong += !copy(&v, n, &o);
+    tap_ok(n_wrong == 0 && counters_of(v.c).compiles == 1,
+           "with dynamic extents one version serves all from the first launch on: %s", err.message);
+    const qn_fact_pin constant[] = {{0, QN_PIN_EXTENT, 0, QN_PIN_CONSTANT},
+                                    {1, QN_PIN_EXTENT, 0, QN_PIN_CONSTANT}};
+    o.pins = constant;
+    o.specialize = QN_SPECIALIZE_DYNAMIC;
+    int64_t compiles = counters_of(v.c).compiles;
+    for (int64_t n = 1; n < 6; n++)
+        n_wrong += !copy(&v, n, &o);
+    tap_ok(n_wrong == 0 && counters_of(v.c).compiles == compiles + 5,
+           "with constant ones each size is a dynamic version's own");
+    o.pins = dynamic;
+    o.specialize = QN_SPECIALIZE_EXACT;
+    compiles = counters_of(v.c).compiles;
+    int64_t hits = counters_of(v.c).hits;
+    n_wrong += !copy(&v, 5, &o) || !copy(&v, 5, &o);
+    tap_ok(n_wrong == 0 && counters_of(v.c).hits == hits + 1,
+           "launches of other pins are not those that are known, and become known");
+    tap_is_int(counters_of(v.c).compiles, compiles, "and the same facts are one version");
+    close_vectors(&v);
+}
+
+static double scaled(job *j, double s, const qn_options *o)
+{
+    double a[6] = {1, 2, 3, 4, 5, 6}, b[6] = {0};
+    const int64_t extents[] = {2, 3};
+    qn_layout l;
+    qn_view x = {0}, y = {0};
+    (void)qn_layout_right(2, extents, &l, &err);
+    (void)qn_view_wrap("a", a, QN_F64, &l, 0, &x, &err);
+    (void)qn_view_wrap("b", b, QN_F64, &l, 0, &y, &err);
+    const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y), qn_arg_f64(s)};
+    return qn_launch(j->c, j->k, 3, args, o, &err) == QN_OK ? b[5] / 6 : -1;
+}
+
+/** A scalar that is pinned is a constant of the code, by itself. */
+static void test_pinned_scalar(void)
+{
+    job j = open_job(SCALE_TEXT);
+    qn_fact_pin pin = {2, QN_PIN_SCALAR, 0, QN_PIN_CONSTANT};
+    qn_options o = {.bytes = sizeof o, .n_pins = 1, .pins = &pin};
+    bool is_right = scaled(&j, 2, &o) == 2 && scaled(&j, 3, &o) == 3 && scaled(&j, 2, &o) == 2;
+    tap_ok(is_right && counters_of(j.c).compiles == 2,
+           "each value of a constant scalar is a version");
+    pin.as = QN_PIN_DYNAMIC;
+    o.constant_scalars = 1;
+    is_right = scaled(&j, 5, &o) == 5 && scaled(&j, 7, &o) == 7 && scaled(&j, 2, &o) == 2;
+    tap_ok(is_right && counters_of(j.c).compiles == 3,
+           "a dynamic one is none, whatever others are");
+    close_job(&j);
+}
+
+static void test_prepared_pin(void)
+{
+    job j = open_job(SCALE_TEXT);
+    const qn_fact_pin pin = {2, QN_PIN_SCALAR, 0, QN_PIN_CONSTANT};
+    const qn_options o = {.bytes = sizeof o, .n_pins = 1, .pins = &pin};
+    const int64_t extents[] = {2, 3};
+    double a[6] = {1}, b[6] = {0};
+    qn_layout l;
+    qn_view x = {0}, y = {0};
+    (void)qn_layout_right(2, extents, &l, &err);
+    (void)qn_view_wrap("a", a, QN_F64, &l, 0, &x, &err);
+    (void)qn_view_wrap("b", b, QN_F64, &l, 0, &y, &err);
+    const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y), qn_arg_f64(4)};
+    qn_call *call = NULL;
+    bool is_right = qn_prepare(j.c, j.k, 3, args, &o, &call, &err) == QN_OK &&
+                    qn_run(call, &err) == QN_OK && b[0] == 4;
+    tap_ok(is_right && qn_call_set_scalar(call, 2, 0, &err) == QN_ERR_ARGUMENT &&
+               strstr(err.message, "constant"),
+           "a constant of a prepared call cannot be set: %s", err.message);
+    qn_call_release(call);
+    close_job(&j);
+}
+
+static void test_bad_pins(void)
+{
+    static const struct {
+        qn_fact_pin pin;
+        const char *field;
+    } bad[] = {{{2, QN_PIN_EXTENT, 0, QN_PIN_DYNAMIC}, "param: 2"},
+               {{-1, QN_PIN_EXTENT, 0, QN_PIN_DYNAMIC}, "param: -1"},
+               {{0, QN_PIN_SCALAR, 0, QN_PIN_DYNAMIC}, "of: 3"},
+               {{0, 9, 0, QN_PIN_DYNAMIC}, "of: 9"},
+               {{0, QN_PIN_STRIDE, 1, QN_PIN_DYNAMIC}, "dim: 1"},
+               {{0, QN_PIN_LOWER, 0, 0}, "as: 0"}};
+    vectors v;
+    open_vectors(&v, NULL);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        const qn_options o = {.bytes = sizeof o, .n_pins = 1, .pins = &bad[i].pin};
+        qn_status status = qn_launch(v.c, v.k, 2, v.args, &o, &err);
+        tap_ok(status == QN_ERR_ARGUMENT && strstr(err.message, bad[i].field), "%s", err.message);
+    }
+    const qn_options none = {.bytes = sizeof none, .n_pins = 1},
+                     many = {.bytes = sizeof many, .n_pins = 257, .pins = &bad[0].pin},
+                     few = {.bytes = sizeof few, .n_pins = -1, .pins = &bad[0].pin};
+    tap_ok(qn_launch(v.c, v.k, 2, v.args, &none, &err) == QN_ERR_ARGUMENT, "%s", err.message);
+    tap_ok(qn_launch(v.c, v.k, 2, v.args, &many, &err) == QN_ERR_ARGUMENT, "%s", err.message);
+    tap_ok(qn_launch(v.c, v.k, 2, v.args, &few, &err) == QN_ERR_ARGUMENT, "%s", err.message);
+    close_vectors(&v);
+}
+
 int main(void)
 {
     char reason[400];
+    test_bad_pins();
     if (!has_x86(reason, sizeof reason)) {
         tap_skip(reason);
         return tap_done();
@@ -317,5 +462,9 @@ int main(void)
     test_not_tried();
     test_short();
     test_many();
+    test_strides();
+    test_pins();
+    test_pinned_scalar();
+    test_prepared_pin();
     return tap_done();
 }
