@@ -519,6 +519,8 @@ typedef struct qn_context_options {
     int32_t summary;           /**< QN_SUMMARY_...; QUERN_SUMMARY=1 is RELEASE, to standard error if there is no log */
     uint32_t symbols;          /**< or of QN_SYMBOLS_...; QUERN_SYMBOLS */
     const char *trace;         /**< file for a trace of what happens when (docs/observing.md); NULL: QUERN_TRACE, else none */
+    const char *kokkos_tools;  /**< library of a tool of Kokkos, or "off"; NULL: KOKKOS_TOOLS_LIBS, else none */
+    const char *nvtx;          /**< library of NVTX that gets ranges, or "off"; NULL: QUERN_NVTX, else none */
 } qn_context_options;
 
 /** Stages that can be dumped and read: X(NAME, bit, text). */

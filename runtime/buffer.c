@@ -96,6 +96,8 @@ static qn_buffer *new_storage(qn_memory *m, const char *label, size_t bytes, siz
         qn__buffer_release(b);
         return NULL;
     }
+    if (m && m->has_tools)
+        qn__tools_allocated(QN_SPACE_HOST, b->label, b->data, bytes);
     return b;
 }
 
@@ -123,6 +125,8 @@ void qn__buffer_release(qn_buffer *b)
     if (!b || atomic_fetch_sub_explicit(&b->references, 1, memory_order_acq_rel) != 1)
         return;
     qn_memory *m = b->memory;
+    if (m && m->has_tools && b->data)
+        qn__tools_released(QN_SPACE_HOST, b->label, b->data, b->bytes);
     if (b->mapped_bytes)
         munmap(b->data, b->mapped_bytes);
     if (b->given_bytes)

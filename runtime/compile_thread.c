@@ -77,7 +77,7 @@ static void load_provider(qn_context *c)
     qn_error error = {0};
     qn_provider_function function = NULL;
     qn_maker maker = {0};
-    const qn_watch watch = qn__watch_begin(c, false);
+    const qn_watch watch = qn__watch_begin(c);
     qn_status status = qn__provider_open(c->options.provider_path, &function, &maker, &error);
     qn__watch_ended(c, &watch, "compile", "load the code generator");
     double end = qn__now_ms();
@@ -162,7 +162,7 @@ static void serve(qn_worker *w, qn_job *job)
         job->begin_ms = qn__worker_used_ms(w);
         enter(c, job, QN_JOB_RUNNING);
         qn__unlock(c);
-        const qn_watch watch = qn__watch_begin(c, false);
+        const qn_watch watch = qn__watch_begin(c);
         generate(w, job, provider, &error);
         qn__watch_ended(c, &watch, "compile", job->kernel->name);
         qn__lock(c);

@@ -273,6 +273,9 @@ qn_status qn_context_new(const qn_context_options *o, qn_context **out, qn_error
     list_context(c);
     qn__trace_open(c);
     qn__symbols_open(c);
+    c->memory->has_tools = qn__tools_open(c);
+    c->is_watched |= c->has_tools;
+    c->options.kokkos_tools = c->options.nvtx = NULL; /* the caller's, or the environment's */
     if (c->options.start_provider) {
         uint32_t host = qn__fpu_enter();
         qn__compile_start(c);
@@ -330,6 +333,7 @@ void qn_context_release(qn_context *c)
         sched_yield(); /* a short run of another thread ends soon */
     qn__cuda_drain(c);
     qn__trace_close(c);
+    qn__tools_close(c);
     qn__context_drop(c);
 }
 

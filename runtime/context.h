@@ -25,6 +25,7 @@
 #include "runtime/pool.h"
 #include "runtime/profile.h"
 #include "runtime/symbols.h"
+#include "runtime/tools.h"
 #include "runtime/trace.h"
 
 enum { QN_PROCESSOR_BYTES = 40 };
@@ -63,6 +64,7 @@ struct qn_context {
     qn_profile profile;
     qn_trace trace;
     qn_symbols symbols;
+    bool has_tools;
 };
 
 /** Frees the list of expanded kernels (expand.c). */

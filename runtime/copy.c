@@ -284,7 +284,7 @@ static qn_status copy_checked(qn_copier *p, const qn_view *dst, const qn_view *s
         return QN_OK;
     if (!p->context || !qn__is_watched(p->context))
         return move_where(p, &to, &from, err);
-    const qn_watch watch = qn__watch_begin(p->context, false);
+    const qn_watch watch = qn__watch_copy(p->context, dst, src);
     qn_status status = move_where(p, &to, &from, err);
     qn__watch_copied(p->context, &watch, dst, src);
     return status;

@@ -13,6 +13,8 @@
  *   XDG_CACHE_HOME     folder that has it by default, else .cache in HOME
  *   QUERN_SUMMARY      1: the host's log, else standard error, gets a table of kernels when a context is released
  *   QUERN_PEAKS        GB/s,GFLOP/s of the machine, for that table
+ *   KOKKOS_TOOLS_LIBS  library of a tool of Kokkos
+ *   QUERN_NVTX         library of NVTX that gets ranges
  *   QUERN_SYMBOLS      who is told where code is, separated by commas: perf_map,jitdump,gdb
  *   QUERN_TRACE        file for a trace of what happens when
  *   QUERN_VERBOSE      level of the log, which then goes to standard error if the host takes none
@@ -134,6 +136,10 @@ void qn__env_fill(qn_context *c, qn_context_options *o)
         o->symbols = flags_of("QUERN_SYMBOLS", symbols);
     if (!o->trace)
         o->trace = variable("QUERN_TRACE");
+    if (!o->kokkos_tools)
+        o->kokkos_tools = variable("KOKKOS_TOOLS_LIBS");
+    if (!o->nvtx)
+        o->nvtx = variable("QUERN_NVTX");
     if (!o->dump_dir)
         o->dump_dir = variable("QUERN_DUMP_DIR");
     if (!o->cuda_driver)

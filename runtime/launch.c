@@ -151,7 +151,7 @@ static qn_status run_code(const qn_task *t, const int64_t *range, qn_error *err)
 static qn_status run_found(const qn_task *t, const found *what, bool is_hit, qn_error *err)
 {
     qn_status status = QN_OK;
-    const qn_watch watch = qn__watch_begin(t->context, is_hit);
+    const qn_watch watch = qn__watch_launch(t, is_hit);
     int64_t begin = what->trial ? qn__now_ns() : 0;
     if (!what->domain.is_empty)
         status = what->function ? run_code(t, what->range, err) : qn__task_run(t, NULL, NULL, err);

@@ -186,7 +186,7 @@ qn_status qn_prepare(qn_context *c, const qn_kernel *k, int n, const qn_arg *arg
 static qn_status run_indirect(qn_call *call, qn_error *err)
 {
     qn_context *c = call->context;
-    const qn_watch watch = qn__watch_begin(c, true);
+    const qn_watch watch = qn__watch_launch(&call->task, true);
     qn_status status = QN_OK;
     qn__lock(c);
     c->counters.launches++;

@@ -216,7 +216,7 @@ static bool begins_again(const qn_launch_state *l, const qn_code *f, const qn_er
 qn_status qn__version_build(qn_launch_state *l, qn_code *f, bool is_dynamic, qn_error *err)
 {
     qn_context *c = l->context;
-    const qn_watch watch = qn__watch_begin(c, false);
+    const qn_watch watch = qn__watch_begin(c);
     uint32_t texts = QN_DUMP_PLAN | (c->options.dump & (QN_DUMP_LLVM | QN_DUMP_ASM));
     qn_compiled code = {0};
     qn_error error = {0};

@@ -5,9 +5,30 @@
 #include "runtime/watch.h"
 #include "runtime/launch.h"
 
-qn_watch qn__watch_begin(const qn_context *c, bool is_hit)
+qn_watch qn__watch_begin(const qn_context *c)
 {
-    qn_watch w = {.is_watched = qn__is_watched(c), .is_hit = is_hit};
+    qn_watch w = {.is_watched = qn__is_watched(c)};
+    if (w.is_watched)
+        w.start_ns = qn__now_ns();
+    return w;
+}
+
+qn_watch qn__watch_launch(const qn_task *t, bool is_hit)
+{
+    qn_watch w = {.is_watched = qn__is_watched(t->context), .is_hit = is_hit};
+    if (!w.is_watched)
+        return w;
+    if (t->context->has_tools)
+        w.tools = qn__tools_begin_launch(t->kernel, t->executor);
+    w.start_ns = qn__now_ns();
+    return w;
+}
+
+qn_watch qn__watch_copy(const qn_context *c, const qn_view *dst, const qn_view *src)
+{
+    qn_watch w = {.is_watched = qn__is_watched(c)};
+    if (w.is_watched && c->has_tools)
+        w.tools = qn__tools_begin_copy(dst, src);
     if (w.is_watched)
         w.start_ns = qn__now_ns();
     return w;
@@ -50,6 +71,7 @@ void qn__watch_end(const qn_watch *w, const qn_task *t)
     if (!w->is_watched)
         return;
     int64_t ns = qn__now_ns() - w->start_ns;
+    qn__tools_end_launch(t->kernel, &w->tools);
     if (t->context->options.summary)
         count_launch(w, t, ns);
     if (t->context->trace.is_on)
@@ -59,9 +81,11 @@ void qn__watch_end(const qn_watch *w, const qn_task *t)
 
 void qn__watch_copied(qn_context *c, const qn_watch *w, const qn_view *dst, const qn_view *src)
 {
+    int64_t end_ns = w->is_watched ? qn__now_ns() : 0;
+    qn__tools_end_copy(&w->tools);
     if (!w->is_watched || !c->trace.is_on)
         return;
-    qn__trace_span(c, "copy", qn__label(dst->label), w->start_ns, qn__now_ns() - w->start_ns,
+    qn__trace_span(c, "copy", qn__label(dst->label), w->start_ns, end_ns - w->start_ns,
                    "\"bytes\": %lld, \"from\": \"%s\", \"to\": \"%s\"", (long long)(qn_view_size(src) * qn__element_bytes(src)),
                    qn_space_name(src->space), qn_space_name(dst->space));
 }

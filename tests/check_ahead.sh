@@ -70,8 +70,9 @@ make_object() {
         "$kernels/dot.qn" --specialize dynamic x=zeros:f64[64] y=zeros:f64[64] s=zeros:f64[] \
         "$kernels/rowsum.qn" --specialize dynamic a=zeros:f32[64,64] s=zeros:f32[64] \
         "$kernels/gather.qn" --specialize dynamic x=zeros:f64[64] at=zeros:i32[64] y=zeros:f64[64] \
-        "$kernels/histogram.qn" "$kernels/spmv.qn" "$kernels/mandelbrot.qn" \
-        "$use/asserts.qn"
+        "$use/steps.qn" --specialize dynamic u=zeros:f64[64] steps=3 \
+        "$use/scalars.qn" a=zeros:f32[4,5,600] b=zeros:f32[4,5,600] z=1 on=true h=3 \
+        "$kernels/histogram.qn" "$kernels/spmv.qn" "$kernels/mandelbrot.qn" "$use/asserts.qn"
 }
 passes "an object file of all example kernels but some" make_object
 passes "... needs nothing" bash -c "test -z \"\$(nm -u '$folder/kernels.o')\""
@@ -99,6 +100,10 @@ runs() {
 }
 runs cc -std=c11 -O2
 passes "... nothing of Quern is linked" bash -c "! ldd '$folder/use_object' | grep -i quern"
+echo '#include "kernels.h"' > "$folder/symbols.c"
+passes "the functions have symbols where that is asked for" bash -c \
+    "cc -c -DQUERN_ENTRY= '$folder/symbols.c' -o '$folder/symbols.o' &&
+     nm '$folder/symbols.o' | grep -q ' T saxpy$'"
 runs clang-19 -std=c99
 runs c++ -x c++ -std=c++11
 runs clang++-19 -x c++ -std=c++17 -O2

@@ -245,6 +245,37 @@ static void run_strides(void)
     free(first);
 }
 
+/* Steps that follow one another: each adds its number. A range of scalars may be reversed. */
+static void run_steps(void)
+{
+    double *data = doubles(23, SAXPY_N), *first = doubles(23, SAXPY_N);
+    const quern_array u = vector(data, sizeof *data, SAXPY_N);
+    expect("steps", steps(&u, 5, NULL), QUERN_OK);
+    for (int i = 0; i < SAXPY_N; i++)
+        expect("... element", data[i] == first[i] + 0 + 1 + 2 + 3 + 4, 1);
+    expect("no steps", steps(&u, -3, NULL), QUERN_OK);
+    free(data);
+    free(first);
+}
+
+/* Scalars of several types, and three dimensions that the code walks as one. */
+static void run_scalars(void)
+{
+    enum { N = 4 * 5 * 600 };
+    const int64_t extent[3] = {4, 5, 600};
+    const float z[2] = {2, 0.5f};
+    float *from = floats(24, N), *to = floats(25, N);
+    const quern_array a = quern_array_right(from, sizeof *from, 3, extent);
+    const quern_array b = quern_array_right(to, sizeof *to, 3, extent);
+    for (int is_on = 0; is_on < 2; is_on++) {
+        expect("scalars", scalars(&a, &b, z, is_on, -7, NULL), QUERN_OK);
+        for (int i = 0; i < N; i++)
+            expect("... element", to[i] == (is_on ? from[i] * 2 + 0.5f : from[i]) - 7, 1);
+    }
+    free(from);
+    free(to);
+}
+
 int main(void)
 {
     run_saxpy(saxpy);
@@ -259,5 +290,7 @@ int main(void)
     run_loops();
     refuse_arrays();
     run_strides();
+    run_steps();
+    run_scalars();
     return n_failed != 0;
 }
