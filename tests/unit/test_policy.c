@@ -10,6 +10,7 @@
 #include "tests/unit/launch.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <string.h>
 #include <time.h>
 
@@ -100,11 +101,12 @@ typedef struct vectors {
     qn_kernel *k;
     qn_view x, y;
     qn_arg args[2];
+    qn_error *err; /* NULL in threads */
 } vectors;
 
 static void open_vectors(vectors *v, const qn_context_options *o)
 {
-    *v = (vectors){.c = context_with(o), .k = kernel_of(COPY_TEXT)};
+    *v = (vectors){.c = context_with(o), .k = kernel_of(COPY_TEXT), .err = &err};
     v->x = vector_of(v->c, "x", QN_F32, 20000);
     v->y = vector_of(v->c, "y", QN_F32, 20000);
     fill_f32(&v->x, 1, 1);
@@ -120,13 +122,13 @@ static void close_vectors(vectors *v)
     qn_context_release(v->c);
 }
 
-/** Copies so many elements; whether they, and no more, are there. */
+/** Copies so many elements, by one thread a struct; whether they, and no more, are there. */
 static bool copy(vectors *v, int64_t n, const qn_options *o)
 {
     float *y = v->y.data;
     v->x.layout.dim[0].extent = v->y.layout.dim[0].extent = n;
     y[0] = y[n - 1] = y[n] = -1;
-    return qn_launch(v->c, v->k, 2, v->args, o, &err) == QN_OK && y[0] == 1 &&
+    return qn_launch(v->c, v->k, 2, v->args, o, v->err) == QN_OK && y[0] == 1 &&
            y[n - 1] == (float)n && y[n] == -1;
 }
 
@@ -233,6 +235,52 @@ static void test_decision(bool is_faster)
                counters_of(v.c).live_functions == 5 + is_faster,
            "%s", is_faster ? "it is kept" : "it is dropped");
     tap_is_int(counters_of(v.c).compiles, 6, "it was made once");
+    close_vectors(&v);
+}
+
+typedef struct runner {
+    qn_context *c;
+    const qn_kernel *k;
+    int n_wrong;
+} runner;
+
+/** Launches one size and some others until a trial has ended. */
+static void *run_until_tried(void *arg)
+{
+    runner *r = arg;
+    vectors v = {.c = r->c, .k = (qn_kernel *)(uintptr_t)r->k};
+    v.x = vector_of(v.c, "x", QN_F32, 20000);
+    v.y = vector_of(v.c, "y", QN_F32, 20000);
+    v.args[0] = qn_arg_view(&v.x);
+    v.args[1] = qn_arg_view(&v.y);
+    fill_f32(&v.x, 1, 1);
+    double end = qn__now_ms() + 20000;
+    for (int64_t i = 0; counters_of(r->c).trials == 0 && qn__now_ms() < end; i++)
+        r->n_wrong += !copy(&v, i % 8 ? 15000 : 200 + i % 300, NULL);
+    qn_view_release(&v.x);
+    qn_view_release(&v.y);
+    return NULL;
+}
+
+/** Threads that launch the same shapes try one of them together. */
+static void test_threads(void)
+{
+    enum { N = 4 };
+    vectors v;
+    open_vectors(&v, NULL);
+    int n_wrong = make_dynamic(&v), n_started = 0;
+    runner r[N];
+    pthread_t thread[N];
+    for (int i = 0; i < N; i++) {
+        r[i] = (runner){v.c, v.k, 0};
+        n_started += pthread_create(&thread[n_started], NULL, run_until_tried, &r[i]) == 0;
+    }
+    for (int i = 0; i < n_started; i++)
+        pthread_join(thread[i], NULL);
+    for (int i = 0; i < N; i++)
+        n_wrong += r[i].n_wrong;
+    tap_ok(n_wrong == 0 && n_started == N && counters_of(v.c).trials >= 1,
+           "%d threads try a shape together", N);
     close_vectors(&v);
 }
 
@@ -457,6 +505,7 @@ int main(void)
     }
     test_rows();
     test_hot();
+    test_threads();
     test_decision(true);
     test_decision(false);
     test_not_tried();
