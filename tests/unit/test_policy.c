@@ -23,6 +23,9 @@
     " store c[%i, %j], %s;\n}\n"
 
 enum { ROWS = 40, COLUMNS = 96, POINTS = 20 };
+/* So many elements, 16 MiB in both views, are beyond all caches near a core: a copy takes longer
+ * than SHORT_NS of trial.c on any processor. */
+enum { LONG = 1 << 21 };
 
 typedef struct job {
     qn_context *c;
@@ -107,8 +110,8 @@ typedef struct vectors {
 static void open_vectors(vectors *v, const qn_context_options *o)
 {
     *v = (vectors){.c = context_with(o), .k = kernel_of(COPY_TEXT), .err = &err};
-    v->x = vector_of(v->c, "x", QN_F32, 20000);
-    v->y = vector_of(v->c, "y", QN_F32, 20000);
+    v->x = vector_of(v->c, "x", QN_F32, LONG + 1);
+    v->y = vector_of(v->c, "y", QN_F32, LONG + 1);
     fill_f32(&v->x, 1, 1);
     v->args[0] = qn_arg_view(&v->x);
     v->args[1] = qn_arg_view(&v->y);
@@ -168,7 +171,7 @@ static void test_hot(void)
     tap_ok(n_wrong == 0 && counters_of(v.c).dynamic_compiles == 1, "a fifth size is dynamic");
     double end = qn__now_ms() + 20000;
     while (counters_of(v.c).trials == 0 && qn__now_ms() < end)
-        n_wrong += !copy(&v, 15000, NULL);
+        n_wrong += !copy(&v, LONG, NULL);
     qn_counters n = counters_of(v.c);
     tap_ok(n_wrong == 0 && n.trials == 1, "a size that comes back is tried: %s", err.message);
     tap_is_int(n.compiles, 6, "with one more version");
@@ -176,10 +179,10 @@ static void test_hot(void)
     tap_ok(history_has(v.c, n.trials_kept ? "the exact one is kept" : "the exact one is dropped"),
            "and so is what became of it");
     for (int i = 0; i < 3; i++)
-        n_wrong += !copy(&v, 15000, NULL);
+        n_wrong += !copy(&v, LONG, NULL);
     n = counters_of(v.c);
     for (int i = 0; i < 100; i++)
-        n_wrong += !copy(&v, 15000, NULL);
+        n_wrong += !copy(&v, LONG, NULL);
     qn_counters after = counters_of(v.c);
     tap_ok(n_wrong == 0 && after.hits == n.hits + 100 && after.live_functions == 5 + n.trials_kept,
            "then its launches hit, and the slower version is gone");
@@ -249,14 +252,14 @@ static void *run_until_tried(void *arg)
 {
     runner *r = arg;
     vectors v = {.c = r->c, .k = (qn_kernel *)(uintptr_t)r->k};
-    v.x = vector_of(v.c, "x", QN_F32, 20000);
-    v.y = vector_of(v.c, "y", QN_F32, 20000);
+    v.x = vector_of(v.c, "x", QN_F32, LONG + 1);
+    v.y = vector_of(v.c, "y", QN_F32, LONG + 1);
     v.args[0] = qn_arg_view(&v.x);
     v.args[1] = qn_arg_view(&v.y);
     fill_f32(&v.x, 1, 1);
     double end = qn__now_ms() + 20000;
     for (int64_t i = 0; counters_of(r->c).trials == 0 && qn__now_ms() < end; i++)
-        r->n_wrong += !copy(&v, i % 8 ? 15000 : 200 + i % 300, NULL);
+        r->n_wrong += !copy(&v, i % 8 ? LONG : 200 + i % 300, NULL);
     qn_view_release(&v.x);
     qn_view_release(&v.y);
     return NULL;
