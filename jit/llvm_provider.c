@@ -160,6 +160,31 @@ static qn_status build_module(compilation *c)
     return qn__llvm_verify(c->module, &r->error);
 }
 
+/**
+ * Appends PTX in which no abs.s16 is left: ptxas (CUDA 13) takes its result for a number whose sign
+ * is extended, which that of -32768 is not, and a comparison then sees 32768. The larger of x and
+ * -x has the right bits. LLVM makes the instruction from selects and shifts too, so that only its
+ * output shows all of them.
+ */
+static void add_ptx(qn_text *out, const char *text, size_t n)
+{
+    static const char name[] = "abs.s16 \t";
+    const char *at = text;
+    for (const char *found; (found = strstr(at, name)) != NULL;) {
+        const char *result = found + sizeof name - 1, *operand = strstr(result, ", "),
+                   *end = strchr(result, ';');
+        if (!operand || !end || operand > end)
+            break; /* no instruction that LLVM prints */
+        int n_result = (int)(operand - result), n_operand = (int)(end - operand - 2);
+        operand += 2;
+        qn__text_bytes(out, at, (size_t)(found - at));
+        qn__text_add(out, "{ .reg .b16 minus; neg.s16 minus, %.*s; max.s16 %.*s, %.*s, minus; }",
+                     n_operand, operand, n_result, result, n_operand, operand);
+        at = end + 1;
+    }
+    qn__text_bytes(out, at, n - (size_t)(at - text));
+}
+
 /* PTX is a text; what it would call and does not hold is an error. */
 static qn_status emit_ptx(compilation *c)
 {
@@ -170,7 +195,7 @@ static qn_status emit_ptx(compilation *c)
     qn_status status = qn__llvm_code(c->machine, c->module, is_large(c), &c->diagnostics, &text, &n, &r->error);
     if (status != QN_OK)
         return status;
-    qn__text_bytes(&c->code, text, n);
+    add_ptx(&c->code, text, n);
     qn__text_bytes(&c->code, "", 1);
     if (c->code.failed)
         return qn__fail(&r->error, QN_ERR_MEMORY, "qn_llvm_provider: no memory for the PTX");

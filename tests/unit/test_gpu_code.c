@@ -79,6 +79,28 @@ static void test_signs(void)
     }
 }
 
+/** ptxas (CUDA 13) compares the result of abs.s16 wrongly, which LLVM makes of an abs and of
+ * selects. */
+static void test_magnitude(void)
+{
+    static const char form[] =
+        "kernel \"magnitude\" {\n view x: i16[1]; view y: bool[1];\n %%z: i64 = const 0;\n"
+        " %%n: i64 = extent y, 0; %%i: i64 = parallel %%z, %%n; %%x: i16 = load x[%%i]; %%o: i16 = "
+        "const 0;\n"
+        " %%minus: i16 = neg %%x; %%is: bool = lt %%x, %%o; %s\n"
+        " %%b: bool = gt %%o, %%m; store y[%%i], %%b;\n}\n";
+    static const char *const magnitude[] = {"%m: i16 = abs %x;",
+                                            "%m: i16 = select %is, %minus, %x;"};
+    char kernel[1024];
+    qn_view v[2];
+    const qn_arg args[] = {vector(&v[0], QN_I16, N), vector(&v[1], QN_BOOL, N)};
+    for (int i = 0; i < 2; i++) {
+        snprintf(kernel, sizeof kernel, form, magnitude[i]);
+        tap_ok(strstr(ptx_of(kernel, 2, args), "max.s16") && !strstr(text, "abs.s16"),
+               "magnitudes of i16: %s", magnitude[i]);
+    }
+}
+
 /** y[i] = sum of value[k] x[column[k]] over the row i; the number of cold blocks is that of locks taken. */
 static void test_rows(void)
 {
@@ -247,6 +269,7 @@ int main(void)
         return tap_done();
     test_atomics();
     test_signs();
+    test_magnitude();
     test_rows();
     test_limits();
     test_light();
