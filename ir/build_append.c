@@ -56,7 +56,10 @@ static void take_notes(qn_builder *b, uint32_t i)
         has_atomic_load = has_atomic_load || (is_pure(x->op) && b->note[arg].has_atomic_load);
         uses_index = uses_index || b->inst[arg].op == QN_I_DIM;
     }
-    b->note[i] = (qn_note){.is_uniform = is_uniform, .has_atomic_load = has_atomic_load, .version = b->version};
+    b->note[i] = (qn_note){.is_uniform = is_uniform,
+                           .has_atomic_load = has_atomic_load,
+                           .version = b->version,
+                           .place = b->current};
     if (uses_index && !b->has_body) {
         b->has_body = true;
         b->body_op = qn__inst_name(x->op);

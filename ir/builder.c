@@ -5,6 +5,7 @@
  * and build_regions.c; finishing in finish.c.
  */
 #include "ir/builder.h"
+#include "ir/location.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -88,6 +89,8 @@ void qn_builder_release(qn_builder *b)
     for (int i = 0; i < b->n_messages; i++)
         qn__free(b->message[i]);
     qn__free(b->message);
+    qn__free(b->place);
+    qn__text_release(&b->pool);
     qn__free(b->name);
     qn__free(b->inst);
     qn__free(b->note);
@@ -115,12 +118,16 @@ qn_val qn__builder_fail(qn_builder *b, qn_status status, const char *format, ...
     va_start(ap, format);
     vsnprintf(message, sizeof message, format, ap);
     va_end(ap);
+    qn_text place = {0};
+    int line = qn__text_current_location(&place, b);
+    const char *at = place.data && !place.failed ? place.data : "";
     const char *rest = strstr(message, ": ");
     if (rest && b->name && *b->name) /* a finished kernel took the name along */
-        qn__fail(&b->error, status, "%.*s: %s \"%.60s\"%s", (int)(rest - message), message,
-                 b->is_function ? "function" : "kernel", b->name, rest);
+        qn__fail_line(&b->error, status, line, "%.*s: %s \"%.60s\"%s%s", (int)(rest - message),
+                      message, b->is_function ? "function" : "kernel", b->name, rest, at);
     else
-        qn__fail(&b->error, status, "%s", message);
+        qn__fail_line(&b->error, status, line, "%s%s", message, at);
+    qn__text_release(&place);
     return (qn_val){0};
 }
 
@@ -160,7 +167,11 @@ const char *qn__inst_name(int op)
 const char *qn__origin(const qn_builder *b, uint32_t i, char *out)
 {
     const qn_inst *x = &b->inst[i];
-    const char *name = qn__inst_name(x->op);
+    const char *name = qn__inst_name(x->op), *given = qn__builder_name_of(b, i);
+    if (given) {
+        snprintf(out, ORIGIN_BYTES, " (\"%.40s\")", given);
+        return out;
+    }
     switch (x->op) {
     case QN_I_LOAD:
     case QN_I_EXTENT:

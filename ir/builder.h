@@ -19,6 +19,7 @@ typedef struct qn_note {
     bool is_uniform;  /* depends on no index, memory or carried value */
     bool has_atomic_load; /* a load through an atomic view, or arithmetic of one */
     bool is_stored;   /* what a store through an atomic view became */
+    uint32_t place, name; /* see qn_locations */
 } qn_note;
 
 /** An open region of an if, for, while or reduce. */
@@ -72,6 +73,10 @@ struct qn_builder {
     int32_t n_arrays;
     char **message; /* [QN_MAX_MESSAGES] once there is one */
     int32_t n_messages;
+    qn_location *place;         /* [n_places], and room up to the next power of two */
+    uint32_t n_places, current; /* 1 + number of the place of what is built now; 0: none */
+    qn_text pool;               /* names of files and values */
+    bool has_names;
     uint32_t reduced;               /* bit d: an open reduce names dimension d */
     uint32_t bucket[QN_N_BUCKETS];  /* numbered instructions, by hash */
 };

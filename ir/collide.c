@@ -10,6 +10,7 @@
  * delta not 0, touch one element.
  */
 #include "ir/builder.h"
+#include "ir/location.h"
 
 enum {
     MAX_TERMS = 6,
@@ -344,6 +345,8 @@ qn_status qn__check_collisions(const qn_kernel *k, qn_error *err)
         bool is_atomic = k->param[x->imm].traits & QN_ATOMIC;
         if (x->op == QN_I_STORE && x->parent == 0 && !is_atomic)
             status = check_store(&a, i, err);
+        if (status)
+            qn__error_location(err, k, i);
     }
     qn__free(a.form);
     qn__free(a.dims);

@@ -9,6 +9,7 @@
  */
 #include "ir/builder.h"
 #include "ir/function.h"
+#include "ir/location.h"
 
 #include <string.h>
 
@@ -204,7 +205,8 @@ qn_status qn__compact(qn_builder *b, qn_kernel *k, qn_error *err)
             if (live[i])
                 copy_inst(b, k, i, number);
         collect_accesses(k);
-        has_memory = collect_arrays(b, k) && collect_messages(b, k) && collect_functions(b, k, err);
+        has_memory = qn__locations_take(b, k, live, number) && collect_arrays(b, k) &&
+                     collect_messages(b, k) && collect_functions(b, k, err);
     }
     qn__free(live);
     qn__free(number);

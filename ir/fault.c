@@ -4,6 +4,7 @@
  * extents, iteration. Formats only here, after the launch, never while a kernel runs.
  */
 #include "ir/function.h"
+#include "ir/location.h"
 
 #include <inttypes.h>
 
@@ -229,6 +230,18 @@ static void add_assert(qn_text *t, const qn_kernel *k, const qn_fault *f)
     }
 }
 
+/** Appends the place of the instruction that failed, and returns its line. */
+static int add_place(qn_text *t, const qn_kernel *k, const qn_fault *f)
+{
+    uint64_t at = (uint64_t)(-1 - f->site);
+    if (f->status == QN_ERR_ASSERT)
+        return qn__text_location(t, at >> 32 ? &k->function[(at >> 32) - 1]->body : k,
+                                 (uint32_t)at);
+    if (f->status == QN_ERR_LIMIT)
+        return f->site == QN_SITE_UNKNOWN ? 0 : qn__text_location(t, k, (uint32_t)at);
+    return f->site < 0 ? 0 : qn__text_location(t, k, k->access[f->site].inst);
+}
+
 qn_status qn__fault_report(const qn_kernel *k, const qn_fault *f, int n, const qn_arg *args,
                            qn_error *err)
 {
@@ -242,9 +255,10 @@ qn_status qn__fault_report(const qn_kernel *k, const qn_fault *f, int n, const q
     qn_domain domain;
     qn__domain_of_args(k, n, args, &domain);
     qn__text_iteration(&t, k, f->iteration, &domain, "; ");
-    qn__fail(err, (qn_status)f->status, "qn_launch: kernel \"%s\": %s", k->name,
-             t.data && !t.failed ? t.data
-                                 : "out of bounds, limit or assertion (no memory for details)");
+    int line = add_place(&t, k, f);
+    qn__fail_line(
+        err, (qn_status)f->status, line, "qn_launch: kernel \"%s\": %s", k->name,
+        t.data && !t.failed ? t.data : "out of bounds, limit or assertion (no memory for details)");
     qn__text_release(&t);
     return (qn_status)f->status;
 }

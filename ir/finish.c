@@ -6,6 +6,7 @@
  */
 #include "ir/builder.h"
 #include "ir/function.h"
+#include "ir/location.h"
 
 #include <string.h>
 
@@ -179,6 +180,7 @@ void qn__kernel_free(qn_kernel *k)
         qn__free(k->message[i]);
     qn__free(k->message);
     qn_kernel_release(k->inlined);
+    qn__locations_free(k->locations);
     qn__free(k->canonical);
     qn__variants_free(atomic_load_explicit(&k->variants, memory_order_acquire));
     qn__free(k);

@@ -375,6 +375,10 @@ typedef struct qn_elements {
     uint64_t bits[]; /* [n], canonical */
 } qn_elements;
 
+/** Places in the source of the host, and names of values (ir/location.h). */
+typedef struct qn_location qn_location;
+typedef struct qn_locations qn_locations;
+
 /** Kernels made of a kernel (ir/variant.c). */
 typedef struct qn_variant qn_variant;
 
@@ -410,6 +414,7 @@ struct qn_kernel {
     qn_kernel *inlined;      /* without calls, with one reference; NULL: it has none, or would be too large */
     bool is_replay;          /* made of another kernel, under larger limits */
     qn_expansion *expansion; /* NULL: the kernel is as it was built */
+    qn_locations *locations; /* NULL: no instruction has a place or a name */
     uint64_t hash;        /* of the anonymous text */
     char *canonical;      /* the anonymous text: names of kernel and parameters replaced by numbers */
     size_t canonical_bytes;

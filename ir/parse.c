@@ -8,6 +8,7 @@
  */
 #include "ir/builder.h"
 #include "ir/parse.h"
+#include "quern/embed.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -391,10 +392,24 @@ bool qn__parse_head(parser *p, qn_builder *make(const char *name, uint32_t flags
     return qn__parse_check_builder(p) && qn__parse_expect_symbol(p, '{');
 }
 
+bool qn__parse_format(parser *p)
+{
+    int64_t format = 0;
+    p->statement = p->token;
+    if (!qn__parse_accept_word(p, "format"))
+        return true;
+    if (!qn__parse_integer(p, QN_I32, &format) || !qn__parse_expect_symbol(p, ';'))
+        return false;
+    return (format >= 1 && format <= QN_TEXT_FORMAT) ||
+           qn__parse_fail_at(p, p->statement.line, p->statement.column, QN_ERR_VERSION,
+                             "format %d: this version reads the formats 1 to %d", (int)format,
+                             QN_TEXT_FORMAT);
+}
+
 /** A whole text with one kernel, which is put at `out`. */
 static bool parse_kernel(parser *p, void *out)
 {
-    if (!qn__parse_definitions_of_functions(p))
+    if (!qn__parse_format(p) || !qn__parse_definitions_of_functions(p))
         return false;
     if (!qn__parse_is_word(p, "kernel"))
         return qn__parse_fail_expected(p, "'kernel'");

@@ -119,6 +119,8 @@ bool qn__parse_array_name(parser *p, qn_array *out);
 /** An identifier or string: its bytes, valid until the next name. */
 bool qn__parse_name(parser *p, const char **text, size_t *n);
 /** ("kernel" | "function") name flag* "{": makes the builder by `make`. */
+/** "format" integer ";", which may stand first; false for a format of another version. */
+bool qn__parse_format(parser *p);
 bool qn__parse_head(parser *p, qn_builder *make(const char *name, uint32_t flags));
 /** The declarations of parameters. */
 bool qn__parse_parameters(parser *p);

@@ -135,6 +135,8 @@ qn_status qn__parse_math(const char *text, size_t n, qn_function **out, qn_error
 /** A whole text of functions, which are put at `out` as a library. */
 static bool parse_library(parser *p, void *out)
 {
+    if (!qn__parse_format(p))
+        return false;
     if (!qn__parse_is_word(p, "function"))
         return qn__parse_fail_expected(p, "'function'");
     if (!qn__parse_definitions_of_functions(p))

@@ -4,6 +4,7 @@
  * `if` whose condition has become a constant leaves the region that it chooses.
  */
 #include "ir/function.h"
+#include "ir/location.h"
 #include "ir/replay.h"
 
 void qn__replay_take(const qn_replay *r, uint32_t i, uint32_t first, uint32_t n, qn_val *out)
@@ -376,6 +377,8 @@ void qn__replay_region(qn_replay *r, uint32_t begin, uint32_t end)
     uint32_t i = begin, stop = end, open = 0; /* the innermost instruction that was begun; the others are its parents */
     int depth = 0;
     for (;;) {
+        if (i < stop)
+            qn__location_repeat(r->b, r->k, i);
         if (i < stop && r->special && r->special(r, i)) {
             i = inst[i].region[2];
         } else if (i < stop && inst[i].op >= QN_I_IF && inst[i].op <= QN_I_REDUCE) {

@@ -6,6 +6,7 @@
  * bitcast, a select) makes no NaN.
  */
 #include "ir/function.h"
+#include "ir/location.h"
 #include "ir/watch.h"
 
 bool qn__is_nan(int dtype, uint64_t bits)
@@ -99,14 +100,17 @@ static qn_status report(const qn_watch *w, const qn_kernel *k, const qn_fault *f
     qn_text t = {0};
     qn_domain domain;
     qn__domain_of_args(k, n, args, &domain);
+    int line = 0;
     if (f->status == QN_ERR_RACE) {
         add_race(&t, w, k, f, args, &domain);
+        line = w->second.access < 0 ? 0 : qn__text_location(&t, k, (uint32_t)w->second.access);
     } else {
         add_nan(&t, &w->nan, k);
         qn__text_iteration(&t, k, f->iteration, &domain, "; ");
+        line = qn__text_location(&t, w->nan.in, w->nan.inst);
     }
-    qn__fail(err, (qn_status)f->status, "qn_launch: kernel \"%.100s\": %s", k->name,
-             t.data && !t.failed ? t.data : "a race or a NaN (no memory for details)");
+    qn__fail_line(err, (qn_status)f->status, line, "qn_launch: kernel \"%.100s\": %s", k->name,
+                  t.data && !t.failed ? t.data : "a race or a NaN (no memory for details)");
     qn__text_release(&t);
     return (qn_status)f->status;
 }

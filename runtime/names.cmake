@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+# The names of numbers in the public headers, for runtime/names.c: enumerators with a value of their own and macros that are a
+# number. Those that lists of the headers make are named in names.c. HEADERS are separated by spaces.
+separate_arguments(headers UNIX_COMMAND "${HEADERS}")
+set(names "")
+foreach(header ${headers})
+    file(READ ${header} text)
+    string(REGEX REPLACE "/\\*([^*]|\\*+[^*/])*\\*+/" "" text "${text}")
+    string(REGEX MATCHALL "[{, \n]QN_[A-Z0-9_]+ =|#define QN_[A-Z0-9_]+ \\(?-?[0-9]+\\)? *\n" found "${text}")
+    foreach(one ${found})
+        string(REGEX MATCH "QN_[A-Z0-9_]+" name "${one}")
+        if(NOT name MATCHES "_FORCE_INT$")
+            list(APPEND names ${name})
+        endif()
+    endforeach()
+endforeach()
+list(REMOVE_DUPLICATES names)
+list(SORT names)
+list(TRANSFORM names REPLACE "(.+)" "N(\\1)")
+string(JOIN "\n" lines ${names})
+file(WRITE ${OUTPUT} "/* Made by runtime/names.cmake. */\n${lines}\n")
