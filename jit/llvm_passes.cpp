@@ -82,8 +82,9 @@ void qn__passes_run(qn_passes *p, LLVMModuleRef module, int is_large, const char
     m.getContext().setOptPassGate(p->passes);
     p->manager.run(m);
     m.getContext().setOptPassGate(before);
+    p->bytes.push_back(0);
     *bytes = p->bytes.data();
-    *n = p->bytes.size();
+    *n = p->bytes.size() - 1;
 }
 
 void qn__passes_free(qn_passes *p)

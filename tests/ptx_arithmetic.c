@@ -202,6 +202,15 @@ static uint64_t shifted(const ptx_inst *i, uint64_t a, uint64_t b)
     return i->base == BASE_shl ? ptx_cut(a, t.bits) << n : ptx_cut(a, t.bits) >> n;
 }
 
+/** Of the 64 bits of b above a: the upper half after a shift to the left, the lower half after one
+ * to the right. */
+static uint64_t funnel(const ptx_inst *i, uint64_t a, uint64_t b, uint64_t c)
+{
+    uint64_t both = ptx_cut(b, 32) << 32 | ptx_cut(a, 32), n = ptx_cut(c, 32);
+    n = ptx_has(i, WORD_wrap) ? n % 32 : n > 32 ? 32 : n;
+    return ptx_has(i, WORD_l) ? both << n >> 32 : both >> n;
+}
+
 static uint64_t int_op(const ptx_inst *i, uint64_t a, uint64_t b, uint64_t c, const char **wrong)
 {
     ptx_type type = i->type[0];
@@ -238,6 +247,8 @@ static uint64_t int_op(const ptx_inst *i, uint64_t a, uint64_t b, uint64_t c, co
     case BASE_shl:
     case BASE_shr:
         return shifted(i, a, b);
+    case BASE_shf:
+        return funnel(i, a, b, c);
     case BASE_popc:
         return (uint64_t)__builtin_popcountll(u);
     case BASE_clz:

@@ -9,9 +9,11 @@
 
 /** Instructions, without what follows the first dot. */
 #define PTX_BASES(X)                                                                               \
-    X(mov) X(ld) X(st) X(atom) X(red) X(cvt) X(cvta) X(add) X(sub) X(mul) X(mad) X(fma) X(div) X(rem) X(neg) X(abs) X(min) \
-    X(max) X(and) X(or) X(xor) X(not) X(shl) X(shr) X(setp) X(selp) X(sqrt) X(rcp) X(popc) X(clz) X(brev) X(bfe) X(copysign)       \
-    X(bra) X(ret) X(membar) X(bar) X(shfl)
+    X(mov)                                                                                         \
+    X(ld) X(st) X(atom) X(red) X(cvt) X(cvta) X(add) X(sub) X(mul) X(mad) X(fma) X(div) X(rem)     \
+        X(neg) X(abs) X(min) X(max) X(and) X(or) X(xor) X(not) X(shl) X(shr) X(setp) X(selp)       \
+            X(sqrt) X(rcp) X(popc) X(clz) X(brev) X(bfe) X(copysign) X(bra) X(ret) X(membar)       \
+                X(bar) X(shfl) X(shf)
 enum {
 #define X(name) BASE_##name,
     PTX_BASES(X)
@@ -19,10 +21,12 @@ enum {
 };
 /** What may follow, other than types. */
 #define PTX_WORDS(X)                                                                               \
-    X(rn) X(rz) X(rzi) X(rni) X(rmi) X(rpi) X(lo) X(hi) X(wide) X(eq) X(ne) X(lt) X(le) X(gt) X(ge) X(equ) X(neu) X(ltu)    \
-    X(leu) X(gtu) X(geu) X(num) X(nan) X(global) X(local) X(shared) X(param) X(nc) X(volatile) X(v2) X(v4) X(cas) X(exch)   \
-    X(add) X(min) X(max) X(and) X(or) X(xor) X(sync) X(warp) X(down) X(up) X(bfly) X(idx) X(uni) X(gl) X(cta) X(to) X(ls)   \
-    X(hs) X(sat) X(const)
+    X(rn)                                                                                          \
+    X(rz) X(rzi) X(rni) X(rmi) X(rpi) X(lo) X(hi) X(wide) X(eq) X(ne) X(lt) X(le) X(gt) X(ge)      \
+        X(equ) X(neu) X(ltu) X(leu) X(gtu) X(geu) X(num) X(nan) X(global) X(local) X(shared)       \
+            X(param) X(nc) X(volatile) X(v2) X(v4) X(cas) X(exch) X(add) X(min) X(max) X(and)      \
+                X(or) X(xor) X(sync) X(warp) X(down) X(up) X(bfly) X(idx) X(uni) X(gl) X(cta)      \
+                    X(to) X(ls) X(hs) X(sat) X(const) X(l) X(r) X(wrap) X(clamp)
 enum {
 #define X(name) WORD_##name,
     PTX_WORDS(X)
