@@ -230,8 +230,8 @@ typedef enum qn_combine {
 #define QN_MAX_REGIONS 500
 #define QN_MAX_NESTING 64
 #define QN_MAX_CARRIED 32 /**< carried values of one loop, results of one if */
-#define QN_MAX_SHOWN 8           /**< values that an assertion shows */
-#define QN_MAX_MESSAGES 256      /**< different messages of assertions */
+#define QN_MAX_SHOWN 8    /**< values that an assertion or print shows */
+#define QN_MAX_MESSAGES 256      /**< different messages of assertions and prints */
 #define QN_MAX_MESSAGE_BYTES 200 /**< of each of them */
 
 /** A new builder for a kernel of this name, or NULL if memory runs out. `flags`: QN_CONTRACT, ... */
@@ -406,6 +406,14 @@ QN_API qn_val qn_end_reduce(qn_builder *b, qn_val value);
  */
 QN_API void qn_assert(qn_builder *b, qn_val condition, const char *message, int n,
                       const qn_val *values);
+
+/**
+ * Prints a line: the message, n values as qn_assert shows them, and the iteration. Lines go to the
+ * function in the option `print` of a launch, in iteration order on all engines; a launch without
+ * one runs the kernel without its prints. It may stand wherever a load may, also in a reduce and in
+ * a function. A kernel has to store something all the same. The message is copied.
+ */
+QN_API void qn_print(qn_builder *b, const char *message, int n, const qn_val *values);
 
 /** Finishes: folds, removes dead ops, verifies. On success *out holds a kernel with one reference. The builder stays
  *  valid only for qn_builder_release. */
@@ -693,6 +701,21 @@ typedef struct qn_fact_pin {
 } qn_fact_pin;
 enum { QN_MOST_PINS = 256 };
 
+/** A line that a kernel printed. What the pointers name is for the call only. */
+typedef struct qn_printed {
+    const char *text; /**< the line, without an end of line: "message: 1, 2.5; iteration (3,4)" */
+    const char
+        *message;   /**< of qn_print; NULL in the last line of a launch whose lines were too many */
+    int64_t n_lost; /**< of such a last line: how many lines were not kept; else 0 */
+    int32_t n_values, n_indices, n_points;
+    const int32_t *dtype; /**< [n_values] */
+    const uint64_t *bits; /**< [n_values]; as in qn_arg, but a complex number is two values */
+    const int64_t
+        *index; /**< [n_indices]: of the parallel and sequential dimensions, as declared */
+    const int64_t
+        *point; /**< [n_points]: of the dimensions of the reduces around it, as declared */
+} qn_printed;
+
 /** Options of a specialization or launch. All-zero with `bytes` set is the default; NULL too. What the pointers name is
  *  borrowed for the call. */
 typedef struct qn_options {
@@ -729,7 +752,18 @@ typedef struct qn_options {
     int32_t debug;    /**< or of QN_DEBUG_...: what the interpreter looks for */
     int32_t n_pins;   /**< 0 to QN_MOST_PINS */
     const qn_fact_pin *pins; /**< [n_pins]; of two for the same number the last one counts */
+    /** NULL, or a function of the caller's that gets the lines that the kernel prints, in iteration
+     * order; inside an iteration, in the order of the points of reduces and of the program. It is
+     * called before qn_launch returns, on its thread, also after a failure; a GPU is waited for. A
+     * kernel that prints runs one iteration after the other on one thread; other kernels run as
+     * ever. Calls of qn_prepare cannot have it. */
+    void (*print)(void *arg, const qn_printed *line);
+    void *print_arg;     /**< of print */
+    int64_t print_lines; /**< the first lines that are kept for `print`; 0: QN_PRINT_LINES */
 } qn_options;
+
+/** qn_options.print_lines where that is 0, and the most. */
+enum { QN_PRINT_LINES = 1000, QN_MAX_PRINT_LINES = 1000000 };
 
 /**
  * Runs a kernel. What is checked, before anything runs: number, kind and dtype of arguments, rank, data, alignment,

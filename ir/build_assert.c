@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * build_assert.c: assertions. Their messages are a table of the kernel, each once.
+ * build_assert.c: assertions and prints. Their messages are a table of the kernel, each once.
  */
 #include "ir/builder.h"
 #include "ir/function.h"
@@ -45,6 +45,13 @@ static int use_message(qn_builder *b, const char *who, const char *message)
     return number;
 }
 
+static bool may_show(qn_builder *b, const char *who, const qn_flat *flat)
+{
+    if (flat->n > QN_MAX_SHOWN)
+        qn__builder_fail(b, QN_ERR_LIMIT, "%s: %d values, limit %d", who, flat->n, QN_MAX_SHOWN);
+    return flat->n <= QN_MAX_SHOWN;
+}
+
 void qn_assert(qn_builder *b, qn_val condition, const char *message, int n, const qn_val *values)
 {
     const char *who = "qn_assert";
@@ -58,10 +65,8 @@ void qn_assert(qn_builder *b, qn_val condition, const char *message, int n, cons
                          qn_dtype_name(b->inst[args[0]].type));
         return;
     }
-    if (flat.n > QN_MAX_SHOWN) {
-        qn__builder_fail(b, QN_ERR_LIMIT, "%s: %d values, limit %d", who, flat.n, QN_MAX_SHOWN);
+    if (!may_show(b, who, &flat))
         return;
-    }
     int number = use_message(b, who, message);
     if (number < 0 || (qn__is_constant(b, args[0]) && b->inst[args[0]].imm))
         return;
@@ -69,4 +74,20 @@ void qn_assert(qn_builder *b, qn_val condition, const char *message, int n, cons
         args[1 + i] = qn__number(flat.value[i]);
     qn_inst x = {.op = QN_I_ASSERT, .imm = (uint64_t)number};
     qn__append(b, who, x, 1 + (uint32_t)flat.n, args);
+}
+
+void qn_print(qn_builder *b, const char *message, int n, const qn_val *values)
+{
+    const char *who = "qn_print";
+    uint32_t args[QN_MAX_CARRIED];
+    qn_flat flat;
+    if (!qn__builder_ready(b, who) || !qn__flatten(b, who, "value", n, values, &flat) ||
+        !may_show(b, who, &flat))
+        return;
+    int number = use_message(b, who, message);
+    for (int i = 0; i < flat.n; i++)
+        args[i] = qn__number(flat.value[i]);
+    if (number >= 0)
+        qn__append(b, who, (qn_inst){.op = QN_I_PRINT, .imm = (uint64_t)number}, (uint32_t)flat.n,
+                   args);
 }

@@ -231,7 +231,7 @@ void qn__invoke(qn_builder *b, const char *who, const qn_function *f, int n_valu
         return;
     uint32_t n = (uint32_t)(f->n_values + f->n_views);
     qn_inst x = {.op = QN_I_CALL, .imm = (uint64_t)number};
-    uint32_t i = qn__append_numbered(b, who, x, n, args);
+    uint32_t i = (f->body.has_prints ? qn__append : qn__append_numbered)(b, who, x, n, args);
     if (i)
         take_results(b, who, f, i, results);
     if (b->error.status)

@@ -258,6 +258,12 @@ void qn_assert_n(qn_builder *b, uint64_t condition, const char *message, int n,
     qn_assert(b, value_of(condition), message, n, values_of(n, values, x));
 }
 
+void qn_print_n(qn_builder *b, const char *message, int n, const uint64_t *values)
+{
+    qn_val x[MOST] = {{0}};
+    qn_print(b, message, n, values_of(n, values, x));
+}
+
 qn_status qn_function_finish_n(qn_builder *b, int n, const uint64_t *results, qn_function **out,
                                qn_error *err)
 {

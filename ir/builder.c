@@ -151,7 +151,7 @@ static const char *const inst_names[QN_I_PURE] = {
     [QN_I_INDEX] = "index",   [QN_I_CARRIED] = "carried", [QN_I_YIELD] = "yield",
     [QN_I_RESULT] = "result", [QN_I_TUPLE] = "tuple",     [QN_I_VIEW] = "view",
     [QN_I_CALL] = "call",     [QN_I_RETURN] = "return",   [QN_I_LOOKUP] = "lookup",
-    [QN_I_ASSERT] = "assert",
+    [QN_I_ASSERT] = "assert", [QN_I_PRINT] = "print",
 };
 
 const char *qn__inst_name(int op)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * compact.c: from the builder's instructions to those of a finished kernel: what is live, in
- * program order, renumbered. Live are stores, atomics, assertions, dimensions, returns, what they
- * need, and the regions
- * around them. A region instruction that is live keeps all its carried values and results. Scalar
- * parameters move to the front, where the text declares them; an else branch without instructions
- * and values goes, as the text does not show it.
+ * program order, renumbered. Live are stores, atomics, assertions, prints, dimensions, returns,
+ * what they need, and the regions around them. A region instruction that is live keeps all its
+ * carried values and results. Scalar parameters move to the front, where the text declares them; an
+ * else branch without instructions and values goes, as the text does not show it.
  */
 #include "ir/builder.h"
 #include "ir/function.h"
@@ -17,6 +16,7 @@
 static bool has_effect(const qn_builder *b, const qn_inst *x)
 {
     return x->op == QN_I_STORE || x->op == QN_I_ATOMIC || x->op == QN_I_ASSERT ||
+           x->op == QN_I_PRINT ||
            (x->op == QN_I_CALL && qn__has_assertions(&b->function[x->imm]->body));
 }
 
@@ -126,7 +126,7 @@ static bool collect_arrays(const qn_builder *b, qn_kernel *k)
     return k->array != NULL;
 }
 
-/** The messages of live assertions, numbered in the order of the first ones. */
+/** The messages of live assertions and prints, numbered in the order of the first ones. */
 static bool collect_messages(const qn_builder *b, qn_kernel *k)
 {
     if (b->n_messages == 0)
@@ -135,8 +135,9 @@ static bool collect_messages(const qn_builder *b, qn_kernel *k)
     bool has_memory = k->message != NULL;
     for (uint32_t i = 1; has_memory && i < k->n_insts; i++) {
         qn_inst *x = &k->inst[i];
-        if (x->op != QN_I_ASSERT)
+        if (x->op != QN_I_ASSERT && x->op != QN_I_PRINT)
             continue;
+        k->has_prints |= x->op == QN_I_PRINT;
         int number = qn__list_message(k->message, &k->n_messages, b->message[x->imm]);
         has_memory = number >= 0; /* the builder's list is as long */
         x->imm = (uint64_t)number;
@@ -161,6 +162,7 @@ static bool collect_functions(const qn_builder *b, qn_kernel *k, qn_error *err)
         int number = qn__list_function(k->function, &k->n_functions, f, "qn_finish", err);
         x->imm = (uint64_t)number; /* the builder's list is as long: it does not fail */
         qn__mark_views(k, i);
+        k->has_prints |= f->body.has_prints;
     }
     return true;
 }

@@ -216,12 +216,18 @@ void qn__domain_of_args(const qn_kernel *k, int n, const qn_arg *args, qn_domain
         *out = (qn_domain){.is_empty = true};
 }
 
+uint32_t qn__inst_of_site(const qn_kernel *k, int64_t site, const qn_kernel **in)
+{
+    uint64_t at = (uint64_t)(-1 - site);
+    *in = at >> 32 ? &k->function[(at >> 32) - 1]->body : k;
+    return (uint32_t)at;
+}
+
 /** Appends 'assertion "text" failed: 1, 2.5'. */
 static void add_assert(qn_text *t, const qn_kernel *k, const qn_fault *f)
 {
-    uint64_t at = (uint64_t)(-1 - f->site);
-    const qn_kernel *in = at >> 32 ? &k->function[(at >> 32) - 1]->body : k;
-    uint32_t inst = (uint32_t)at;
+    const qn_kernel *in;
+    uint32_t inst = qn__inst_of_site(k, f->site, &in);
     const uint32_t *args = qn__args(in, inst);
     qn__text_add(t, "assertion \"%s\" failed", in->message[in->inst[inst].imm]);
     for (int n = 1; n < in->inst[inst].n_args; n++) {

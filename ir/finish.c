@@ -92,8 +92,9 @@ static qn_status run_pipeline(qn_builder *b, qn_kernel *k, qn_error *err)
     qn_status update = qn__check_updates(b, &why), status = qn__finish_body(b, k, err);
     if (!status && !update && !b->is_replay && !has_effects(k)) /* what is replayed may have lost its stores to a constant condition */
         return qn__fail(err, QN_ERR_BUILD, "qn_finish: kernel \"%.100s\" stores nothing: it has no store and no atomic", k->name);
-    if (!status && k->n_functions)
-        status = qn__inline_calls(k, err); /* runs this pipeline for the kernel without calls */
+    if (!status && (k->n_functions || k->has_prints))
+        status = qn__inline_calls(
+            k, err); /* runs this pipeline for the kernel without calls and prints */
     else if (!status)
         status = qn__check_collisions(k, err); /* ensures: no provable collision of parallel iterations */
     if (!status && update && !k->inlined) { /* without calls there may be updates where there were calls of what is loaded */
@@ -181,6 +182,7 @@ void qn__kernel_free(qn_kernel *k)
     qn__free(k->message);
     qn_kernel_release(k->inlined);
     qn__locations_free(k->locations);
+    qn_kernel_release(atomic_load_explicit(&k->printing, memory_order_acquire));
     qn__free(k->canonical);
     qn__variants_free(atomic_load_explicit(&k->variants, memory_order_acquire));
     qn__free(k);

@@ -92,6 +92,15 @@ int qn__list_function(qn_function **list, int *n, const qn_function *f, const ch
     return list_one(list, n, f, who, err);
 }
 
+int qn__number_of_function(const qn_kernel *k, const qn_kernel *body)
+{
+    int n = body == k ? 0 : k->n_functions;
+    while (n > 0 && (k->function[n - 1]->keyword_bytes ||
+                     strcmp(k->function[n - 1]->body.name, body->name) != 0))
+        n--;
+    return n;
+}
+
 void qn__measure_frames(const qn_kernel *k, uint32_t *values, uint32_t *places)
 {
     *values = *places = 0;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inline.c: a kernel without calls, for analysis and code generation: each call is replaced by the body of its function,
- * built anew with the arguments of the call, so constant arguments fold into it. Calls nest as functions do, which only
- * call functions that were finished before them.
+ * inline.c: a kernel without calls and prints, for analysis and code generation: each call is
+ * replaced by the body of its function, built anew with the arguments of the call, so constant
+ * arguments fold into it. Calls nest as functions do, which only call functions that were finished
+ * before them.
  */
 #include "ir/function.h"
 #include "ir/replay.h"
-
-static bool inline_call(qn_replay *r, uint32_t i);
 
 /** The results of the call i of r from the return of its body. */
 static void give_results(qn_replay *r, uint32_t i, const qn_replay *body)
@@ -19,12 +18,17 @@ static void give_results(qn_replay *r, uint32_t i, const qn_replay *body)
         r->value[at] = results[r->k->inst[at].imm];
 }
 
-/** The body of the function that i calls. */
-static void replay_body(qn_replay *r, uint32_t i)
+void qn__replay_body(qn_replay *r, uint32_t i)
 {
     const qn_function *f = qn__callee(r->k, i);
     const qn_kernel *k = &f->body;
-    qn_replay body = {.k = k, .b = r->b, .special = inline_call, .value = qn__zalloc(k->n_insts, sizeof *body.value)};
+    if (r->b->error.status)
+        return;
+    qn_replay body = {.k = k,
+                      .b = r->b,
+                      .special = r->special,
+                      .data = r->data,
+                      .value = qn__zalloc(k->n_insts, sizeof *body.value)};
     if (!body.value) {
         qn__builder_fail(r->b, QN_ERR_MEMORY, "qn_finish: out of memory for a call of \"%.100s\"", k->name);
         return;
@@ -48,9 +52,10 @@ static void replay_body(qn_replay *r, uint32_t i)
 
 static bool inline_call(qn_replay *r, uint32_t i)
 {
-    if (r->k->inst[i].op == QN_I_CALL && r->b->error.status == QN_OK)
-        replay_body(r, i);
-    return r->k->inst[i].op == QN_I_CALL || r->k->inst[i].op == QN_I_VIEW;
+    int op = r->k->inst[i].op;
+    if (op == QN_I_CALL)
+        qn__replay_body(r, i);
+    return op == QN_I_CALL || op == QN_I_VIEW || op == QN_I_PRINT;
 }
 
 qn_status qn__inline_calls(qn_kernel *k, qn_error *err)

@@ -232,6 +232,7 @@ static uint64_t run_reduce(qn_interp *s, uint32_t i)
     uint32_t value = qn__args(s->k, x->region[1] - 1)[0], product = qn__contracted_product(s->k, i);
     const uint32_t *factor = qn__args(s->k, product);
     uint64_t outer = s->point;
+    uint32_t dims_outside = s->dims;
     for (int d = 0; d < x->n_args; d++) {
         uint64_t number = s->k->inst[dims[d]].imm;
         if (s->domain->begin[number] >= s->domain->end[number])
@@ -244,6 +245,8 @@ static uint64_t run_reduce(qn_interp *s, uint32_t i)
     uint64_t saved = s->point;
     bool has_nan = false; /* among the values */
     s->point = outer;
+    for (int d = 0; d < x->n_args; d++)
+        s->dims |= UINT32_C(1) << s->k->inst[dims[d]].imm;
     do {
         run_region(s, x->region[0], x->region[1]);
         has_nan |= qn__is_nan(x->type, s->value[value]);
@@ -254,23 +257,14 @@ static uint64_t run_reduce(qn_interp *s, uint32_t i)
         s->point++;
     } while (!is_cancelled(s, x->region[1] - x->region[0]) && next_point(s, dims, x->n_args));
     s->point = saved;
+    s->dims = dims_outside;
     uint64_t result = qn__order_end(&r);
     if (!has_nan && qn__watch_seeks_nan(s->watch))
         qn__look_for_nan(s, i, x->type, result, 0, NULL, NULL);
     return result;
 }
 
-/* ---------------------------------------------------------------- assertions */
-
-/** The number of the function that runs, plus 1, in the list of the kernel; 0 in the kernel. */
-static int number_of_function(const qn_interp *s)
-{
-    qn_function **list = s->launched->function;
-    int n = s->given ? s->launched->n_functions : 0;
-    while (n > 0 && (list[n - 1]->keyword_bytes || strcmp(list[n - 1]->body.name, s->k->name) != 0))
-        n--;
-    return n;
-}
+/* ---------------------------------------------------------------- assertions and prints */
 
 static void run_assert(qn_interp *s, uint32_t i)
 {
@@ -281,7 +275,25 @@ static void run_assert(qn_interp *s, uint32_t i)
         return;
     for (int j = 0; j < n; j++)
         shown[j] = (int64_t)s->value[args[1 + j]];
-    qn__interp_record(s, QN_ERR_ASSERT, qn__site_of_assert(number_of_function(s), i), n, shown);
+    qn__interp_record(s, QN_ERR_ASSERT,
+                      qn__site_of_assert(qn__number_of_function(s->launched, s->k), i), n, shown);
+}
+
+static void run_print(qn_interp *s, uint32_t i)
+{
+    const qn_print_buffer *buffer = s->printed;
+    const qn_kernel *k = s->launched;
+    int64_t n = buffer ? ++buffer->word[0] : 0;
+    if (n == 0 || n > buffer->lines)
+        return;
+    int64_t *row = buffer->word + n * qn__printed_words(k);
+    row[QN_PRINTED_SITE] = qn__site_of_assert(qn__number_of_function(k, s->k), i);
+    row[QN_PRINTED_DIMS] = s->dims;
+    row += QN_PRINTED_INDICES;
+    for (int d = 0; d < k->n_dims; d++)
+        *row++ = s->dims >> d & 1 ? (int64_t)s->outermost[k->dim[d]] : 0;
+    for (int j = 0; j < s->k->inst[i].n_args; j++)
+        *row++ = (int64_t)s->value[qn__args(s->k, i)[j]];
 }
 
 /* ---------------------------------------------------------------- control flow */
@@ -465,6 +477,9 @@ static void run_core(qn_interp *s, uint32_t i)
     case QN_I_ASSERT:
         run_assert(s, i);
         break;
+    case QN_I_PRINT:
+        run_print(s, i);
+        break;
     }
 }
 
@@ -492,6 +507,7 @@ static void run_domain(qn_interp *s)
         if (qn__is_reduction(k, d))
             continue;
         s->value[k->dim[d]] = (uint64_t)s->domain->begin[d];
+        s->dims |= UINT32_C(1) << d;
         dims[n++] = k->dim[d];
     }
     do {
@@ -519,12 +535,12 @@ size_t qn__interpret_stack(const qn_kernel *k)
 qn_status qn__interpret(const qn_kernel *k, int n, const qn_arg *args, const qn_domain *domain,
                         int checks, qn_fault *fault, qn_error *err)
 {
-    return qn__interpret_watched(k, n, args, domain, checks, NULL, fault, err);
+    return qn__interpret_watched(k, n, args, domain, checks, NULL, NULL, fault, err);
 }
 
 qn_status qn__interpret_watched(const qn_kernel *k, int n, const qn_arg *args,
                                 const qn_domain *domain, int checks, qn_watch *watch,
-                                qn_fault *fault, qn_error *err)
+                                const qn_print_buffer *printed, qn_fault *fault, qn_error *err)
 {
     if (domain->is_empty)
         return QN_OK;
@@ -535,6 +551,7 @@ qn_status qn__interpret_watched(const qn_kernel *k, int n, const qn_arg *args,
                    .domain = domain,
                    .fault = fault,
                    .watch = watch,
+                   .printed = printed,
                    .left = INSTRUCTIONS_PER_LOOK};
     uint32_t values, places;
     qn__measure_frames(k, &values, &places);
@@ -546,6 +563,7 @@ qn_status qn__interpret_watched(const qn_kernel *k, int n, const qn_arg *args,
                           k->name, k->n_insts);
         goto done;
     }
+    s.outermost = s.value;
     for (int p = 0; p < n; p++) {
         const qn_view *v = args[p].view;
         if (v)

@@ -7,6 +7,7 @@
 #define QN_IR_INTERP_H
 
 #include "ir/function.h"
+#include "ir/printed.h"
 #include "ir/watch.h"
 
 /** A view argument, ready for access. */
@@ -29,6 +30,9 @@ typedef struct qn_interp {
     const qn_domain *domain;
     qn_fault *fault;
     qn_watch *watch; /* NULL: nothing is looked for */
+    const qn_print_buffer *printed; /* NULL: prints do nothing */
+    const uint64_t *outermost;      /* the values of the launched kernel */
+    uint32_t dims;                  /* bit d: dimension d of it has an index now */
     qn_place *place;    /* [n_params]; those of the functions called from here follow */
     uint64_t *value; /* [n_insts], canonical; those of the functions called from here follow */
     const uint64_t *given; /* in a function: the values of its scalar parameters, part by part */

@@ -319,21 +319,29 @@ enum {
     QN_I_BITCAST, /* arg -> type, same bits */
     QN_I_LOAD,    /* args indices; imm: view parameter; sub: part of the element */
     QN_I_STORE,   /* args indices, value; imm: view parameter; sub: part of the element; no value */
-    QN_I_ATOMIC,  /* args indices, value [, compare]; sub: qn_combine, or QN_UPDATE; imm: view parameter; the old value */
-    QN_I_IF,      /* arg condition; sub: whether the first region is rare; regions then, else; no value, see result */
-    QN_I_FOR,     /* args begin, end, init...; imm: step; region: index, carried..., body, yield */
-    QN_I_WHILE,   /* args max_trips, init...; regions: carried..., condition, yield bool | body, yield next */
-    QN_I_REDUCE,  /* args dims; sub: qn_combine; imm: order rule (QN_INDEXED...); region: body, yield; the result */
+    QN_I_ATOMIC,  /* args indices, value [, compare]; sub: qn_combine, or QN_UPDATE; imm: view
+                     parameter; the old value */
+    QN_I_IF,  /* arg condition; sub: whether the first region is rare; regions then, else; no value,
+                 see result */
+    QN_I_FOR, /* args begin, end, init...; imm: step; region: index, carried..., body, yield */
+    QN_I_WHILE, /* args max_trips, init...; regions: carried..., condition, yield bool | body, yield
+                   next */
+    QN_I_REDUCE,  /* args dims; sub: qn_combine; imm: order rule (QN_INDEXED...); region: body,
+                     yield; the result */
     QN_I_INDEX,   /* first instruction of a for's region: its index */
     QN_I_CARRIED, /* then the carried values, imm: 0, 1, ...; first in an update: the old value */
     QN_I_YIELD,   /* last instruction of each region: its values; no value */
-    QN_I_RESULT,  /* result imm of the if, for, while or call that stands just before (its number is arg 0) */
-    QN_I_TUPLE,   /* args parts; imm: number of the record; while building only (ir/build_tuple.c) */
-    QN_I_VIEW,    /* view parameter imm, as an argument of a call; no value */
-    QN_I_CALL,    /* args values, then views, in the order of the parameters; imm: number of the function; see result */
-    QN_I_LOOKUP,  /* arg index, which is clamped to the array; imm: number of the constant array; its element */
-    QN_I_RETURN,  /* args results; last instruction of a function; no value */
-    QN_I_ASSERT,  /* args condition, values that its failure shows; imm: number of the message */
+    QN_I_RESULT,  /* result imm of the if, for, while or call that stands just before (its number is
+                     arg 0) */
+    QN_I_TUPLE,  /* args parts; imm: number of the record; while building only (ir/build_tuple.c) */
+    QN_I_VIEW,   /* view parameter imm, as an argument of a call; no value */
+    QN_I_CALL,   /* args values, then views, in the order of the parameters; imm: number of the
+                    function; see result */
+    QN_I_LOOKUP, /* arg index, which is clamped to the array; imm: number of the constant array; its
+                    element */
+    QN_I_RETURN, /* args results; last instruction of a function; no value */
+    QN_I_ASSERT, /* args condition, values that its failure shows; imm: number of the message */
+    QN_I_PRINT,  /* args values; imm: number of the message; kernels that run have none */
     QN_I_PURE = 32
 };
 
@@ -407,11 +415,16 @@ struct qn_kernel {
                               that "same" views carry no dependence across iterations */
     qn_elements **array; /* [n_arrays], with references: the constant arrays, in the order of their first lookups */
     int32_t n_arrays;
-    char **message; /* [n_messages], of assertions, each once, in the order of the first ones */
+    char **message; /* [n_messages], of assertions and prints, each once, in the order of the first
+                       ones */
     int32_t n_messages;
     qn_function **function; /* [n_functions], with references: those that it calls, callees before callers */
     int32_t n_functions;
-    qn_kernel *inlined;      /* without calls, with one reference; NULL: it has none, or would be too large */
+    bool has_prints;    /* itself, or in functions that it calls */
+    qn_kernel *inlined; /* without calls and prints, with one reference; NULL: it has none, or would
+                           be too large */
+    qn_kernel *_Atomic printing; /* made when it is first needed, with one reference
+                                    (ir/print_kernel.c) */
     bool is_replay;          /* made of another kernel, under larger limits */
     qn_expansion *expansion; /* NULL: the kernel is as it was built */
     qn_locations *locations; /* NULL: no instruction has a place or a name */
@@ -424,7 +437,8 @@ static inline const uint32_t *qn__args(const qn_kernel *k, uint32_t i) { return 
 /** Limits of kernels that are made of kernels: inlined, expanded, with other traits. Those of QN_MAX_OPS and QN_MAX_REGIONS
  *  count what was written. */
 enum { QN_MAX_REPLAY_OPS = 40000, QN_MAX_REPLAY_REGIONS = 2000 };
-/** The kernel that facts, code generators and launches look at: without calls where that exists. */
+/** The kernel that facts, code generators and launches look at: without calls and prints where that
+ * exists. */
 static inline const qn_kernel *qn__kernel_to_run(const qn_kernel *k) { return k && k->inlined ? k->inlined : k; }
 /** Whether an instruction is an atomic whose region says what it does. */
 static inline bool qn__is_update(const qn_inst *x) { return x->op == QN_I_ATOMIC && x->sub == QN_UPDATE; }
@@ -475,7 +489,8 @@ static inline uint64_t qn__lookup(const qn_elements *e, int64_t index)
 {
     return e->bits[index < 0 ? 0 : index >= e->n ? e->n - 1 : index];
 }
-/** Whether a kernel, or one of the functions that it calls, has assertions (ir/build_assert.c). */
+/** Whether a kernel, or one of the functions that it calls, has assertions or prints
+ * (ir/build_assert.c). A kernel that runs has no prints. */
 bool qn__has_assertions(const qn_kernel *k);
 /** The number of a message in a list of at most QN_MAX_MESSAGES, where it is entered, as a copy, if
  *  it is new; -1 without room, -2 without memory (ir/build_assert.c). */
@@ -642,11 +657,19 @@ static inline bool qn__is_stopped(const volatile int32_t *flag)
 /** The site of an access in a function that the interpreter called: it names the view argument. */
 static inline int64_t qn__site_in_function(int argument) { return -1 - (int64_t)argument; }
 #define QN_SITE_UNKNOWN INT64_MIN
-/** The site of assertion i of the kernel (function 0), or of its function number `function` - 1. */
+/** The site of assertion or print i of the kernel (function 0), or of its function number
+ * `function`
+ * - 1. */
 static inline int64_t qn__site_of_assert(int function, uint32_t i)
 {
     return -1 - ((int64_t)function << 32 | (int64_t)i);
 }
+/** That number of a function's body among those that a kernel calls; 0 for the kernel's own
+ * instructions (ir/function.c). */
+int qn__number_of_function(const qn_kernel *k, const qn_kernel *body);
+/** The instruction that such a site names, and in *in the kernel or body that has it (ir/fault.c).
+ */
+uint32_t qn__inst_of_site(const qn_kernel *k, int64_t site, const qn_kernel **in);
 /** What a launch that cannot be cancelled looks at. */
 extern const int32_t qn__never;
 static inline void qn__fault_clear(qn_fault *f, const volatile int32_t *cancel)
@@ -672,6 +695,12 @@ qn_status qn__fault_report(const qn_kernel *k, const qn_fault *f, int n, const q
 
 /* ---------------------------------------------------------------- the interpreter (ir/interp.c) */
 
+/** Where lines are printed, see ir/printed.h. */
+typedef struct qn_print_buffer {
+    int64_t *word; /* [1 + lines][qn__printed_words()] */
+    int64_t lines; /* at most so many are kept */
+} qn_print_buffer;
+
 /** About how much stack the interpreter takes for the regions of a kernel, in bytes; four times as much is enough with
  *  sanitizers too. */
 size_t qn__interpret_stack(const qn_kernel *k);
@@ -679,11 +708,11 @@ size_t qn__interpret_stack(const qn_kernel *k);
  *  Complete and portable: the definition of every instruction. Errors: memory only. */
 qn_status qn__interpret(const qn_kernel *k, int n, const qn_arg *args, const qn_domain *domain,
                         int checks, qn_fault *fault, qn_error *err);
-/** The same while it looks for what `debug` says, bits QN_DEBUG_...: returns QN_ERR_RACE or
- * QN_ERR_NAN, with its message, if that is the first failure; QN_ERR_MEMORY also without room to
- * find races (ir/watch.c). */
+/** The same while it looks for what `debug` says, bits QN_DEBUG_..., and keeps what is printed if
+ * `printed` (ir/printed.h) is not NULL: returns QN_ERR_RACE or QN_ERR_NAN, with its message, if
+ * that is the first failure; QN_ERR_MEMORY also without room to find races (ir/watch.c). */
 qn_status qn__interpret_debugged(const qn_kernel *k, int n, const qn_arg *args,
-                                 const qn_domain *domain, int checks, int debug, qn_fault *fault,
-                                 qn_error *err);
+                                 const qn_domain *domain, int checks, int debug,
+                                 const qn_print_buffer *printed, qn_fault *fault, qn_error *err);
 
 #endif

@@ -184,25 +184,45 @@ static bool parse_atomic(parser *p, const definitions *d)
     return qn__parse_define_all(p, d, &old);
 }
 
+/** string [values]: the message is the caller's, with its final zero. */
+static bool parse_message(parser *p, qn_text *message, values *shown)
+{
+    if (p->token.kind != QN_TOKEN_STRING)
+        return qn__parse_fail_expected(p, "a message in quotes");
+    qn__lex_decode(&p->token, message);
+    qn__text_bytes(message, "", 1);
+    qn__parse_advance(p);
+    bool is_good = !message->failed || qn__parse_fail_memory(p);
+    if (is_good && !qn__parse_is_symbol(p, ';'))
+        is_good = qn__parse_values(p, shown);
+    return is_good;
+}
+
 /** "assert" condition string [values] */
 static bool parse_assert(parser *p, const definitions *d)
 {
     qn_val condition = {0};
     values shown = {.n = 0};
-    (void)d;
-    if (!qn__parse_value(p, &condition))
-        return false;
-    if (p->token.kind != QN_TOKEN_STRING)
-        return qn__parse_fail_expected(p, "a message in quotes");
     qn_text message = {0};
-    qn__lex_decode(&p->token, &message);
-    qn__text_bytes(&message, "", 1);
-    qn__parse_advance(p);
-    bool is_good = !message.failed || qn__parse_fail_memory(p);
-    if (is_good && !qn__parse_is_symbol(p, ';'))
-        is_good = qn__parse_values(p, &shown);
+    (void)d;
+    bool is_good = qn__parse_value(p, &condition) && parse_message(p, &message, &shown);
     if (is_good) {
         qn_assert(p->b, condition, message.data, shown.n, shown.v);
+        is_good = qn__parse_check_builder(p);
+    }
+    qn__text_release(&message);
+    return is_good;
+}
+
+/** "print" string [values] */
+static bool parse_print(parser *p, const definitions *d)
+{
+    values shown = {.n = 0};
+    qn_text message = {0};
+    (void)d;
+    bool is_good = parse_message(p, &message, &shown);
+    if (is_good) {
+        qn_print(p->b, message.data, shown.n, shown.v);
         is_good = qn__parse_check_builder(p);
     }
     qn__text_release(&message);
@@ -489,6 +509,7 @@ static const struct {
     {"lookup", 1, 1, parse_lookup},
     {"call", 1, QN_MAX_CARRIED, qn__parse_call},
     {"assert", 0, 0, parse_assert},
+    {"print", 0, 0, parse_print},
 };
 
 /** Whether a statement may define this many values. */

@@ -436,6 +436,15 @@ static void note_line(printer *p, uint32_t i)
         p->line[i] = 1 + p->n_lines;
 }
 
+/** The message of an assertion or print, and the operands from `first` on, which it shows. */
+static void add_message(printer *p, uint32_t i, int first)
+{
+    const qn_inst *x = &p->k->inst[i];
+    add_string(p->out, p->k->message[x->imm]);
+    qn__text_add(p->out, "%s", x->n_args > first ? " " : "");
+    add_values(p, qn__args(p->k, i) + first, x->n_args - first);
+}
+
 static void add_statement(printer *p, uint32_t i)
 {
     const qn_inst *x = &p->k->inst[i];
@@ -475,9 +484,11 @@ static void add_statement(printer *p, uint32_t i)
         qn__text_add(p->out, "assert ");
         add_value(p, qn__args(p->k, i)[0]);
         qn__text_add(p->out, " ");
-        add_string(p->out, p->k->message[x->imm]);
-        qn__text_add(p->out, "%s", x->n_args > 1 ? " " : "");
-        add_values(p, qn__args(p->k, i) + 1, x->n_args - 1);
+        add_message(p, i, 1);
+        break;
+    case QN_I_PRINT:
+        qn__text_add(p->out, "print ");
+        add_message(p, i, 0);
         break;
     case QN_I_RETURN:
         qn__text_add(p->out, "return ");

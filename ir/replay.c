@@ -333,6 +333,14 @@ static void replay_assert(qn_replay *r, uint32_t i)
     qn_assert(r->b, given[0], r->k->message[x->imm], x->n_args - 1, given + 1);
 }
 
+static void replay_print(qn_replay *r, uint32_t i)
+{
+    qn_val given[QN_MAX_SHOWN];
+    const qn_inst *x = &r->k->inst[i];
+    qn__replay_take(r, i, 0, x->n_args, given);
+    qn_print(r->b, r->k->message[x->imm], x->n_args, given);
+}
+
 /** An op of the table. A divisor may have become the constant 0, which the builder takes from no caller. */
 static qn_val replay_op(qn_replay *r, const qn_inst *x, const qn_val *operand)
 {
@@ -364,6 +372,9 @@ static void replay_inst(qn_replay *r, uint32_t i)
     case QN_I_CALL: replay_call(r, i); break;
     case QN_I_ASSERT:
         replay_assert(r, i);
+        break;
+    case QN_I_PRINT:
+        replay_print(r, i);
         break;
     default:
         if (qn__pure(x))

@@ -26,6 +26,8 @@ bool qn__replay_start(qn_replay *r, const char *name, uint32_t flags);
 void qn__replay_end(qn_replay *r);
 /** Builds the instructions [begin, end), which are whole regions or the top level. The builder has the errors. */
 void qn__replay_region(qn_replay *r, uint32_t begin, uint32_t end);
+/** Builds the body of the function that i calls, with what is special to r (ir/inline.c). */
+void qn__replay_body(qn_replay *r, uint32_t i);
 /** The new values of n operands of instruction i from `first` on. */
 void qn__replay_take(const qn_replay *r, uint32_t i, uint32_t first, uint32_t n, qn_val *out);
 /** Builds access i with n new indices. */

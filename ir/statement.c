@@ -79,6 +79,7 @@ static void describe(const qn_kernel *k, const qn_inst *x, qn_statement *s)
         s->text = k->function[x->imm]->body.name;
         break;
     case QN_I_ASSERT:
+    case QN_I_PRINT:
         s->text = k->message[x->imm];
         break;
     default:

@@ -202,14 +202,26 @@ static bool check_lookup(verifier *v, uint32_t i)
                    "names no constant array of its type, or has no i64 index");
 }
 
-static bool check_assert(verifier *v, uint32_t i)
+/** assert and print: the operands from `first` on are shown. */
+static bool shows(const verifier *v, uint32_t i, uint32_t first)
 {
     const qn_inst *x = &v->k->inst[i];
-    bool is_right = x->type == QN_VOID && x->imm < (uint64_t)v->k->n_messages && x->n_args >= 1 &&
-                    x->n_args <= 1 + QN_MAX_SHOWN && arg_type(v, i, 0) == QN_BOOL;
-    for (uint32_t a = 1; is_right && a < x->n_args; a++)
+    bool is_right = x->type == QN_VOID && x->imm < (uint64_t)v->k->n_messages &&
+                    x->n_args >= first && x->n_args <= first + QN_MAX_SHOWN;
+    for (uint32_t a = first; is_right && a < x->n_args; a++)
         is_right = qn__dtype_class(arg_type(v, i, a)) && !is_complex(arg_type(v, i, a));
-    return require(v, i, is_right, "wrong condition, values or message");
+    return is_right;
+}
+
+static bool check_assert(verifier *v, uint32_t i)
+{
+    return require(v, i, shows(v, i, 1) && arg_type(v, i, 0) == QN_BOOL,
+                   "wrong condition, values or message");
+}
+
+static bool check_print(verifier *v, uint32_t i)
+{
+    return require(v, i, shows(v, i, 0) && v->k->has_prints, "wrong values or message");
 }
 
 /** cast and bitcast. */
@@ -541,7 +553,7 @@ static rule_function *const rules[QN_I_PURE] = {
     [QN_I_WHILE] = open_regions,    [QN_I_REDUCE] = open_regions,     [QN_I_INDEX] = check_carried,
     [QN_I_CARRIED] = check_carried, [QN_I_YIELD] = check_yield,       [QN_I_RESULT] = check_result,
     [QN_I_VIEW] = check_view,       [QN_I_CALL] = check_call,         [QN_I_RETURN] = check_return,
-    [QN_I_LOOKUP] = check_lookup,   [QN_I_ASSERT] = check_assert,
+    [QN_I_LOOKUP] = check_lookup,   [QN_I_ASSERT] = check_assert,     [QN_I_PRINT] = check_print,
 };
 
 /** Whether an op uses qn_inst.sub or imm; the others hold 0 there. */

@@ -116,12 +116,14 @@ static qn_status report(const qn_watch *w, const qn_kernel *k, const qn_fault *f
 }
 
 qn_status qn__interpret_debugged(const qn_kernel *k, int n, const qn_arg *args,
-                                 const qn_domain *domain, int checks, int debug, qn_fault *fault,
-                                 qn_error *err)
+                                 const qn_domain *domain, int checks, int debug,
+                                 const qn_print_buffer *printed, qn_fault *fault, qn_error *err)
 {
     qn_watch w;
+    if (!debug)
+        return qn__interpret_watched(k, n, args, domain, checks, NULL, printed, fault, err);
     qn__watch_open(&w, debug, k, n, args, domain);
-    qn_status status = qn__interpret_watched(k, n, args, domain, checks, &w, fault, err);
+    qn_status status = qn__interpret_watched(k, n, args, domain, checks, &w, printed, fault, err);
     if (status == QN_OK && (fault->status == QN_ERR_RACE || fault->status == QN_ERR_NAN))
         status = report(&w, k, fault, n, args, err);
     qn__watch_close(&w);

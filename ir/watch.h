@@ -78,6 +78,6 @@ bool qn__watch_result(qn_watch *w, const qn_kernel *in, uint32_t i, int dtype, u
  * (ir/interp.c). */
 qn_status qn__interpret_watched(const qn_kernel *k, int n, const qn_arg *args,
                                 const qn_domain *domain, int checks, qn_watch *watch,
-                                qn_fault *fault, qn_error *err);
+                                const qn_print_buffer *printed, qn_fault *fault, qn_error *err);
 
 #endif

@@ -71,6 +71,7 @@ static qn_status check_options(const qn_launch_state *l, qn_error *err)
                  {"compile", o->compile, QN_COMPILE_DEFAULT, QN_COMPILE_NEVER},
                  {"debug", o->debug, 0, QN_DEBUG_RACES | QN_DEBUG_NAN},
                  {"n_pins", o->n_pins, 0, QN_MOST_PINS},
+                 {"print_lines", o->print_lines, 0, QN_MAX_PRINT_LINES},
 #define X(name, text, least, most, names_dim) {"plan." #name, l->plan.name, least, names_dim ? l->kernel->n_dims : most},
                  QN_PLAN_LIST(X)
 #undef X

@@ -361,10 +361,8 @@ static void *interpret_task(void *arg)
 {
     interpretation *x = arg;
     const qn_task *t = x->task;
-    x->status =
-        t->debug ? qn__interpret_debugged(t->kernel, t->n, t->args, t->domain, t->checks, t->debug,
-                                          x->fault, x->err)
-                 : qn__interpret(t->kernel, t->n, t->args, t->domain, t->checks, x->fault, x->err);
+    x->status = qn__interpret_debugged(t->kernel, t->n, t->args, t->domain, t->checks, t->debug,
+                                       t->printed, x->fault, x->err);
     return NULL;
 }
 

@@ -228,7 +228,7 @@ void qn__expanded_release(const char *who, const qn_arg *args, qn_expanded *e)
 
 qn_status qn__state_open(qn_launch_state *l, const qn_kernel *k, const qn_options *o, qn_expanded **e, qn_error *err)
 {
-    bool keeps_calls = o && o->debug && !qn__has_tables(k, l->n, l->args);
+    bool keeps_calls = ((o && o->debug) || l->printed) && !qn__has_tables(k, l->n, l->args);
     qn_status status =
         qn__late_atomics(keeps_calls ? k : qn__kernel_to_run(k), l->n, l->args, &l->kernel, err);
     if (status || !l->context || !qn__has_tables(l->kernel, l->n, l->args))

@@ -318,6 +318,7 @@ static qn_status run_checked(qn_launch_state *l, found *what, qn_error *err)
         .max_threads = l->options.max_threads,
         .checks = l->options.checks,
         .debug = qn__debug_of(l),
+        .printed = l->printed,
         .cancel = qn__cancel_of(&l->options),
         .stream = l->stream,
     };
@@ -431,11 +432,11 @@ static qn_status launch(qn_context *c, const qn_kernel *k, int n, const qn_arg *
 
 /* ---------------------------------------------------------------- public */
 
-/** A launch that is debugged: it takes the long way each time, and nothing of it is remembered. */
-static qn_status launch_debugged(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
-                                 const qn_options *o, qn_error *err)
+qn_status qn__launch_once(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
+                          const qn_options *o, const qn_print_buffer *printed, qn_error *err)
 {
-    qn_launch_state l = {.who = "qn_launch", .context = c, .n = n, .args = args};
+    qn_launch_state l = {
+        .who = "qn_launch", .context = c, .n = n, .args = args, .printed = printed};
     qn_expanded *e = NULL;
     found what = {0};
     qn_status status = qn__state_open(&l, k, o, &e, err);
@@ -450,7 +451,8 @@ static qn_status launch_debugged(qn_context *c, const qn_kernel *k, int n, const
     return status;
 }
 
-/** A launch of a caller of another version, one that can be cancelled, or one that is debugged. */
+/** A launch of a caller of another version, one that can be cancelled, or one that is debugged or
+ * prints. */
 static qn_status launch_limited(qn_context *c, const qn_kernel *k, int n, const qn_arg *args, const qn_options *o,
                                 qn_error *err)
 {
@@ -459,8 +461,12 @@ static qn_status launch_limited(qn_context *c, const qn_kernel *k, int n, const 
     qn_status status = qn__limit_begin(who, c, &o, &x, err);
     if (status)
         return status;
-    status = o && o->debug ? launch_debugged(c, k, n, args, o, err)
-                           : launch(c, qn__kernel_to_run(k), n, args, o, err);
+    if (o && o->print && k->has_prints)
+        status = qn__launch_printing(c, k, n, args, o, err);
+    else if (o && o->debug)
+        status = qn__launch_once(c, k, n, args, o, NULL, err);
+    else
+        status = launch(c, qn__kernel_to_run(k), n, args, o, err);
     return qn__limit_end(who, &x, status, err);
 }
 
@@ -470,7 +476,7 @@ qn_status qn_launch(qn_context *c, const qn_kernel *k, int n, const qn_arg *args
     if (!c || !k)
         return qn__fail(err, QN_ERR_ARGUMENT, "qn_launch: %s is NULL", c ? "kernel" : "context");
     if (!qn__are_of_this_version(o) ||
-        (o && (o->cancel || (o->timeout_ns | o->debug) || o->cancel_hook)))
+        (o && (o->cancel || (o->timeout_ns | o->debug) || o->cancel_hook || o->print)))
         return launch_limited(c, k, n, args, o, err);
     return launch(c, qn__kernel_to_run(k), n, args, o, err);
 }

@@ -12,12 +12,14 @@
  * limit.c       options of callers of other versions, flags and time limits that cancel
  * execute.c     running code or the interpreter, on one thread or several
  * expand.c      arguments with index lists or members, as arguments without
+ * printing.c    launches whose lines the host wants
  * launch.c      all of them in order, and the short way for arguments that are known
  * prepare.c     the same with the arguments bound once
  */
 #ifndef QN_RUNTIME_LAUNCH_H
 #define QN_RUNTIME_LAUNCH_H
 
+#include "ir/printed.h"
 #include "runtime/context.h"
 
 /** A launch on its way. */
@@ -44,6 +46,7 @@ typedef struct qn_launch_state {
     bool is_prepared;    /* of qn_prepare or qn_specialize: it is chosen once */
     qn_stream *stream;     /* executor QN_CUDA; borrowed */
     qn_stops run_stops; /* qn_prepare: of the runs */
+    const qn_print_buffer *printed; /* where the interpreter prints, or NULL */
     qn_error overlap; /* why, if it is ordered */
 } qn_launch_state;
 
@@ -75,9 +78,9 @@ qn_status qn__expand(qn_context *c, const char *who, const qn_kernel *k, int n, 
 /** After the launch. Work that was given keeps what it uses of the tables of `args`. */
 void qn__expanded_release(const char *who, const qn_arg *args, qn_expanded *e);
 /** Of a state with its context and arguments: sets the kernel, k or that of late atomics
- * (qn__late_atomics), and expands tables. It is without calls where such a kernel exists, but with
- * them where it is debugged and has no tables; what it was given then stands in l->given. If that
- * is QN_OK, qn__state_close ends it. */
+ * (qn__late_atomics), and expands tables. It is without calls and prints where such a kernel
+ * exists, but with them where it is debugged, or prints to l->printed, and has no tables; what it
+ * was given then stands in l->given. If that is QN_OK, qn__state_close ends it. */
 qn_status qn__state_open(qn_launch_state *l, const qn_kernel *k, const qn_options *o, qn_expanded **e, qn_error *err);
 void qn__state_close(const qn_launch_state *l, qn_expanded *e);
 
@@ -183,6 +186,7 @@ typedef struct qn_task {
     int64_t n_iterations;
     int executor, max_threads, checks;
     int debug;                      /* of QN_DEBUG_...: what the interpreter looks for */
+    const qn_print_buffer *printed; /* where the interpreter prints, or NULL */
     const volatile int32_t *cancel; /* the word that says when it is to end, never NULL */
     qn_stream *stream; /* executor QN_CUDA */
     qn_call *call;     /* the prepared call that this is, or NULL */
@@ -208,6 +212,14 @@ qn_status qn__cuda_scratch(const qn_task *t, int64_t *bytes, qn_error *err);
  *  if it needs none (cuda_launch.c). */
 qn_status qn__cuda_capture(const qn_task *t, const int64_t *slots, qn_stream *s, uint64_t fault, uint64_t scratch,
                            qn_error *err);
+/** qn_launch of a kernel that prints, with the option `print`, of a caller of this version
+ * (printing.c). */
+qn_status qn__launch_printing(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
+                              const qn_options *o, qn_error *err);
+/** A launch by the interpreter that looks for what option debug says and prints to `printed`, if
+ * that is not NULL. It takes the long way, and nothing of it is remembered (launch.c). */
+qn_status qn__launch_once(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
+                          const qn_options *o, const qn_print_buffer *printed, qn_error *err);
 /** References of a prepared call (prepare.c). */
 void qn__call_retain(qn_call *call);
 void qn__call_drop(void *call);

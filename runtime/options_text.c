@@ -38,6 +38,7 @@ static const field fields[] = {
     F(constant_scalars, NULL, false), F(must_generate, NULL, false),
     F(atomics, "QN_ATOMICS_", false), F(compile, "QN_COMPILE_", false),
     F(timeout_ns, NULL, false),       F(debug, "QN_DEBUG_", true),
+    F(print_lines, NULL, false),
 };
 enum { N_FIELDS = sizeof fields / sizeof fields[0] };
 

@@ -172,6 +172,11 @@ qn_status qn_prepare(qn_context *c, const qn_kernel *k, int n, const qn_arg *arg
     if (status)
         return status;
     l.run_stops = x.stops;
+    if (o && o->print) {
+        status = qn__fail(err, QN_ERR_UNSUPPORTED,
+                          "%s: option print: only qn_launch gives lines to the host", who);
+        return qn__limit_end(who, &x, status, err);
+    }
     status = qn__state_open(&l, k, o, &e, err);
     if (status == QN_OK) {
         status = prepare(&l, o, out, err);

@@ -68,7 +68,12 @@ static const qn_member members_of_options[] = {
                 M(qn_options, atomics) M(qn_options, compile) M(qn_options, stream)
                     M(qn_options, plan) M(qn_options, cancel) M(qn_options, timeout_ns)
                         M(qn_options, cancel_hook) M(qn_options, cancel_arg) M(qn_options, debug)
-                            M(qn_options, n_pins) M(qn_options, pins)};
+                            M(qn_options, n_pins) M(qn_options, pins) M(qn_options, print)
+                                M(qn_options, print_arg) M(qn_options, print_lines)};
+static const qn_member members_of_printed[] = {
+    M(qn_printed, text) M(qn_printed, message) M(qn_printed, n_lost) M(qn_printed, n_values)
+        M(qn_printed, n_indices) M(qn_printed, n_points) M(qn_printed, dtype) M(qn_printed, bits)
+            M(qn_printed, index) M(qn_printed, point)};
 static const qn_member members_of_cache_entry[] = {
     M(qn_cache_entry, bytes) M(qn_cache_entry, path) M(qn_cache_entry, refused)
         M(qn_cache_entry, kind) M(qn_cache_entry, kernel) M(qn_cache_entry, environment)
@@ -144,7 +149,7 @@ typedef struct entry {
      sizeof members_of_##name / sizeof(qn_member)},
 static const entry entries[] = {
     S(error) S(val) S(param) S(param_info) S(event) S(allocator) S(context_options) S(counters)
-        S(plan_options) S(fact_pin) S(options) S(cache_entry) S(cuda_device) S(dl_device)
+        S(plan_options) S(fact_pin) S(options) S(printed) S(cache_entry) S(cuda_device) S(dl_device)
             S(dl_dtype) S(dl_tensor) S(dl_managed) S(dl_version) S(dl_managed_versioned) S(member)
                 S(statement) S(array) S(dim) S(digit) S(layout) S(slice) S(work) S(peaks)
                     S(kernel_counters) S(field) S(view) S(arg) S(view_type) S(alloc_options)};

@@ -172,11 +172,15 @@ static bool run_interpreter(const runner *r, const qn_kernel *k, case_instance *
                     .checks = c->checks,
                     .strict = c->strict,
                     .debug = c->debug};
+    case_lines lines = {0};
+    if (case_prints(k))
+        case_lines_want(c, &lines, &o);
     qn_status status = launch(r, k, c, &o, err);
     bool passed = status == (qn_status)c->status;
     if (!passed)
         tap_note("status %s, expected %s: %s", qn_status_name((int)status),
                  qn_status_name(c->status), err->message);
+    passed = case_lines_are_expected(c, &lines) && passed;
     for (int i = 0; i < c->n_parts; i++)
         if (!strstr(err->message, c->part[i])) {
             tap_note("\"%s\" does not contain \"%s\"", err->message, c->part[i]);
@@ -212,15 +216,21 @@ static bool run_x86(const runner *r, const qn_kernel *k, case_instance *c, const
                             .specialize = how->specialize,
                             .isa = how->isa,
                             .loader = how->loader};
-            qn_error err;
-            qn_status status = launch(r, k, c, &o, &err);
-            bool agreed = (int32_t)status == reference->status &&
-                          strcmp(err.message, reference->message) == 0 && equals_reference(c);
-            if (!agreed)
-                tap_note("%s, %s, checks %s: %s \"%s\"", how->name,
-                         ways[way].name, unchecked ? "none" : "on",
-                         qn_status_name((int)status), err.message);
-            passed = passed && agreed;
+            for (int prints = 0; prints <= case_prints(k); prints++) {
+                qn_error err;
+                case_lines lines = {0};
+                if (prints)
+                    case_lines_want(c, &lines, &o);
+                qn_status status = launch(r, k, c, &o, &err);
+                bool agreed = (int32_t)status == reference->status &&
+                              strcmp(err.message, reference->message) == 0 && equals_reference(c);
+                agreed = (!prints || case_lines_agree(c, &lines)) && agreed;
+                if (!agreed)
+                    tap_note("%s, %s, checks %s, %s: %s \"%s\"", how->name, ways[way].name,
+                             unchecked ? "none" : "on", prints ? "printing" : "not printing",
+                             qn_status_name((int)status), err.message);
+                passed = passed && agreed;
+            }
         }
     return passed;
 }
@@ -237,15 +247,24 @@ static bool run_ptx(const runner *r, const qn_kernel *k, const case_instance *c,
     if (v == 0)
         ptx_cases_add(r->ptx, k, n, args, c->checks, c->strict);
     for (int way = 0; way < 2; way++) {
-        qn_error err = {0};
         if (v > 0 && way == v % 2)
             continue;
-        qn_status status = ptx_cases_run(r->ptx, k, n, args, c, way, (uint32_t)v, &err);
-        bool agreed = (int32_t)status == reference->status && strcmp(err.message, reference->message) == 0 &&
-                      equals_reference(c) && kept_outside(c);
-        if (!agreed)
-            tap_note("ptx, %s: %s \"%s\"", way ? "dynamic" : "exact", qn_status_name((int)status), err.message);
-        passed = passed && agreed;
+        for (int prints = 0; prints <= case_prints(k); prints++) {
+            qn_error err = {0};
+            case_lines lines;
+            qn_status status =
+                prints ? case_lines_of_ptx(r->ptx, k, n, args, c, way, (uint32_t)v, &lines, &err)
+                       : ptx_cases_run(r->ptx, k, n, args, c, way, (uint32_t)v, &err);
+            bool agreed = (int32_t)status == reference->status &&
+                          strcmp(err.message, reference->message) == 0 && equals_reference(c) &&
+                          kept_outside(c);
+            agreed = (!prints || case_lines_agree(c, &lines)) && agreed;
+            if (!agreed)
+                tap_note("ptx, %s, %s: %s \"%s\"", way ? "dynamic" : "exact",
+                         prints ? "printing" : "not printing", qn_status_name((int)status),
+                         err.message);
+            passed = passed && agreed;
+        }
     }
     return passed;
 }
@@ -288,14 +307,19 @@ static bool run_cuda(const runner *r, const qn_kernel *k, const case_instance *c
         bool is_limit = false;
         if (v > 0 && way != v % 2)
             continue;
-        qn_status status = cuda_cases_run(r->cuda, k, n, args, c, way, &is_limit, &err);
+        case_lines lines = {0};
+        bool prints = case_prints(k);
+        qn_status status =
+            cuda_cases_run(r->cuda, k, n, args, c, way, prints ? &lines : NULL, &is_limit, &err);
         if (is_limit || has_no_overlap(n, args, reference)) {
             snprintf(out->limit, sizeof out->limit, "%s", is_limit ? err.message : reference->message);
             return kept_outside(c);
         }
         out->n_runs++;
-        if ((int32_t)status == reference->status && is_same_message(err.message, reference->message) &&
-            equals_reference(c) && kept_outside(c))
+        bool has_lines = !prints || case_lines_agree(c, &lines);
+        if (has_lines && (int32_t)status == reference->status &&
+            is_same_message(err.message, reference->message) && equals_reference(c) &&
+            kept_outside(c))
             continue;
         out->n_failed++;
         tap_note("cuda, %s: %s \"%s\", interpreter %s \"%s\"", way == 0 ? "exact" : way == 1 ? "dynamic" : "unchecked",

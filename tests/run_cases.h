@@ -50,6 +50,12 @@ typedef struct case_binding {
     uint64_t *expected; /* canonical element bits in index order, NULL: not listed */
 } case_binding;
 
+/** Lines that were printed, with an end of line behind each; NULL: none. */
+typedef struct case_lines {
+    char *text;
+    size_t n;
+} case_lines;
+
 /** A case for one value of its variable, ready to run. */
 typedef struct case_instance {
     case_binding binding[MAX_BINDINGS];
@@ -60,6 +66,9 @@ typedef struct case_instance {
     int n_parts;
     int32_t checks, strict;
     int32_t debug; /* QN_DEBUG_...: the case is for the interpreter only */
+    int64_t most_lines;                         /* option print_lines */
+    bool expects_lines;                         /* they are listed */
+    case_lines expected_lines, reference_lines; /* listed; of the interpreter */
     bool is_expecting; /* values, an error, or `same` was said */
 } case_instance;
 
@@ -97,15 +106,35 @@ qn_status ptx_cases_run(ptx_cases *p, const qn_kernel *k, int n, const qn_arg *a
 /** Assembles what was kept, where there is a ptxas. Outcomes: 1 passed, 0 failed, -1 skipped. Frees p. */
 void ptx_cases_end(ptx_cases *p, void (*point)(int outcome, const char *what));
 
+/* What kernels print (run_cases_print.c). */
+
+/** Whether a kernel has prints. */
+bool case_prints(const qn_kernel *k);
+/** Adds a line to those that a case expects. */
+void case_lines_expect(case_instance *c, const char *line);
+/** Makes a launch with these options give its lines. */
+void case_lines_want(const case_instance *c, case_lines *lines, qn_options *o);
+/** Whether the lines are those that are listed; the case keeps them, as the interpreter's. */
+bool case_lines_are_expected(case_instance *c, case_lines *lines);
+/** Whether they are those of the interpreter; frees them. */
+bool case_lines_agree(const case_instance *c, case_lines *lines);
+/** ptx_cases_run of a kernel with prints, as it prints. */
+qn_status case_lines_of_ptx(ptx_cases *p, const qn_kernel *k, int n, const qn_arg *args,
+                            const case_instance *c, int way, uint32_t seed, case_lines *lines,
+                            qn_error *err);
+void case_lines_free(case_instance *c);
+
 /** Cases on a GPU, or some of them on the stub driver (run_cases_cuda.c). */
 typedef struct cuda_cases cuda_cases;
 /** Opens the GPU; NULL and a reason without one. `may_be_stub`: the stub instead, and `reason` why. */
 cuda_cases *cuda_cases_new(bool may_be_stub, char *reason, size_t reason_bytes);
 /** Whether this one is to run: on a GPU all, on the stub that the user did not ask for the first of each file. */
 bool cuda_cases_takes(const cuda_cases *p, bool is_first);
-/** Launches a case in a way from 0 to 2: exact, dynamic, exact without checks. *is_limit: a GPU does not do that. */
-qn_status cuda_cases_run(cuda_cases *p, const qn_kernel *k, int n, const qn_arg *args, const case_instance *c, int way,
-                         bool *is_limit, qn_error *err);
+/** Launches a case in a way from 0 to 2: exact, dynamic, exact without checks; with its lines if
+ *  `lines` is not NULL. *is_limit: a GPU does not do that. */
+qn_status cuda_cases_run(cuda_cases *p, const qn_kernel *k, int n, const qn_arg *args,
+                         const case_instance *c, int way, case_lines *lines, bool *is_limit,
+                         qn_error *err);
 /** Notes the plan of a way, for a reader who has no such GPU. */
 void cuda_cases_note(cuda_cases *p, const qn_kernel *k, int n, const qn_arg *args, const case_instance *c, int way);
 /** Notes what ran, and frees p. */

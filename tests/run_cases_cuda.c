@@ -44,15 +44,18 @@ static qn_options options_of(const case_instance *c, int way)
                         .specialize = way == 1 ? QN_SPECIALIZE_DYNAMIC : QN_SPECIALIZE_EXACT};
 }
 
-qn_status cuda_cases_run(cuda_cases *p, const qn_kernel *k, int n, const qn_arg *args, const case_instance *c, int way,
-                         bool *is_limit, qn_error *err)
+qn_status cuda_cases_run(cuda_cases *p, const qn_kernel *k, int n, const qn_arg *args,
+                         const case_instance *c, int way, case_lines *lines, bool *is_limit,
+                         qn_error *err)
 {
     device_memory memory[MAX_BINDINGS];
     for (int i = 0; i < c->n_storages; i++) {
         memcpy(c->storage[i].bytes, c->storage[i].initial, c->storage[i].n_bytes);
         memory[i] = (device_memory){c->storage[i].bytes, c->storage[i].n_bytes};
     }
-    const qn_options o = options_of(c, way);
+    qn_options o = options_of(c, way);
+    if (lines)
+        case_lines_want(c, lines, &o);
     qn_status status = device_launch(&p->device, k, n, args, c->n_storages, memory, &o, err);
     *is_limit = device_is_limit(status, err);
     p->n_launches++;

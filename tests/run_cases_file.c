@@ -253,24 +253,32 @@ static int find_status(reader *r, const char *name)
     reader_stop(r, "unknown status %s", name);
 }
 
-/** The rest of a quoted part of a message; \" stands for a quote. */
-static void take_part(reader *r, case_instance *c)
+enum { PART_BYTES = sizeof((case_instance *)0)->part[0] };
+
+/** The rest of a quoted part of a message, or of a line; \" stands for a quote. */
+static void take_text(reader *r, char *part)
 {
-    if (c->n_parts == MAX_PARTS)
-        reader_stop(r, "too many parts");
-    char *part = c->part[c->n_parts++];
     size_t n = 0;
     for (; *r->at != '"'; r->at++) {
         if (*r->at == '\\')
             r->at++;
-        if (*r->at == 0 || n + 1 == sizeof c->part[0])
+        if (*r->at == 0 || n + 1 == PART_BYTES)
             reader_stop(r, "bad part of a message");
         part[n++] = *r->at;
     }
+    part[n] = 0;
     r->at++;
 }
 
-/** `expect NAME = DATA`, `expect same`, `expect error STATUS "part"...` */
+static void take_part(reader *r, case_instance *c)
+{
+    if (c->n_parts == MAX_PARTS)
+        reader_stop(r, "too many parts");
+    take_text(r, c->part[c->n_parts++]);
+}
+
+/** `expect NAME = DATA`, `expect same`, `expect error STATUS "part"...`, `expect print "line"...`
+ */
 static void read_expect(reader *r, case_instance *c)
 {
     c->is_expecting = true;
@@ -282,6 +290,15 @@ static void read_expect(reader *r, case_instance *c)
         c->status = find_status(r, name);
         while (reader_take(r, "\""))
             take_part(r, c);
+        return;
+    }
+    if (reader_take(r, "print")) {
+        char line[PART_BYTES];
+        c->expects_lines = true;
+        while (reader_take(r, "\"")) {
+            take_text(r, line);
+            case_lines_expect(c, line);
+        }
         return;
     }
     reader_word(r, "=", name, sizeof name);
@@ -302,6 +319,8 @@ static void read_option(reader *r, case_instance *c)
         c->debug |= QN_DEBUG_RACES;
     else if (reader_take(r, "nan"))
         c->debug |= QN_DEBUG_NAN;
+    else if (reader_take(r, "lines"))
+        c->most_lines = reader_integer(r);
     else
         reader_stop(r, "unknown option");
 }
@@ -340,6 +359,7 @@ void case_instance_make(const case_file *f, const case_set *set, int64_t value, 
 
 void case_instance_free(case_instance *c)
 {
+    case_lines_free(c);
     for (int i = 0; i < c->n_bindings; i++) {
         if (c->binding[i].is_view)
             qn_view_release(&c->binding[i].view);

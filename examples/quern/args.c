@@ -76,6 +76,8 @@ static const option options[] = {
      FIELD(races), NULL, 1, 1},
     {"--trap-nan", NULL, "run: the interpreter looks for the first op that makes a NaN of numbers",
      FIELD(trap_nan), NULL, 1, 1},
+    {"--lines", NULL, "run: what the kernel prints goes to standard error", FIELD(lines), NULL, 1,
+     1},
     {"--stats", NULL, "print counters and history at the end", FIELD(stats), NULL, 1, 1},
 };
 enum { N_OPTIONS = sizeof options / sizeof options[0] };

@@ -136,6 +136,13 @@ static int bind_param(const tool_line *line, tool_job *job, int i)
     return status;
 }
 
+/* Shows a line that the kernel printed. */
+static void show_line(void *arg, const qn_printed *line)
+{
+    (void)arg;
+    fprintf(stderr, "%s\n", line->text);
+}
+
 int job_open_here(const tool_line *line, tool_job *job)
 {
     qn_error err = {0};
@@ -150,6 +157,7 @@ int job_open_here(const tool_line *line, tool_job *job)
     for (int i = 0; i < job->n && status == EXIT_OK; i++)
         status = bind_param(line, job, i);
     job->options = line->launch;
+    job->options.print = line->lines ? show_line : NULL;
     return status;
 }
 

@@ -32,6 +32,7 @@ typedef struct tool_line {
     int32_t stage;   /* QN_DUMP_... for asm */
     int32_t stats;
     int32_t races, trap_nan; /* bits of launch.debug */
+    int32_t lines;           /* what the kernel prints is shown */
 } tool_line;
 
 /** A context with a kernel and its arguments. All-zero is empty. */

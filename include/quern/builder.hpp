@@ -435,6 +435,15 @@ class builder : public owner<qn_builder, qn_builder_release>
         qn_assert(handle_, condition.get(), message, static_cast<int>(list.size()), list.data());
     }
 
+    /** Prints a line with a message and some values, see qn_print. */
+    void print(const char *message, std::initializer_list<value> shown = {})
+    {
+        std::vector<qn_val> list;
+        for (const value &v : shown)
+            list.push_back(v.get());
+        qn_print(handle_, message, static_cast<int>(list.size()), list.data());
+    }
+
     /** Reduces what body() returns over some reduction dimensions. */
     template <class F>
     value reduce(int combine, std::initializer_list<value> dims, F &&body,

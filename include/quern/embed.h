@@ -143,6 +143,7 @@ QN_API void qn_reduce_n(qn_builder *b, int combine, int order, int n, const uint
 QN_API uint64_t qn_end_reduce_n(qn_builder *b, uint64_t value);
 QN_API void qn_assert_n(qn_builder *b, uint64_t condition, const char *message, int n,
                         const uint64_t *values);
+QN_API void qn_print_n(qn_builder *b, const char *message, int n, const uint64_t *values);
 QN_API qn_status qn_function_finish_n(qn_builder *b, int n, const uint64_t *results,
                                       qn_function **out, qn_error *err);
 /** Kinds of dimensions. */
@@ -196,7 +197,7 @@ typedef struct qn_statement {
     int32_t which;    /**< number of the function of call, of the constant array of lookup, of the
                          value of carried and    result; 1 for a rare `if`; else 0 */
     uint64_t bits;    /**< value of const, low end first; step of for */
-    const char *text; /**< message of assert, name of the function of call; else NULL */
+    const char *text; /**< message of assert and print, name of the function of call; else NULL */
     const char *name; /**< given by qn_builder_name, or NULL */
     const char *file; /**< the place given by qn_builder_at: NULL and 0 if there was none */
     int32_t line, column;

@@ -240,6 +240,29 @@ void test_assertions(const quern::context &c)
     }
 }
 
+void test_prints(const quern::context &c)
+{
+    quern::builder b("prints");
+    auto x = b.view<std::int32_t>("x", 1);
+    auto i = b.parallel(x, 0);
+    auto v = quern::value(x(i));
+    b.print("before", {v, i});
+    x(i) = v + 1;
+    quern::kernel k = b.finish();
+    quern::view xs = quern::view::make<std::int32_t>("xs", {2});
+    std::string lines;
+    qn_options o = {};
+    o.bytes = sizeof o;
+    o.print = [](void *arg, const qn_printed *line) {
+        *static_cast<std::string *>(arg) += std::string(line->text) + "\n";
+    };
+    o.print_arg = &lines;
+    c.launch_with(o, k, xs);
+    ok(lines == "before: 0, 0; iteration (0)\nbefore: 0, 1; iteration (1)\n" &&
+           xs.at<std::int32_t>(1) == 1,
+       "prints");
+}
+
 void test_operators(const quern::context &c)
 {
     quern::builder b("operators");
@@ -529,6 +552,7 @@ int main()
         test_swap(moved);
         test_several(moved);
         test_assertions(moved);
+        test_prints(moved);
         test_operators(moved);
         test_updates(moved);
         test_math(moved);

@@ -206,6 +206,13 @@ static void test_places(qn_context *c)
     qn_kernel_release(second);
 }
 
+static void keep_first(void *arg, const qn_printed *line)
+{
+    char *out = arg;
+    if (!out[0])
+        snprintf(out, 64, "%s", line->text);
+}
+
 /** A function, which is inlined, fails at the place in its own source. */
 static void test_function_place(qn_context *c)
 {
@@ -214,6 +221,7 @@ static void test_function_place(qn_context *c)
     uint64_t x = qn_scalar_param_n(b, "x", QN_F64), zero = qn_const_float_n(b, QN_F64, 0);
     qn_builder_at(b, "lib", 3, 2);
     qn_assert_n(b, qn_op_n(b, QN_OP_gt, 2, (uint64_t[]){x, zero}), "x is positive", 1, &x);
+    qn_print_n(b, "seen", 1, &x);
     tap_is_int(qn_function_finish_n(b, 1, &x, &f, NULL), QN_OK, "a function");
     qn_builder_release(b);
     b = qn_builder_new("caller", 0);
@@ -237,6 +245,18 @@ static void test_function_place(qn_context *c)
                "an assertion in a function fails");
     tap_contains(err.message, "; at lib:3:2", "... at its place in the function");
     qn_options *o = NULL;
+    char line[64] = "";
+    qn_options_parse("print_lines=1", k, &o, NULL);
+    if (o) {
+        o->print = keep_first;
+        o->print_arg = line;
+    }
+    data[1] = -1;
+    tap_is_int(qn_launch(c, k, 1, &arg, o, &err), QN_ERR_ASSERT, "a launch that prints fails");
+    tap_contains(err.message, "; at lib:3:2", "... at the same place");
+    tap_is_str(line, "seen: -1; iteration (0)", "... and prints");
+    qn_options_release(o);
+    o = NULL;
     qn_options_parse("engine=interp debug=nan", k, &o, NULL);
     tap_ok(o && o->debug == QN_DEBUG_NAN && o->engine == QN_ENGINE_INTERP, "options of that run");
     qn_options_release(o);

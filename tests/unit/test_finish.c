@@ -337,7 +337,10 @@ static qn_inst *find(qn_kernel *k, int op)
 static uint32_t *arg(qn_kernel *k, int op, int a) { return &k->operand[find(k, op)->args + (uint32_t)a]; }
 
 static void bad_op(qn_kernel *k) { find(k, QN_I_CAST)->op = 250; }
-static void bad_core_op(qn_kernel *k) { find(k, QN_I_CAST)->op = 25; }
+static void bad_core_op(qn_kernel *k)
+{
+    find(k, QN_I_CAST)->op = QN_I_PURE - 1;
+}
 static void bad_arity(qn_kernel *k) { find(k, QN_I_PURE + QN_OP_sqrt)->n_args = 2; }
 static void bad_args(qn_kernel *k) { find(k, QN_I_PURE + QN_OP_sqrt)->args = 0xfffffff0u; }
 static void bad_type(qn_kernel *k) { find(k, QN_I_PURE + QN_OP_sqrt)->type = QN_F64; }
