@@ -689,15 +689,20 @@ typedef struct qn_plan_options {
 enum { QN_PIN_EXTENT = 0, QN_PIN_STRIDE = 1, QN_PIN_LOWER = 2, QN_PIN_SCALAR = 3 };
 /** What becomes of it: a constant of the code, of which each new value is another version; or a
  * number that the code reads, so that one version serves all values. Strides from -4 to 4 and lower
- * bounds of 0 are constants in any case. */
-enum { QN_PIN_CONSTANT = 1, QN_PIN_DYNAMIC = 2 };
+ * bounds of 0 are constants in any case. QN_PIN_MULTIPLE says what divides the number, whether it
+ * is dynamic or not: code in which it is dynamic relies on the largest power of two that divides
+ * `multiple`, up to 4096. A launch checks that; one for which it does not hold runs a version that
+ * does not rely on it. */
+enum { QN_PIN_CONSTANT = 1, QN_PIN_DYNAMIC = 2, QN_PIN_MULTIPLE = 3 };
 /** A wish of the caller for one number of the arguments. It goes before `specialize` and
- * `constant_scalars`, but for QN_SPECIALIZE_GENERIC. Results do not depend on it. */
+ * `constant_scalars`, but for QN_SPECIALIZE_GENERIC. Results do not depend on it. A number that one
+ * pin makes constant and another one dynamic is an error; several pins may say what divides it. */
 typedef struct qn_fact_pin {
-    int32_t param; /**< number of the parameter */
-    int32_t of;    /**< QN_PIN_EXTENT, ...: QN_PIN_SCALAR for a scalar, else one of the others */
-    int32_t dim;   /**< dimension of the view; 0 for a scalar */
-    int32_t as;    /**< QN_PIN_CONSTANT or QN_PIN_DYNAMIC */
+    int32_t param;    /**< number of the parameter */
+    int32_t of;       /**< QN_PIN_EXTENT, ...: QN_PIN_SCALAR for a scalar, else one of the others */
+    int32_t dim;      /**< dimension of the view; 0 for a scalar */
+    int32_t as;       /**< QN_PIN_CONSTANT, ... */
+    int64_t multiple; /**< QN_PIN_MULTIPLE: at least 1; else 0 */
 } qn_fact_pin;
 enum { QN_MOST_PINS = 256 };
 
@@ -751,7 +756,7 @@ typedef struct qn_options {
     void *cancel_arg; /**< of cancel_hook */
     int32_t debug;    /**< or of QN_DEBUG_...: what the interpreter looks for */
     int32_t n_pins;   /**< 0 to QN_MOST_PINS */
-    const qn_fact_pin *pins; /**< [n_pins]; of two for the same number the last one counts */
+    const qn_fact_pin *pins; /**< [n_pins] */
     /** NULL, or a function of the caller's that gets the lines that the kernel prints, in iteration
      * order; inside an iteration, in the order of the points of reduces and of the program. It is
      * called before qn_launch returns, on its thread, also after a failure; a GPU is waited for. A

@@ -595,6 +595,15 @@ static inline uint64_t qn__arg_part(int dtype, uint64_t bits, uint64_t high, int
     return dtype == QN_F32 ? bits >> 32 : high;
 }
 
+/* ---------------------------------------------------------------- pins (ir/pin.c) */
+
+/** By QN_PIN_EXTENT, ...: "extent". */
+extern const char *const qn__pin_names[];
+/** Whether pins[i] is a pin of these parameters and contradicts none before it; `who` begins the
+ * message. */
+qn_status qn__pin_check(const char *who, const qn_fact_pin *pins, int i, int n_params,
+                        const qn_kernel_parameter *params, qn_error *err);
+
 /* ---------------------------------------------------------------- domain and ranges (ir/range.c) */
 
 typedef struct qn_interval {

@@ -24,11 +24,33 @@ static qn_fact exact(int64_t value)
     return (qn_fact){.kind = QN_FACT_EXACT, .slot = -1, .value = value};
 }
 
-/** A fact that is exact unless `is_dynamic`; then it takes the next slot. */
-static qn_fact fact_of(qn_facts *f, int64_t value, bool is_dynamic)
+/** What is to stay known of a number that is dynamic, as far as it holds for these arguments. */
+typedef struct wish {
+    int exponent;   /* it is a multiple of 2 to this power */
+    bool may_small; /* it is small */
+} wish;
+
+static int32_t multiple_of(int64_t value, int exponent)
 {
-    return is_dynamic ? (qn_fact){.kind = QN_FACT_DYNAMIC, .slot = f->n_slots++, .value = 0}
-                      : exact(value);
+    int32_t power = INT32_C(1) << exponent;
+    return qn__power_of(value) >= power ? power : 1;
+}
+
+static bool is_small(int64_t value)
+{
+    return value >= -INT32_MAX && value <= INT32_MAX;
+}
+
+/** A fact that is exact unless `is_dynamic`; then it takes the next slot. What does not hold for
+ * this value is no fact, whatever is wished. */
+static qn_fact fact_of(qn_facts *f, int64_t value, bool is_dynamic, wish w)
+{
+    if (!is_dynamic)
+        return exact(value);
+    return (qn_fact){.kind = QN_FACT_DYNAMIC,
+                     .slot = f->n_slots++,
+                     .multiple = multiple_of(value, w.exponent),
+                     .is_small = w.may_small && is_small(value)};
 }
 
 /* ---------------------------------------------------------------- views */
@@ -37,34 +59,67 @@ static qn_fact fact_of(qn_facts *f, int64_t value, bool is_dynamic)
 typedef struct choice {
     bool all_dynamic, is_generic;
     bool is_constant;       /* a scalar */
+    bool is_described;      /* a scalar whose value decides which version runs */
     uint32_t extents;       /* bit d: the extent of dimension d is dynamic */
     uint32_t strides;       /* the same of its strides */
     uint32_t lowers;        /* of its lower bound, where that is not 0 */
     uint32_t fixed_strides; /* bit d: whatever else is said, they are exact */
+    qn_common common;       /* of what is dynamic */
 } choice;
 
-/** Moves bit d of the masks that a pin is about. */
+static uint32_t moved(uint32_t mask, int bit, bool is_set)
+{
+    return is_set ? mask | UINT32_C(1) << bit : mask & ~(UINT32_C(1) << bit);
+}
+
+/** A pin that makes a number constant or dynamic. Of a dynamic one nothing is learned. */
 static void pin(choice *c, const qn_fact_pin *pin)
 {
-    uint32_t bit = UINT32_C(1) << pin->dim;
     bool is_dynamic = pin->as == QN_PIN_DYNAMIC;
+    int d = pin->dim;
     switch (pin->of) {
     case QN_PIN_EXTENT:
-        c->extents = is_dynamic ? c->extents | bit : c->extents & ~bit;
+        c->extents = moved(c->extents, d, is_dynamic);
+        c->common.extent[d] = 0;
         break;
     case QN_PIN_STRIDE:
-        c->strides = is_dynamic ? c->strides | bit : c->strides & ~bit;
-        c->fixed_strides |= is_dynamic ? 0 : bit;
+        c->strides = moved(c->strides, d, is_dynamic);
+        c->fixed_strides = moved(c->fixed_strides, d, !is_dynamic);
+        c->common.stride[d] = 0;
         break;
     case QN_PIN_LOWER:
-        c->lowers = is_dynamic ? c->lowers | bit : c->lowers & ~bit;
+        c->lowers = moved(c->lowers, d, is_dynamic);
         break;
     default:
         c->is_constant = !is_dynamic;
+        c->common.scalar = 0;
     }
 }
 
-static choice choice_of(const qn_policy *policy, const qn_options *o, int p)
+/** A pin that says what divides a number. Numbers that several divide are multiples of the largest
+ * power of two of all, if they are what the pins say. */
+static void pin_multiple(choice *c, const qn_fact_pin *pin)
+{
+    uint8_t *const exponent[] = {&c->common.extent[pin->dim], &c->common.stride[pin->dim],
+                                 &c->common.lower[pin->dim], &c->common.scalar};
+    uint8_t wanted = (uint8_t)__builtin_ctz((unsigned)qn__power_of(pin->multiple));
+    uint8_t *at = exponent[pin->of];
+    *at = wanted > *at ? wanted : *at;
+    c->is_described = true;
+}
+
+static void take_pins(choice *c, const qn_fact_pin *pins, int n, int p)
+{
+    for (int i = 0; i < n; i++)
+        if (pins[i].param == p && pins[i].as != QN_PIN_MULTIPLE)
+            pin(c, &pins[i]);
+    for (int i = 0; i < n; i++)
+        if (pins[i].param == p && pins[i].as == QN_PIN_MULTIPLE)
+            pin_multiple(c, &pins[i]);
+}
+
+static choice choice_of(const qn_policy *policy, const qn_options *o, const qn_domain *domain,
+                        int p)
 {
     choice c = {.all_dynamic = false};
     if (policy) {
@@ -76,22 +131,24 @@ static choice choice_of(const qn_policy *policy, const qn_options *o, int p)
                     : c.extents             ? UINT32_MAX
                                             : 0;
     }
+    if (policy && policy->common && !c.is_generic)
+        c.common = policy->common[p];
+    c.is_described = (domain->scalars[p >> 5] >> (p & 31) & 1) != 0;
     if (c.all_dynamic)
         c.extents = c.strides = c.lowers = UINT32_MAX;
-    for (int i = 0; o && !c.is_generic && i < o->n_pins; i++)
-        if (o->pins[i].param == p)
-            pin(&c, &o->pins[i]);
+    if (o && !c.is_generic)
+        take_pins(&c, o->pins, o->n_pins, p);
     return c;
 }
 
 /** Is a stride left to the argument block? Strides from -4 to 4 never are: they choose the kind of
  * access (a splat, one vector, a reversed one, a few vectors and a permutation). Those of several
  * digits follow the extents, as nobody notes which of them vary. */
-static bool is_stride_dynamic(choice c, int d, int n_digits, int64_t stride)
+static bool is_stride_dynamic(const choice *c, int d, int n_digits, int64_t stride)
 {
-    bool is_small = stride >= -4 && stride <= 4;
-    bool is_given = (c.strides >> d & 1) != 0 || (n_digits > 1 && c.extents != 0);
-    return c.is_generic || (!is_small && is_given && !(c.fixed_strides >> d & 1));
+    bool is_tiny = stride >= -4 && stride <= 4;
+    bool is_given = (c->strides >> d & 1) != 0 || (n_digits > 1 && c->extents != 0);
+    return c->is_generic || (!is_tiny && is_given && !(c->fixed_strides >> d & 1));
 }
 
 static uint64_t magnitude(int64_t n)
@@ -99,13 +156,19 @@ static uint64_t magnitude(int64_t n)
     return n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
 }
 
-/** Collects dimension d. */
-static void collect_dim(qn_facts *f, qn_dim_fact *out, const qn_view *v, int d, choice c)
+/** Collects dimension d. Multiples of strides are facts for GPUs, where accesses of 16 bytes must
+ * be aligned; code for x86 takes any address. */
+static void collect_dim(qn_facts *f, qn_dim_fact *out, const qn_view *v, int d, const choice *c)
 {
     const qn_dim *dim = &v->layout.dim[d];
-    bool is_extent_dynamic = (c.extents >> d & 1) != 0;
-    out->lower = fact_of(f, dim->lower, c.is_generic || ((c.lowers >> d & 1) && dim->lower != 0));
-    out->extent = fact_of(f, dim->extent, is_extent_dynamic);
+    bool is_extent_dynamic = (c->extents >> d & 1) != 0,
+         is_gpu = qn__target_of(f->isa) == QN_TARGET_NVPTX;
+    const wish lower = {c->common.lower[d], !c->is_generic},
+               extent = {c->common.extent[d], !c->is_generic},
+               step = {is_gpu ? c->common.stride[d] : 0, false};
+    out->lower =
+        fact_of(f, dim->lower, c->is_generic || ((c->lowers >> d & 1) && dim->lower != 0), lower);
+    out->extent = fact_of(f, dim->extent, is_extent_dynamic, extent);
     out->first_digit = 0;
     out->n_digits = 0;
     if (v->layout.projected >> d & 1)
@@ -122,7 +185,8 @@ static void collect_dim(qn_facts *f, qn_dim_fact *out, const qn_view *v, int d, 
         int64_t stride = is_single ? 0 : digit[i].stride;
         qn_digit_fact *fact = &f->digit[f->n_digits++];
         fact->extent = exact(is_last ? 0 : digit[i].extent);
-        fact->stride = fact_of(f, stride, is_stride_dynamic(c, d, n, stride));
+        fact->stride = fact_of(f, stride, is_stride_dynamic(c, d, n, stride),
+                               n == 1 ? step : (wish){0, false});
     }
 }
 
@@ -140,7 +204,7 @@ static void collect_reach(const qn_facts *f, qn_param_fact *out, const qn_layout
     }
 }
 
-static void collect_view(qn_facts *f, qn_param_fact *out, const qn_view *v, choice c)
+static void collect_view(qn_facts *f, qn_param_fact *out, const qn_view *v, const choice *c)
 {
     out->is_view = 1;
     out->checks = qn__checks_of(v, f->checks);
@@ -149,58 +213,38 @@ static void collect_view(qn_facts *f, qn_param_fact *out, const qn_view *v, choi
     for (int d = 0; d < v->layout.rank; d++)
         collect_dim(f, &out->dim[d], v, d, c);
     out->has_slots = f->n_slots > out->slot + 1;
-    collect_reach(f, out, &v->layout, c.is_generic);
+    collect_reach(f, out, &v->layout, c->is_generic);
 }
 
-static void collect_scalar(qn_facts *f, qn_param_fact *out, int dtype, const qn_arg *arg,
-                           bool is_constant)
+static bool is_small_scalar(int dtype, int64_t value)
 {
+    return is_small(value) && !(dtype == QN_U64 && value < 0);
+}
+
+bool qn__scalar_holds(const qn_param_fact *f, int dtype, uint64_t bits)
+{
+    int64_t value = (int64_t)qn__canonical(dtype, bits);
+    return (f->multiple <= 1 || qn__power_of(value) >= f->multiple) &&
+           (!f->is_small || is_small_scalar(dtype, value));
+}
+
+/** Of a scalar that is no constant something is known only if its value is in the description of
+ * arguments: another one must not find this version (runtime/describe.c). */
+static void collect_scalar(qn_facts *f, qn_param_fact *out, int dtype, const qn_arg *arg,
+                           const choice *c)
+{
+    bool is_constant = c->is_constant;
     out->is_constant = is_constant;
     out->n_parts = qn__n_parts(dtype, NULL);
     out->slot = is_constant ? -1 : f->n_slots;
     f->n_slots += is_constant ? 0 : out->n_parts;
     for (int part = 0; part < out->n_parts && is_constant; part++)
         out->bits[part] = qn__arg_part(qn__part_dtype(dtype, NULL, part), arg->bits, arg->high, part);
-}
-
-/* ---------------------------------------------------------------- the domain */
-
-/** Whether a prologue instruction is known from exact facts alone; `known` has the answers for
- * those before it. */
-static bool is_known(const qn_kernel *k, const qn_facts *f, uint32_t i, const uint8_t *known)
-{
-    const qn_inst *x = &k->inst[i];
-    if (x->op == QN_I_PARAM)
-        return f->param[x->imm].is_constant != 0;
-    if (x->op == QN_I_EXTENT)
-        return f->param[x->imm].dim[x->sub].extent.kind == QN_FACT_EXACT;
-    if (x->op == QN_I_LOWER)
-        return f->param[x->imm].dim[x->sub].lower.kind == QN_FACT_EXACT;
-    for (int j = 0; j < x->n_args; j++)
-        if (!known[qn__args(k, i)[j]])
-            return false;
-    return true;
-}
-
-/** Exact where everything that begin and end depend on is; else they are computed from the prologue
- * and have no slot. */
-static bool collect_domain(qn_facts *f, const qn_kernel *k, const qn_domain *domain)
-{
-    uint8_t *known = qn__zalloc(k->body + 1, 1);
-    if (!known)
-        return false;
-    for (uint32_t i = 1; i < k->body; i++)
-        known[i] = is_known(k, f, i, known);
-    for (int d = 0; d < k->n_dims; d++) {
-        const uint32_t *bound = qn__args(k, k->dim[d]);
-        const qn_fact dynamic = {.kind = QN_FACT_DYNAMIC, .slot = -1, .value = 0};
-        f->begin[d] = known[bound[0]] ? exact(domain->begin[d]) : dynamic;
-        /* That of a range that begins above its end is the begin, which may be that of this launch only. */
-        bool is_given = known[bound[1]] && (known[bound[0]] || !(domain->reversed >> d & 1));
-        f->end[d] = is_given ? exact(domain->end[d]) : dynamic;
-    }
-    qn__free(known);
-    return true;
+    if (is_constant || c->is_generic || !c->is_described || !qn__is_integer(dtype))
+        return;
+    int64_t value = (int64_t)qn__canonical(dtype, arg->bits);
+    out->multiple = multiple_of(value, c->common.scalar);
+    out->is_small = is_small_scalar(dtype, value);
 }
 
 /* ---------------------------------------------------------------- all of it */
@@ -254,13 +298,13 @@ qn_status qn__facts_collect(const qn_kernel *k, const qn_arg *args, const qn_dom
     for (uint32_t site = 0; site < k->n_accesses; site++)
         f.proved[site] = proved && proved[site] && !(policy && policy->is_generic);
     for (int p = 0; p < k->n_params; p++) {
-        choice c = choice_of(policy, o, p);
+        const choice c = choice_of(policy, o, domain, p);
         if (k->param[p].rank >= 0)
-            collect_view(&f, &f.param[p], args[p].view, c);
+            collect_view(&f, &f.param[p], args[p].view, &c);
         else
-            collect_scalar(&f, &f.param[p], k->param[p].dtype, &args[p], c.is_constant);
+            collect_scalar(&f, &f.param[p], k->param[p].dtype, &args[p], &c);
     }
-    if (!collect_domain(&f, k, domain)) {
+    if (!qn__facts_domain(k, domain, &f)) {
         qn__facts_release(&f);
         return qn__fail(err, QN_ERR_MEMORY, "qn__facts_collect: kernel \"%s\": no memory", k->name);
     }

@@ -10,4 +10,7 @@
 /** The facts that only NVPTX has. */
 void qn__facts_gpu(const qn_kernel *k, const qn_arg *args, qn_facts *f);
 
+/** The facts of the domain, which follow from those of the parameters. False without memory. */
+bool qn__facts_domain(const qn_kernel *k, const qn_domain *domain, qn_facts *f);
+
 #endif

@@ -41,13 +41,38 @@ int qn__shared_of_isa(int isa);
  *  launch; or the one thread that it runs on, for which plain instructions are atomic. */
 enum { QN_ATOMICS_OF_ALL = 0, QN_ATOMICS_OF_THREADS = 1, QN_ATOMICS_OF_ONE = 2 };
 
-/** A number that the code may rely on (exact) or must read from the argument block (dynamic). */
+/** A number that the code may rely on (exact) or must read from the argument block (dynamic). Of a
+ * dynamic one it may know that it is a multiple of a power of two, and that it is small. */
 enum { QN_FACT_EXACT = 0, QN_FACT_DYNAMIC = 1 };
+/** A larger power of two is worth no more: steps of vectors and blocks of threads are no longer. */
+enum { QN_MOST_MULTIPLE = 4096 };
 typedef struct qn_fact {
     int32_t kind;
-    int32_t slot;  /* dynamic: index in the argument block */
-    int64_t value; /* exact */
+    int32_t slot;     /* dynamic: index in the argument block; -1: computed from others */
+    int64_t value;    /* exact; dynamic: 0 */
+    int32_t multiple; /* dynamic: a power of two that divides it, 1 to QN_MOST_MULTIPLE; exact: 0 */
+    int32_t is_small; /* dynamic: its magnitude is below 2^31; exact: 0 */
 } qn_fact;
+/** The largest power of two up to QN_MOST_MULTIPLE that divides n. */
+static inline int32_t qn__power_of(int64_t n)
+{
+    uint64_t bits = (uint64_t)n | (uint64_t)QN_MOST_MULTIPLE;
+    return (int32_t)(bits & (0 - bits));
+}
+/** The same of what a fact is about, as far as that is known. */
+static inline int32_t qn__multiple_of(const qn_fact *f)
+{
+    return f->kind == QN_FACT_EXACT ? qn__power_of(f->value) : f->multiple;
+}
+/** All numbers that a fact allows. */
+static inline qn_interval qn__fact_interval(const qn_fact *f)
+{
+    if (f->kind == QN_FACT_EXACT)
+        return (qn_interval){f->value, f->value, false};
+    if (f->is_small)
+        return (qn_interval){-INT32_MAX, INT32_MAX, false};
+    return (qn_interval){INT64_MIN, INT64_MAX, false};
+}
 /** Whether two facts are one number, whatever the launch. */
 static inline bool qn__is_same_fact(const qn_fact *a, const qn_fact *b)
 {
@@ -73,6 +98,9 @@ typedef struct qn_param_fact {
     int32_t has_slots;   /* view: some of its dimensions have slots */
     int32_t n_parts;     /* scalar: 2 if complex, in slots that follow one another */
     int32_t is_constant; /* scalar: `bits` are exact */
+    int32_t multiple;    /* scalar of an integer type: a power of two that divides it; 0: nothing is
+                            known */
+    int32_t is_small;    /* the same: its magnitude is below 2^31 */
     uint64_t bits[2];    /* of each part */
     /* Collected for NVPTX only, else 0. Whatever remembers code by a description of its arguments must hold them too. */
     int32_t is_constant_memory; /* view: no element of it is written by the launch */
@@ -139,6 +167,21 @@ static inline int64_t qn__trips(const qn_facts *f, int d)
 {
     return qn__trips_or(f, d, -1);
 }
+/** Whether the iterations of a dimension are a multiple of n, a power of two up to
+ * QN_MOST_MULTIPLE, in every launch. */
+static inline bool qn__is_multiple(const qn_facts *f, int d, int64_t n)
+{
+    if (qn__is_exact(f, d))
+        return (f->end[d].value - f->begin[d].value) % n == 0;
+    return qn__multiple_of(&f->begin[d]) % n == 0 && qn__multiple_of(&f->end[d]) % n == 0;
+}
+
+/** Powers of two that divide all values of a parameter's numbers that were met: exponents. */
+enum { QN_MOST_COMMON = 6 };
+typedef struct qn_common {
+    uint8_t extent[QN_MAX_RANK], stride[QN_MAX_RANK], lower[QN_MAX_RANK];
+    uint8_t scalar;
+} qn_common;
 
 /** How much of the arguments becomes constant. Bit d of a mask: dimension d of that parameter is
  * dynamic. Pins of the options of the launch go before it, unless the version is generic. */
@@ -147,6 +190,7 @@ typedef struct qn_policy {
     const uint32_t *dynamic_extents; /* per parameter, may be NULL: extents left dynamic */
     const uint32_t
         *dynamic_strides; /* the same of strides; NULL: those of a view with dynamic extents are */
+    const qn_common *common; /* per parameter: what dynamic numbers have in common; NULL: nothing */
     bool constant_scalars;
     bool is_generic; /* nothing: every lower bound, extent and stride is dynamic, and no access is proved to be inside */
 } qn_policy;
@@ -156,6 +200,10 @@ qn_status qn__facts_collect(const qn_kernel *k, const qn_arg *args, const qn_dom
                             const uint8_t *proved, const qn_options *o, const qn_policy *policy,
                             int isa, bool is_ordered, qn_facts *out, qn_error *err);
 void qn__facts_release(qn_facts *f);
+/** All values of instruction i in a launch with these facts, if it is none of the body's that
+ * depends on the domain; given those of its operands, value[number]. */
+qn_interval qn__facts_range(const qn_kernel *k, const qn_facts *f, const qn_interval *value,
+                            uint32_t i);
 /** Sets `caches` and is_large; the rest was collected for these arguments. */
 void qn__facts_measure(const qn_kernel *k, const qn_arg *args, const qn_domain *domain, const qn_caches *caches, qn_facts *f);
 /** Leaves out what depends on the machine: caches are of the usual sizes, is_large is 0. Slots and
@@ -173,6 +221,8 @@ static inline bool qn__is_worth_streaming(const qn_facts *f, double touched_byte
     double cache = qn__stream_cache(f);
     return touched_bytes > cache && written_bytes * (double)QN_STREAM_PARTS > cache;
 }
+/** Whether a scalar of these bits, no constant, is what the code relies on. */
+bool qn__scalar_holds(const qn_param_fact *f, int dtype, uint64_t bits);
 /** Fills the argument block (n_slots entries) for the arguments. */
 void qn__facts_fill(const qn_facts *f, const qn_kernel *k, const qn_arg *args, int64_t *slots);
 

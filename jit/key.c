@@ -14,7 +14,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define MAGIC 0x314b4e51u /* "QNK1" */
+#define MAGIC 0x324b4e51u /* "QNK2" */
 
 enum { MAX_FACT_DIGITS = QN_MAX_PARAMS * QN_MAX_DIGITS };
 
@@ -101,14 +101,25 @@ static void code_u8(codec *c, uint8_t *value, uint8_t high, const char *field)
 
 /* ---------------------------------------------------------------- facts */
 
-/** A fact: its kind, then the value of an exact one. The slot of a dynamic one follows from the
- * order. */
+static void code_multiple(codec *c, int32_t *multiple, int32_t least, const char *field)
+{
+    code_i32(c, multiple, least, QN_MOST_MULTIPLE, field);
+    if (*multiple & (*multiple - 1))
+        refuse(c, field);
+}
+
+/** A fact: its kind, then the value of an exact one, or what is known of a dynamic one, whose slot
+ * follows from the order. */
 static void code_fact(codec *c, qn_fact *fact, bool has_slot, const char *field)
 {
     uint8_t kind = (uint8_t)fact->kind;
     code_u8(c, &kind, QN_FACT_DYNAMIC, field);
-    if (kind == QN_FACT_EXACT)
+    if (kind == QN_FACT_EXACT) {
         code_i64(c, &fact->value, field);
+    } else {
+        code_multiple(c, &fact->multiple, 1, field);
+        code_i32(c, &fact->is_small, 0, 1, field);
+    }
     if (c->out)
         return;
     fact->kind = kind;
@@ -203,6 +214,8 @@ static void code_param(codec *c, qn_facts *f, qn_param_fact *param)
     code_i32(c, &param->n_parts, 1, 2, "parts of a scalar");
     for (int part = 0; part < param->n_parts && param->is_constant; part++)
         code_u64(c, &param->bits[part], "bits");
+    code_multiple(c, &param->multiple, 0, "multiple of a scalar");
+    code_i32(c, &param->is_small, 0, 1, "is_small of a scalar");
     if (c->out)
         return;
     param->slot = param->is_constant ? -1 : c->next_slot;
@@ -290,6 +303,15 @@ qn_status qn__key_decode(const void *key, size_t n, qn_facts *out, qn_error *err
 
 /* ---------------------------------------------------------------- text */
 
+/** What is known of a dynamic number. */
+static void print_known(qn_text *out, int32_t multiple, int32_t is_small)
+{
+    if (multiple > 1)
+        qn__text_add(out, " multiple of %" PRId32, multiple);
+    if (is_small)
+        qn__text_add(out, " below 2^31");
+}
+
 static void print_fact(qn_text *out, const qn_fact *fact)
 {
     if (fact->kind == QN_FACT_EXACT)
@@ -298,6 +320,8 @@ static void print_fact(qn_text *out, const qn_fact *fact)
         qn__text_add(out, "slot %" PRId32, fact->slot);
     else
         qn__text_add(out, "computed");
+    if (fact->kind == QN_FACT_DYNAMIC)
+        print_known(out, fact->multiple, fact->is_small);
 }
 
 static void print_dim(qn_text *out, const qn_facts *f, const qn_dim_fact *dim, int d)
@@ -332,8 +356,11 @@ static void print_param(qn_text *out, const qn_facts *f, int p, const char *name
         for (int part = 0; part < param->n_parts && param->is_constant; part++)
             qn__text_add(out, "0x%" PRIx64 "%s", param->bits[part],
                          part + 1 < param->n_parts ? ", " : "\n");
-        if (!param->is_constant)
-            qn__text_add(out, "slot %" PRId32 "\n", param->slot);
+        if (param->is_constant)
+            return;
+        qn__text_add(out, "slot %" PRId32, param->slot);
+        print_known(out, param->multiple, param->is_small);
+        qn__text_add(out, "\n");
         return;
     }
     qn__text_add(out, "view %s: data slot %" PRId32, name, param->slot);

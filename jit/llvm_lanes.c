@@ -292,7 +292,8 @@ void qn__nest_lanes(lower *g, const span *spans, int at)
     if (g->p->strip)
         qn__lower_strips(g, s.low, middle);
     else
-        lanes_together(g, spans, at, (span){s.low, middle}, has_rest, STREAM_NONE);
+        lanes_together(g, spans, at, (span){s.low, middle},
+                       has_rest || !qn__is_exact(g->f, g->p->lane_dim), STREAM_NONE);
     g->width = g->p->width;
     if (g->p->remainder == QN_REMAINDER_TILE) {
         rest_tile(g, spans, at, middle, s.high, qn__known_rest_of(g, g->p->lane_dim, step));

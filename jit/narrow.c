@@ -31,25 +31,17 @@ static int bits_of(qn_interval x, int type)
 
 /* ---------------------------------------------------------------- ranges */
 
-static qn_interval exactly(const qn_fact *f)
+/** Indices of a dimension; what is beyond an end that is not above the begin does not run. */
+static qn_interval range_of_dim(const qn_facts *f, int d)
 {
-    return f->kind == QN_FACT_EXACT ? (qn_interval){f->value, f->value, false} : qn__interval_of_type(QN_I64);
+    int64_t low = qn__fact_interval(&f->begin[d]).low, end = qn__fact_interval(&f->end[d]).high;
+    return (qn_interval){low, end > low ? end - 1 : low, false};
 }
 
 static qn_interval range_of(const qn_kernel *k, const qn_facts *f, const qn_interval *value, uint32_t i)
 {
     const qn_inst *x = &k->inst[i];
-    if (!qn__is_integer(x->type))
-        return qn__interval_of_type(x->type);
-    if (x->op >= QN_I_PURE || x->op == QN_I_CAST || x->op == QN_I_BITCAST || x->op == QN_I_LOOKUP)
-        return qn__interval_of_pure(k, value, i);
-    if (x->op == QN_I_CONST && !(x->type == QN_U64 && (int64_t)x->imm < 0))
-        return (qn_interval){(int64_t)x->imm, (int64_t)x->imm, false};
-    if (x->op == QN_I_EXTENT || x->op == QN_I_LOWER)
-        return exactly(x->op == QN_I_EXTENT ? &f->param[x->imm].dim[x->sub].extent : &f->param[x->imm].dim[x->sub].lower);
-    if (x->op == QN_I_DIM && qn__trips(f, (int)x->imm) > 0)
-        return (qn_interval){f->begin[x->imm].value, f->end[x->imm].value - 1, false};
-    return qn__interval_of_type(x->type);
+    return x->op == QN_I_DIM ? range_of_dim(f, (int)x->imm) : qn__facts_range(k, f, value, i);
 }
 
 /* ---------------------------------------------------------------- widths */

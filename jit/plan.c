@@ -227,8 +227,8 @@ static void choose_jam_rest(const planner *s)
 static void choose_remainder(const planner *s)
 {
     qn_plan *p = s->p;
-    int64_t t = qn__trips(s->f, p->lane_dim), step = (int64_t)p->width * p->unroll;
-    if (t >= 0 && t % step == 0 && !p->streams) /* which start at a cache line */
+    int64_t step = (int64_t)p->width * p->unroll;
+    if (qn__is_multiple(s->f, p->lane_dim, step) && !p->streams) /* which start at a cache line */
         p->remainder = QN_REMAINDER_NONE;
     else if (has_rest_tile(s))
         p->remainder = QN_REMAINDER_TILE;

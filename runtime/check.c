@@ -29,25 +29,13 @@ static qn_status check_pins(const qn_launch_state *l, qn_error *err)
     if (o->n_pins && !o->pins)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: option pins is NULL, n_pins is %d", l->who,
                         o->n_pins);
+    const qn_kernel *given = l->kernel->expansion ? l->kernel->expansion->given : l->kernel;
+    char who[WHO_BYTES];
     for (int i = 0; i < o->n_pins; i++) {
-        const qn_fact_pin *pin = &o->pins[i];
-        int n = qn__n_given(l->kernel);
-        if (pin->param < 0 || pin->param >= n)
-            return qn__fail(err, QN_ERR_ARGUMENT, "%s: option pins[%d].param: %d not in [0,%d)",
-                            l->who, i, pin->param, n);
-        int rank = qn__given_kernel(l, pin->param)->param[pin->param].rank;
-        bool is_scalar = rank < 0;
-        if (pin->of < QN_PIN_EXTENT || pin->of > QN_PIN_SCALAR ||
-            (pin->of == QN_PIN_SCALAR) != is_scalar)
-            return qn__fail(err, QN_ERR_ARGUMENT,
-                            "%s: option pins[%d].of: %d does not fit parameter %d, a %s", l->who, i,
-                            pin->of, pin->param, is_scalar ? "scalar" : "view");
-        if (pin->dim < 0 || pin->dim >= (is_scalar ? 1 : rank))
-            return qn__fail(err, QN_ERR_ARGUMENT, "%s: option pins[%d].dim: %d not in [0,%d)",
-                            l->who, i, pin->dim, is_scalar ? 1 : rank);
-        if (pin->as != QN_PIN_CONSTANT && pin->as != QN_PIN_DYNAMIC)
-            return qn__fail(err, QN_ERR_ARGUMENT, "%s: option pins[%d].as: %d is neither %d nor %d",
-                            l->who, i, pin->as, QN_PIN_CONSTANT, QN_PIN_DYNAMIC);
+        snprintf(who, sizeof who, "%s: option pins[%d]", l->who, i);
+        qn_status status = qn__pin_check(who, o->pins, i, given->n_params, given->param, err);
+        if (status != QN_OK)
+            return status;
     }
     return QN_OK;
 }

@@ -91,12 +91,12 @@ FLAT bool walk_rare_options(const qn_options *o, words *w)
     return true;
 }
 
-/** Whether a scalar is a constant, for all that options say. */
+/** Whether a scalar is a constant, or something is known of it, for all that options say. */
 FLAT bool may_be_constant(const qn_options *o, int i)
 {
     bool may_be = o->constant_scalars != 0;
     for (int j = 0; j < o->n_pins; j++)
-        may_be |= o->pins[j].param == i;
+        may_be |= o->pins[j].param == i && o->pins[j].as != QN_PIN_DYNAMIC;
     return may_be;
 }
 

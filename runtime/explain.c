@@ -140,7 +140,73 @@ static void say_what_runs(answer *a)
     }
 }
 
+/** Appends what is known of a dynamic number beyond that it is small; `n` counts the numbers. */
+static void say_known(answer *a, const char *what, int d, int p, int32_t multiple, int *n)
+{
+    const char *name = a->l->kernel->param[p].name;
+    if (multiple <= 1)
+        return;
+    qn__text_add(&a->text, (*n)++ ? ", " : "relies on: ");
+    if (d < 0)
+        qn__text_add(&a->text, "%s %.60s a multiple of %" PRId32, what, name, multiple);
+    else
+        qn__text_add(&a->text, "%s %d of view %.60s a multiple of %" PRId32, what, d, name,
+                     multiple);
+}
+
+/** What stays known of numbers that are no constants of the code. */
+static void say_what_it_relies_on(answer *a)
+{
+    const qn_kernel *k = a->l->kernel;
+    int n = 0;
+    for (int p = 0; a->f && p < k->n_params; p++) {
+        const qn_param_fact *param = &a->f->facts.param[p];
+        if (k->param[p].rank < 0)
+            say_known(a, "scalar", -1, p, param->multiple, &n);
+        for (int d = 0; d < k->param[p].rank; d++) {
+            const qn_dim_fact *dim = &param->dim[d];
+            say_known(a, qn__pin_names[QN_PIN_LOWER], d, p, dim->lower.multiple, &n);
+            say_known(a, qn__pin_names[QN_PIN_EXTENT], d, p, dim->extent.multiple, &n);
+            if (dim->n_digits == 1)
+                say_known(a, qn__pin_names[QN_PIN_STRIDE], d, p,
+                          a->f->facts.digit[dim->first_digit].stride.multiple, &n);
+        }
+    }
+    if (n)
+        qn__text_add(&a->text, "\n");
+}
+
 /* ---------------------------------------------------------------- what would be faster */
+
+/** The number of the arguments that a pin is about. */
+static int64_t number_of(const qn_launch_state *l, const qn_fact_pin *pin)
+{
+    const qn_arg *arg = &l->args[pin->param];
+    if (pin->of == QN_PIN_SCALAR)
+        return (int64_t)qn__canonical(arg->dtype, arg->bits);
+    const qn_dim *dim = &arg->view->layout.dim[pin->dim];
+    return pin->of == QN_PIN_EXTENT   ? dim->extent
+           : pin->of == QN_PIN_STRIDE ? dim->stride
+                                      : dim->lower;
+}
+
+/** Pins that say of a number what is not so. */
+static void hint_pins(answer *a)
+{
+    const qn_options *o = &a->l->options;
+    for (int i = 0; a->f && i < o->n_pins; i++) {
+        const qn_fact_pin *pin = &o->pins[i];
+        int64_t number = pin->as == QN_PIN_MULTIPLE ? number_of(a->l, pin) : 0;
+        if (number % qn__power_of(pin->multiple) == 0)
+            continue;
+        add_hint(a);
+        qn__text_add(&a->text,
+                     "a multiple of %" PRId64
+                     ", as is pinned, for %s %d of argument %.60s, which is %" PRId64 "\n",
+                     pin->multiple, qn__pin_names[pin->of], pin->dim,
+                     a->l->kernel->param[pin->param].name, number);
+    }
+}
 
 static void hint_order(answer *a)
 {
@@ -261,6 +327,8 @@ static qn_status answer_code(answer *a, qn_error *err)
     qn_status status = find_version(a, err);
     if (status == QN_OK)
         say_what_runs(a);
+    if (status == QN_OK)
+        say_what_it_relies_on(a);
     qn__trial_print(l, &a->text);
     return status;
 }
@@ -280,6 +348,7 @@ static qn_status explain(qn_launch_state *l, const qn_options *o, qn_text *out, 
         status = answer_code(&a, err);
     if (status == QN_OK && !l->domain.is_empty) {
         hint_order(&a);
+        hint_pins(&a);
         hint_dynamic(&a);
         hint_checks(&a);
         hint_strides(&a);

@@ -201,6 +201,52 @@ static void print_constants(const qn_code *c, qn_text *out)
         }
 }
 
+/** Returns from the function unless what is known of a dynamic number holds. */
+static void print_known(const char *number, int32_t multiple, int32_t is_small, const char *status,
+                        const char *name, int d, qn_text *out)
+{
+    if (multiple > 1)
+        qn__text_add(
+            out, "    if (%s %% %" PRId32 " != 0)\n        return quern_fail(fault, %s, %s, %d);\n",
+            number, multiple, status, name, d);
+    if (is_small)
+        qn__text_add(out,
+                     "    if (%s < -INT32_MAX || %s > INT32_MAX)\n        return quern_fail(fault, "
+                     "%s, %s, %d);\n",
+                     number, number, status, name, d);
+}
+
+static void print_known_field(const qn_fact *f, const char *param, const char *field,
+                              const char *status, const char *name, int d, qn_text *out)
+{
+    qn_text number = {0};
+    qn__text_add(&number, "%s->dim[%d].%s", param, d, field);
+    print_known(number.data ? number.data : "", f->multiple, f->is_small, status, name, d, out);
+    out->failed |= number.failed;
+    qn__text_release(&number);
+}
+
+static void print_known_of(const qn_code *c, int p, qn_text *out)
+{
+    const qn_param_fact *f = &c->facts.param[p];
+    const qn_kernel *k = c->kernel;
+    qn_text param = {0}, name = {0};
+    qn__object_param(k, p, &param);
+    print_string(k->param[p].name, &name);
+    const char *at = param.data ? param.data : "", *label = name.data ? name.data : "";
+    if (!f->is_view)
+        print_known(at, f->multiple, f->is_small, "QUERN_ERR_ARGUMENT", label, -1, out);
+    for (int d = 0; d < k->param[p].rank; d++) {
+        print_known_field(&f->dim[d].lower, at, "lower", "QUERN_ERR_UNSUPPORTED", label, d, out);
+        print_known_field(&f->dim[d].extent, at, "extent", "QUERN_ERR_EXTENT", label, d, out);
+        print_known_field(stride_of(&c->facts, &f->dim[d]), at, "stride", "QUERN_ERR_UNSUPPORTED",
+                          label, d, out);
+    }
+    out->failed |= param.failed || name.failed;
+    qn__text_release(&param);
+    qn__text_release(&name);
+}
+
 /** Nothing to do, or too much to count. */
 static void print_counts(const qn_kernel *k, qn_text *out)
 {
@@ -339,6 +385,8 @@ qn_status qn__object_print_entry(const char *who, const qn_code *f, const char *
         print_messages(k, out);
     print_checks(k, &usage, out);
     print_constants(f, out);
+    for (int p = 0; p < k->n_params; p++)
+        print_known_of(f, p, out);
     bool has_domain = qn__ranges_print_domain(&r, &f->facts, out, &bad_dim);
     if (has_domain) {
         print_counts(k, out);

@@ -164,13 +164,18 @@ static qn_status set_plan(const reader *r, int32_t *at, int64_t least, int64_t m
 
 /* ---------------------------------------------------------------- pins */
 
-/** One pin: PARAM, or PARAM.extent.2. */
+/** One pin: PARAM, or PARAM.extent.2; of a multiple with ":16" behind it. */
 static qn_status add_pin(const reader *r, char *text, int as)
 {
     static const char *const kinds[] = {"extent", "stride", "lower"};
-    char *rest = text;
-    const char *param = cut(&rest, '.');
     qn_fact_pin pin = {.of = QN_PIN_SCALAR, .as = as};
+    char *multiple = text, *rest = cut(&multiple, ':');
+    if (as == QN_PIN_MULTIPLE ? !multiple || !to_number(multiple, &pin.multiple) || pin.multiple < 1
+                              : multiple != NULL)
+        return fail(r, as == QN_PIN_MULTIPLE
+                           ? "a number from 1 on stands behind the colon of a multiple"
+                           : "only multiples have a colon");
+    const char *param = cut(&rest, '.');
     int64_t number = qn_kernel_find_param(r->k, param);
     if (number < 0 && !to_number(param, &number))
         return fail(r, "a pin begins with the name or number of a parameter");
@@ -223,6 +228,8 @@ static qn_status set(const reader *r)
         return add_pins(r, QN_PIN_CONSTANT);
     if (strcmp(r->name, "dynamic") == 0)
         return add_pins(r, QN_PIN_DYNAMIC);
+    if (strcmp(r->name, "multiple_of") == 0)
+        return add_pins(r, QN_PIN_MULTIPLE);
     return qn__fail(r->err, QN_ERR_ARGUMENT,
                     "qn_options_parse: no option has the name \"%.60s\"%s%s%s", r->name,
                     near.best ? ": did you mean " : "", near.best ? near.best : "",

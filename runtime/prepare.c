@@ -275,6 +275,16 @@ qn_status qn_call_set_scalar(qn_call *call, int i, uint64_t bits, qn_error *err)
         return qn__fail(err, QN_ERR_UNSUPPORTED,
                         "qn_call_set_scalar: kernel \"%.60s\": argument %d (%.60s): c128 has more bits",
                         k->name, i, k->param[i].name);
+    if (call->function &&
+        !qn__scalar_holds(&call->function->facts.param[i], k->param[i].dtype, bits))
+        return qn__fail(err, QN_ERR_ARGUMENT,
+                        "qn_call_set_scalar: kernel \"%.60s\": argument %d (%.60s): %lld, but the "
+                        "code relies on a multiple of "
+                        "%d%s",
+                        k->name, i, k->param[i].name,
+                        (long long)qn__canonical(k->param[i].dtype, bits),
+                        call->function->facts.param[i].multiple,
+                        call->function->facts.param[i].is_small ? " below 2^31" : "");
     call->args[i].bits = bits;
     int n_parts = call->function ? qn__n_parts(k->param[i].dtype, NULL) : 0;
     for (int part = 0; part < n_parts; part++)

@@ -59,8 +59,8 @@ static const qn_member members_of_plan_options[] = {M(qn_plan_options, bytes)
                                                             QN_PLAN_LIST(X)
 #undef X
 };
-static const qn_member members_of_fact_pin[] = {M(qn_fact_pin, param) M(qn_fact_pin, of)
-                                                    M(qn_fact_pin, dim) M(qn_fact_pin, as)};
+static const qn_member members_of_fact_pin[] = {M(qn_fact_pin, param) M(qn_fact_pin, of) M(
+    qn_fact_pin, dim) M(qn_fact_pin, as) M(qn_fact_pin, multiple)};
 static const qn_member members_of_options[] = {
     M(qn_options, bytes) M(qn_options, engine) M(qn_options, executor) M(qn_options, checks)
         M(qn_options, specialize) M(qn_options, isa) M(qn_options, loader) M(qn_options, strict)

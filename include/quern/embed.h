@@ -51,7 +51,8 @@ QN_API qn_status qn_struct_member(const char *name, int i, qn_member *out, size_
  * number of the dimension from 0, the name that qn_builder_name gave it in `k`, or "none"; "order"
  * takes a list of dimensions, outermost first;
  *   - "constant" or "dynamic" and a list of pins: a scalar by its name or number, or a view with
- *     ".extent", ".stride" or ".lower" and a dimension. Names need `k`, which may be NULL.
+ *     ".extent", ".stride" or ".lower" and a dimension; "multiple_of" and a list of such pins, each
+ * with what divides the number ("multiple_of=x.extent.0:16"). Names need `k`, which may be NULL.
  * Words are separated by white space. NULL and "" are the default. *out owns all that it points to
  * until qn_options_release; the caller may set more of its fields. Errors name the word.
  */

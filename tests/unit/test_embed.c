@@ -318,7 +318,8 @@ static void test_options(void)
     qn_error err = {0};
     qn_status status = qn_options_parse(
         " engine=x86 executor=threads\tchecks=none isa=v3 strict=1 timeout_ns=5000000000 "
-        "lane_dim=i width=4 order=0 constant=a,x.stride.0 dynamic=1.extent.0 ",
+        "lane_dim=i width=4 order=0 constant=a,x.stride.0 dynamic=1.extent.0 "
+        "multiple_of=x.extent.0:16 ",
         k, &o, &err);
     tap_is_int(status, QN_OK, "many options");
     if (o) {
@@ -329,10 +330,12 @@ static void test_options(void)
         tap_ok(o->plan && o->plan->bytes == sizeof *o->plan && o->plan->lane_dim == 1 &&
                    o->plan->width == 4 && o->plan->order[0] == 1 && o->plan->order[1] == 0,
                "fields of the plan");
-        tap_ok(o->n_pins == 3 && o->pins[0].param == 2 && o->pins[0].of == QN_PIN_SCALAR &&
+        tap_ok(o->n_pins == 4 && o->pins[0].param == 2 && o->pins[0].of == QN_PIN_SCALAR &&
                    o->pins[0].as == QN_PIN_CONSTANT && o->pins[1].param == 0 &&
                    o->pins[1].of == QN_PIN_STRIDE && o->pins[2].param == 1 &&
-                   o->pins[2].of == QN_PIN_EXTENT && o->pins[2].as == QN_PIN_DYNAMIC,
+                   o->pins[2].of == QN_PIN_EXTENT && o->pins[2].as == QN_PIN_DYNAMIC &&
+                   o->pins[3].param == 0 && o->pins[3].of == QN_PIN_EXTENT &&
+                   o->pins[3].as == QN_PIN_MULTIPLE && o->pins[3].multiple == 16,
                "pins");
     }
     qn_options_release(o);
@@ -352,7 +355,11 @@ static void test_options(void)
                  {"order=i,q", "outermost first"},
                  {"constant=q", "a parameter"},
                  {"constant=x.length.0", "expected .extent.D"},
-                 {"constant=x.extent", "expected .extent.D"}};
+                 {"constant=x.extent", "expected .extent.D"},
+                 {"constant=x.extent.0:8", "only multiples have a colon"},
+                 {"multiple_of=x.extent.0", "stands behind the colon"},
+                 {"multiple_of=x.extent.0:0", "stands behind the colon"},
+                 {"multiple_of=x.extent.0:8,y", "stands behind the colon"}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         qn_options *none = NULL;
         tap_ok(qn_options_parse(wrong[i].text, k, &none, &err) == QN_ERR_ARGUMENT && !none, "%s",

@@ -120,6 +120,28 @@ static void test_proofs(void)
     }
 }
 
+/** What the code relies on is tested where arrays come in. */
+static void test_known(void)
+{
+    const qn_fact_pin pins[] = {{0, QN_PIN_EXTENT, 0, QN_PIN_MULTIPLE, 4}};
+    const qn_options of_4 = {
+        .bytes = sizeof of_4, .specialize = QN_SPECIALIZE_DYNAMIC, .n_pins = 1, .pins = pins};
+    qn_object *o = NULL;
+    qn_error err = {0};
+    qn_object_new(&o, &err);
+    tap_ok(add(o, NULL, SAXPY_TEXT, N, &of_4, &err) == QN_OK, "an object for multiples of 4 %s",
+           err.message);
+    char *text = header_of(o);
+    tap_ok(has(text, "if (x_0->dim[0].extent % 4 != 0)\n        return quern_fail(fault, "
+                     "QUERN_ERR_EXTENT, \"x\", 0);"),
+           "refuses others");
+    tap_ok(!has(text, "y_1->dim[0].extent %"), "of the array that is pinned");
+    tap_ok(has(text, "if (y_1->dim[0].extent < -INT32_MAX || y_1->dim[0].extent > INT32_MAX)"),
+           "and extents from 2^31 on");
+    free(text);
+    qn_object_release(o);
+}
+
 static void test_errors(void)
 {
     qn_object *o = NULL;
@@ -208,6 +230,7 @@ int main(void)
     context = context_with(&o);
     test_files();
     test_proofs();
+    test_known();
     test_errors();
     test_memory();
     qn_context_release(context);

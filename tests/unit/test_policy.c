@@ -380,7 +380,7 @@ static void test_strides(void)
         qn_code_release(f);
     }
     tap_ok(n_failed == 0 && counters_of(j.c).dynamic_compiles == 1, "rows vary: %s", err.message);
-    tap_contains(key, "dimension 0: lower 0, extent slot 1, stride 128",
+    tap_contains(key, "dimension 0: lower 0, extent slot 1 below 2^31, stride 128",
                  "a stride that all shapes had stays a constant beside an extent that varied");
     close_job(&j);
 }
@@ -388,8 +388,8 @@ static void test_strides(void)
 /** A pin decides whether a number is a constant, whatever the policy says. */
 static void test_pins(void)
 {
-    const qn_fact_pin dynamic[] = {{0, QN_PIN_EXTENT, 0, QN_PIN_DYNAMIC},
-                                   {1, QN_PIN_EXTENT, 0, QN_PIN_DYNAMIC}};
+    const qn_fact_pin dynamic[] = {{0, QN_PIN_EXTENT, 0, QN_PIN_DYNAMIC, 0},
+                                   {1, QN_PIN_EXTENT, 0, QN_PIN_DYNAMIC, 0}};
     qn_options o = {.bytes = sizeof o, .n_pins = 2, .pins = dynamic};
     vectors v;
     open_vectors(&v, NULL);
@@ -398,8 +398,8 @@ static void test_pins(void)
         n_wrong += !copy(&v, n, &o);
     tap_ok(n_wrong == 0 && counters_of(v.c).compiles == 1,
            "with dynamic extents one version serves all from the first launch on: %s", err.message);
-    const qn_fact_pin constant[] = {{0, QN_PIN_EXTENT, 0, QN_PIN_CONSTANT},
-                                    {1, QN_PIN_EXTENT, 0, QN_PIN_CONSTANT}};
+    const qn_fact_pin constant[] = {{0, QN_PIN_EXTENT, 0, QN_PIN_CONSTANT, 0},
+                                    {1, QN_PIN_EXTENT, 0, QN_PIN_CONSTANT, 0}};
     o.pins = constant;
     o.specialize = QN_SPECIALIZE_DYNAMIC;
     int64_t compiles = counters_of(v.c).compiles;
@@ -435,7 +435,7 @@ static double scaled(job *j, double s, const qn_options *o)
 static void test_pinned_scalar(void)
 {
     job j = open_job(SCALE_TEXT);
-    qn_fact_pin pin = {2, QN_PIN_SCALAR, 0, QN_PIN_CONSTANT};
+    qn_fact_pin pin = {2, QN_PIN_SCALAR, 0, QN_PIN_CONSTANT, 0};
     qn_options o = {.bytes = sizeof o, .n_pins = 1, .pins = &pin};
     bool is_right = scaled(&j, 2, &o) == 2 && scaled(&j, 3, &o) == 3 && scaled(&j, 2, &o) == 2;
     tap_ok(is_right && counters_of(j.c).compiles == 2,
@@ -451,7 +451,7 @@ static void test_pinned_scalar(void)
 static void test_prepared_pin(void)
 {
     job j = open_job(SCALE_TEXT);
-    const qn_fact_pin pin = {2, QN_PIN_SCALAR, 0, QN_PIN_CONSTANT};
+    const qn_fact_pin pin = {2, QN_PIN_SCALAR, 0, QN_PIN_CONSTANT, 0};
     const qn_options o = {.bytes = sizeof o, .n_pins = 1, .pins = &pin};
     const int64_t extents[] = {2, 3};
     double a[6] = {1}, b[6] = {0};
@@ -476,12 +476,16 @@ static void test_bad_pins(void)
     static const struct {
         qn_fact_pin pin;
         const char *field;
-    } bad[] = {{{2, QN_PIN_EXTENT, 0, QN_PIN_DYNAMIC}, "param: 2"},
-               {{-1, QN_PIN_EXTENT, 0, QN_PIN_DYNAMIC}, "param: -1"},
-               {{0, QN_PIN_SCALAR, 0, QN_PIN_DYNAMIC}, "of: 3"},
-               {{0, 9, 0, QN_PIN_DYNAMIC}, "of: 9"},
-               {{0, QN_PIN_STRIDE, 1, QN_PIN_DYNAMIC}, "dim: 1"},
-               {{0, QN_PIN_LOWER, 0, 0}, "as: 0"}};
+    } bad[] = {{{2, QN_PIN_EXTENT, 0, QN_PIN_DYNAMIC, 0}, "param: 2"},
+               {{-1, QN_PIN_EXTENT, 0, QN_PIN_DYNAMIC, 0}, "param: -1"},
+               {{0, QN_PIN_SCALAR, 0, QN_PIN_DYNAMIC, 0}, "of: 3"},
+               {{0, 9, 0, QN_PIN_DYNAMIC, 0}, "of: 9"},
+               {{0, QN_PIN_STRIDE, 1, QN_PIN_DYNAMIC, 0}, "dim: 1"},
+               {{0, QN_PIN_LOWER, 0, 0, 0}, "as: 0"},
+               {{0, QN_PIN_LOWER, 0, 4, 0}, "as: 4"},
+               {{0, QN_PIN_EXTENT, 0, QN_PIN_MULTIPLE, 0}, "multiple: 0 is below 1"},
+               {{0, QN_PIN_EXTENT, 0, QN_PIN_MULTIPLE, -8}, "multiple: -8 is below 1"},
+               {{0, QN_PIN_EXTENT, 0, QN_PIN_DYNAMIC, 8}, "multiple: 8 is not 0"}};
     vectors v;
     open_vectors(&v, NULL);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -489,6 +493,19 @@ static void test_bad_pins(void)
         qn_status status = qn_launch(v.c, v.k, 2, v.args, &o, &err);
         tap_ok(status == QN_ERR_ARGUMENT && strstr(err.message, bad[i].field), "%s", err.message);
     }
+    const qn_fact_pin both[] = {{0, QN_PIN_EXTENT, 0, QN_PIN_CONSTANT, 0},
+                                {0, QN_PIN_EXTENT, 0, QN_PIN_MULTIPLE, 8},
+                                {0, QN_PIN_STRIDE, 0, QN_PIN_DYNAMIC, 0},
+                                {0, QN_PIN_EXTENT, 0, QN_PIN_DYNAMIC, 0}};
+    qn_options contradicting = {.bytes = sizeof contradicting, .n_pins = 4, .pins = both};
+    tap_ok(
+        qn_launch(v.c, v.k, 2, v.args, &contradicting, &err) == QN_ERR_ARGUMENT &&
+            strstr(err.message,
+                   "pins[3].as: extent 0 of parameter 0 (x) is dynamic here and constant in pin 0"),
+        "%s", err.message);
+    contradicting.n_pins = 3;
+    tap_ok(qn_launch(v.c, v.k, 2, v.args, &contradicting, &err) == QN_OK,
+           "a constant may be a multiple, too");
     const qn_options none = {.bytes = sizeof none, .n_pins = 1},
                      many = {.bytes = sizeof many, .n_pins = 257, .pins = &bad[0].pin},
                      few = {.bytes = sizeof few, .n_pins = -1, .pins = &bad[0].pin};
