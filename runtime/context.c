@@ -322,6 +322,8 @@ void qn_context_release(qn_context *c)
 {
     if (!c)
         return;
+    if (c->options.summary)
+        qn__cuda_drain(c); /* what runs on a GPU is a part of the summary */
     qn__summary_tell(c);
     atomic_store_explicit(&c->is_released, true, memory_order_relaxed);
     qn__background_stop(c);

@@ -8,6 +8,7 @@
 
 #include "runtime/context.h"
 #include "runtime/cuda_stream.h"
+#include "runtime/cuda_time.h"
 
 #include <string.h>
 
@@ -228,12 +229,12 @@ static void free_gpu(qn_gpu *g)
     qn__gpu_streams_release(g);
     qn__gpu_pieces_release(g);
     bool is_pushed = false;
-    if (qn__gpu_is_usable(g)) {
-        if (g->pool && g->context && qn__gpu_enter(g, "", &is_pushed, NULL) == QN_OK) {
-            g->cuda->api.pool_destroy(g->pool);
-            qn__gpu_leave(g, is_pushed);
-        }
-    }
+    bool is_entered = g->context && qn__gpu_enter(g, "", &is_pushed, NULL) == QN_OK;
+    qn__gpu_clock_release(g);
+    if (is_entered && g->pool)
+        g->cuda->api.pool_destroy(g->pool);
+    if (is_entered)
+        qn__gpu_leave(g, is_pushed);
     /* Also of a lost context: nothing else gives the device free. */
     if (g->is_primary && g->context && !atomic_load(&g->cuda->is_forked))
         g->cuda->api.primary_release(g->handle);

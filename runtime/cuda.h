@@ -39,6 +39,7 @@ typedef struct qn_cuda {
 
 struct qn_batch;
 typedef struct qn_piece qn_piece;
+typedef struct qn_gpu_clock qn_gpu_clock;
 
 /** A CUDA context on a device: the primary one, or that of a stream of the host's. Lives as long as our context. */
 typedef struct qn_gpu {
@@ -58,6 +59,8 @@ typedef struct qn_gpu {
     qn_piece *pieces;              /* pinned memory that copies go through, for use */
     qn_stream *streams;            /* all of them; a stream may be held by its own work */
     uint64_t n_sweeps;
+    int n_streams;                 /* made so far: their numbers */
+    qn_gpu_clock *clock;           /* of cuda_time.c; NULL: no time was asked for yet */
     qn_stream *own;                /* the stream that is meant where none is given */
     uint64_t peers_asked, peers;   /* bit: number of another device; whether its memory can be reached */
 } qn_gpu;

@@ -7,6 +7,7 @@
  */
 #include "runtime/cuda_memory.h"
 #include "runtime/cuda_module.h"
+#include "runtime/cuda_time.h"
 #include "runtime/launch.h"
 
 #include <limits.h>
@@ -200,8 +201,8 @@ static qn_status give(work *w, qn_error *err)
                             t->kernel->name);
         report = (qn_report){.kernel = copies->kernel, .n = copies->n, .args = copies->arg};
     }
-    qn_status status = qn__stream_begin(w->stream, who, w->n_keeps + 2, may_fault ? &report : NULL,
-                                        &fault, err);
+    qn_status status =
+        qn__stream_begin(w->stream, who, w->n_keeps + 3, may_fault ? &report : NULL, &fault, err);
     if (status) {
         if (copies)
             free_copies(copies);
@@ -210,7 +211,9 @@ static qn_status give(work *w, qn_error *err)
     w->words[w->info->n_words - 2] = (int64_t)fault;
     w->words[w->info->n_words - 1] = (int64_t)w->scratch;
     keep_all(w, copies);
+    qn_gpu_span *span = qn__gpu_span_begin(w->stream, t);
     status = launch_sequence(w, 0, 0, err);
+    qn__gpu_span_end(w->stream, span);
     qn__stream_end(w->stream);
     return status;
 }

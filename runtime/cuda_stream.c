@@ -38,7 +38,9 @@ qn_status qn__stream_make(qn_gpu *g, const char *who, void *handle, bool is_wrap
     if (s->next)
         s->next->link = &s->next;
     g->streams = s;
+    s->number = g->n_streams++;
     pthread_mutex_unlock(&g->lock);
+    qn__trace_stream(g->owner, g->device, s->number);
     *out = s;
     return QN_OK;
 }

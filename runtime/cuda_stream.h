@@ -47,6 +47,7 @@ struct qn_stream {
     uint64_t pass;           /* the last sweep that met it, under the lock of the GPU */
     atomic_bool is_captured; /* into a graph: nobody else may touch it */
     qn_gpu *gpu;
+    int number; /* on its GPU, in the order of their making: what a trace calls it */
     void *handle;
     bool is_own;          /* made and destroyed by us */
     pthread_mutex_t lock; /* of what follows; work is given under it */

@@ -105,6 +105,9 @@ static void print_rate(qn_text *out, int64_t n, int64_t ns, double peak)
 
 static void print_row(qn_text *out, const char *name, const qn_kernel_counters *c, const qn_peaks *peaks)
 {
+    const qn_peaks unknown = {0};
+    if (c->on_gpu) /* the peaks are those of the processor */
+        peaks = &unknown;
     double mean_us = c->launches ? (double)c->run_ns / 1e3 / (double)c->launches : 0;
     qn__text_add(out, "%10.3f %9lld %9lld %6lld %10.3f %8lld %6lld %10.3f", (double)c->run_ns / 1e6, (long long)c->launches,
                  (long long)c->hits, (long long)c->interpreted, mean_us, (long long)c->versions, (long long)c->found,

@@ -168,6 +168,43 @@ void qn__trace_span(qn_context *c, const char *category, const char *name, int64
     add_event(c, &event);
 }
 
+/** No process has a number as large as those of GPUs (pid_max is at most 2^22). */
+static int process_of(int device)
+{
+    return (1 << 30) + device;
+}
+
+void qn__trace_gpu(qn_context *c, int device, int stream, const char *name, int64_t start_ns,
+                   int64_t ns, int64_t n_iterations)
+{
+    qn_text event = {0};
+    qn__text_add(&event, ",\n{\"ph\": \"X\", \"cat\": \"gpu\", \"name\": ");
+    add_string(&event, name);
+    qn__text_add(&event,
+                 ", \"pid\": %d, \"tid\": %d, \"ts\": %lld.%03d, \"dur\": %lld.%03d, \"args\": "
+                 "{\"iterations\": %lld}}",
+                 process_of(device), stream, (long long)(start_ns / 1000), (int)(start_ns % 1000),
+                 (long long)(ns / 1000), (int)(ns % 1000), (long long)n_iterations);
+    add_event(c, &event);
+}
+
+void qn__trace_stream(qn_context *c, int device, int stream)
+{
+    qn_text event = {0};
+    if (!c->trace.is_on)
+        return;
+    if (stream == 0)
+        qn__text_add(&event,
+                     ",\n{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": %d, \"args\": "
+                     "{\"name\": \"GPU %d\"}}",
+                     process_of(device), device);
+    qn__text_add(&event,
+                 ",\n{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": %d, \"tid\": %d, "
+                 "\"args\": {\"name\": \"stream %d\"}}",
+                 process_of(device), stream, stream);
+    add_event(c, &event);
+}
+
 void qn__trace_thread(qn_context *c, const char *name)
 {
     qn_text event = {0};

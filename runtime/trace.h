@@ -20,6 +20,12 @@ void qn__trace_open(qn_context *c);
 /** Adds a span of this thread. The arguments are members of a JSON object as printf makes them; "" for none. */
 void qn__trace_span(qn_context *c, const char *category, const char *name, int64_t start_ns, int64_t ns,
                     const char *arguments, ...) __attribute__((format(printf, 6, 7)));
+/** Adds a span of work on a stream of a GPU, which Perfetto shows as a process with its streams as
+ * threads. */
+void qn__trace_gpu(qn_context *c, int device, int stream, const char *name, int64_t start_ns,
+                   int64_t ns, int64_t n_iterations);
+/** Gives a stream of a GPU its name. */
+void qn__trace_stream(qn_context *c, int device, int stream);
 /** Gives this thread a name. */
 void qn__trace_thread(qn_context *c, const char *name);
 /** Writes the rest, and closes the file. */

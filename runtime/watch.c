@@ -56,6 +56,7 @@ static void count_launch(const qn_watch *w, const qn_task *t, int64_t ns)
         qn__work_of(t->kernel, t->args, &domain, &work);
     qn_kernel_counters add = {.launches = 1,
                               .hits = w->is_hit,
+                              .on_gpu = !is_host,
                               .interpreted = !is_code(t) && !t->domain->is_empty,
                               .run_ns = ns,
                               .timed_ns = is_host ? ns : 0,

@@ -62,9 +62,11 @@ enum {
     X(found, "versions found on disk")                                                             \
     X(compile_ns, "time spent compiling them")                                                     \
     X(run_ns, "time of all launches; of those on a GPU until they were given to it")               \
-    X(timed_ns, "time of launches on the host, which the next two count")                          \
+    X(timed_ns, "time of launches on the host, and of those that are done on a GPU: the next two " \
+                "count these")                                                                     \
     X(bytes, "bytes as qn_kernel_work counts them")                                                \
-    X(flops, "floating-point operations likewise; -1 if those of a launch are not known")
+    X(flops, "floating-point operations likewise; -1 if those of a launch are not known")          \
+    X(on_gpu, "launches on a GPU")
 typedef struct qn_kernel_counters {
 #define QN_X(name, text) int64_t name;
     QN_KERNEL_COUNTER_LIST(QN_X)

@@ -4,7 +4,7 @@
  * one of its own.
  */
 #define _GNU_SOURCE
-#include "tests/unit/launch.h"
+#include "tests/unit/gpu.h"
 
 #include <ctype.h>
 #include <sys/stat.h>
@@ -219,6 +219,60 @@ static void test_many(void)
     free(text);
 }
 
+/** Launches on the stub of a driver, by which any two events are 1.5 ms apart. */
+static void test_gpu(void)
+{
+    char path[200], reason[600];
+    const stub_control *stub = stub_open(STUB_PATH);
+    if (!stub || !has_x86(reason, sizeof reason)) {
+        tap_skip(stub ? reason : "no stub of a driver");
+        return;
+    }
+    snprintf(path, sizeof path, "%s", path_of("gpu.json"));
+    const qn_context_options options = {.bytes = sizeof options,
+                                        .disk_cache = "off",
+                                        .trace = path,
+                                        .cuda_driver = STUB_PATH,
+                                        .summary = QN_SUMMARY_COUNT};
+    qn_context *c = context_with(&options);
+    qn_stream *s = NULL;
+    qn_error err = {0};
+    tap_ok(qn_stream_new(c, -1, &s, &err) == QN_OK, "a stream: %s", err.message);
+    const qn_options o = {.bytes = sizeof o, .executor = QN_CUDA, .stream = s};
+    qn_kernel *k = kernel_of(COPY_TEXT);
+    qn_view x = vector_in(c, QN_SPACE_CUDA, s, "x", QN_F32, 1000),
+            y = vector_in(c, QN_SPACE_CUDA, s, "y", QN_F32, 1000);
+    const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
+    qn_kernel_counters n = {0};
+    bool is_fine = true;
+    for (int i = 0; i < 3; i++)
+        is_fine = is_fine && qn_launch(c, k, 2, args, &o, &err) == QN_OK;
+    tap_ok(is_fine && qn_stream_fence(s, &err) == QN_OK, "3 launches on a GPU: %s", err.message);
+    tap_ok(qn_context_kernel(c, k, &n, sizeof n, &err) == QN_OK && n.on_gpu == 3 &&
+               n.timed_ns == 4500000 && n.bytes == 24000,
+           "their time there and their bytes are counted: %s", err.message);
+    char *table = calloc(1, 1 << 14);
+    const qn_peaks peaks = {.gigabytes = 1, .gigaflops = 1};
+    if (table)
+        qn_context_summary(c, &peaks, table, 1 << 14);
+    tap_ok(table && strstr(table, " 0.01     - ") && !strchr(table, '%'),
+           "rates, without a share of the processor's peaks");
+    free(table);
+    qn_view_release(&x);
+    qn_view_release(&y);
+    qn_kernel_release(k);
+    qn_stream_release(s);
+    qn_context_release(c);
+    char *text = read_file(path);
+    tap_ok(is_json(text) && count(text, "\"cat\": \"gpu\", \"name\": \"copy\"") == 3,
+           "the trace has them as they ran there");
+    tap_is_int(count(text, "\"dur\": 1500.000"), 3, "with their times");
+    tap_ok(count(text, "{\"name\": \"GPU 0\"}") == 1 && strstr(text, "{\"name\": \"stream 0\"}"),
+           "GPU and stream have names");
+    tap_ok(is_clean(stub), "all events are given back");
+    free(text);
+}
+
 int main(void)
 {
     char reason[600], command[200];
@@ -227,6 +281,7 @@ int main(void)
     test_events(QN_ENGINE_INTERP);
     test_files();
     test_many();
+    test_gpu();
     if (has_x86(reason, sizeof reason)) {
         test_events(QN_ENGINE_X86);
         test_times();
