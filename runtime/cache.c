@@ -31,7 +31,8 @@ static void count_known(qn_cache *c, int64_t bytes)
 /** Of the record of a kernel, without its entries. */
 static int64_t kernel_bytes(const qn_kernel *k)
 {
-    return (int64_t)(sizeof(qn_known_kernel) + ((size_t)k->n_params + 1) * sizeof(qn_layout));
+    return (int64_t)(sizeof(qn_known_kernel) +
+                     ((size_t)k->n_params + 1) * (sizeof(qn_layout) + 2 * sizeof(qn_common)));
 }
 
 qn_known_kernel *qn__cache_kernel(qn_cache *c, const qn_kernel *k)
@@ -49,12 +50,16 @@ qn_known_kernel *qn__cache_learn(qn_cache *c, const qn_kernel *k, const qn_domai
         return known;
     known = qn__zalloc(1, sizeof *known);
     qn_layout *last = qn__zalloc((size_t)k->n_params + 1, sizeof *last);
-    if (!known || !last) {
+    qn_common *common = qn__zalloc(2 * ((size_t)k->n_params + 1), sizeof *common);
+    if (!known || !last || !common) {
         qn__free(known);
         qn__free(last);
+        qn__free(common);
         return NULL;
     }
     known->last = last;
+    known->common = common;
+    known->relied = common + k->n_params + 1;
     known->kernel = (qn_kernel *)(uintptr_t)k; /* only its reference count changes */
     qn_kernel_retain(known->kernel);
     memcpy(known->scalars, domain->scalars, sizeof known->scalars);
@@ -152,6 +157,7 @@ static void forget_kernel(qn_cache *c, qn_known_kernel *known)
     qn_kernel_release(known->kernel);
     qn__free(known->trials.of);
     qn__free(known->last);
+    qn__free(known->common);
     qn__free(known);
 }
 

@@ -98,6 +98,12 @@ typedef struct qn_known_args {
 /** Masks of a policy: of the extents of each parameter, then of the strides. */
 enum { QN_POLICY_MASKS = 2 * QN_MAX_PARAMS };
 
+/** What a policy learned, in memory of a launch. */
+typedef struct qn_learned {
+    uint32_t varied[QN_POLICY_MASKS];
+    qn_common common[QN_MAX_PARAMS];
+} qn_learned;
+
 /** What was learned of a kernel. Holds a reference to it, so that its address names it. */
 typedef struct qn_known_kernel {
     struct qn_known_kernel *next; /* in a bucket */
@@ -112,6 +118,9 @@ typedef struct qn_known_kernel {
     bool has_odd_changes; /* a lower bound varied */
     uint32_t varied[QN_POLICY_MASKS]; /* extents that varied, by dimension, then strides */
     qn_layout *last;                /* [n_params], without digit tables */
+    bool has_common, has_relied;
+    qn_common *common; /* [n_params]: what all values that were met had in common */
+    qn_common *relied; /* [n_params]: the same when a dynamic version was ordered last */
     qn_trials trials;
 } qn_known_kernel;
 

@@ -88,8 +88,8 @@ static void say_missing(answer *a, const qn_code *best, bool is_dynamic)
 /** Finds what a launch would run, and says what stands in the way of the version that it wants. */
 static qn_status find_version(answer *a, qn_error *err)
 {
-    uint32_t masks[QN_POLICY_MASKS];
-    qn_policy best = qn__version_policy(a->l, false, masks);
+    qn_learned learned;
+    qn_policy best = qn__version_policy(a->l, false, &learned);
     const qn_policy exact = {.constant_scalars = best.constant_scalars};
     bool is_dynamic = qn__is_dynamic_policy(&best);
     qn_code *f = NULL;
@@ -138,42 +138,6 @@ static void say_what_runs(answer *a)
                          ? "until code is there"
                          : "as option compile forbids to make code");
     }
-}
-
-/** Appends what is known of a dynamic number beyond that it is small; `n` counts the numbers. */
-static void say_known(answer *a, const char *what, int d, int p, int32_t multiple, int *n)
-{
-    const char *name = a->l->kernel->param[p].name;
-    if (multiple <= 1)
-        return;
-    qn__text_add(&a->text, (*n)++ ? ", " : "relies on: ");
-    if (d < 0)
-        qn__text_add(&a->text, "%s %.60s a multiple of %" PRId32, what, name, multiple);
-    else
-        qn__text_add(&a->text, "%s %d of view %.60s a multiple of %" PRId32, what, d, name,
-                     multiple);
-}
-
-/** What stays known of numbers that are no constants of the code. */
-static void say_what_it_relies_on(answer *a)
-{
-    const qn_kernel *k = a->l->kernel;
-    int n = 0;
-    for (int p = 0; a->f && p < k->n_params; p++) {
-        const qn_param_fact *param = &a->f->facts.param[p];
-        if (k->param[p].rank < 0)
-            say_known(a, "scalar", -1, p, param->multiple, &n);
-        for (int d = 0; d < k->param[p].rank; d++) {
-            const qn_dim_fact *dim = &param->dim[d];
-            say_known(a, qn__pin_names[QN_PIN_LOWER], d, p, dim->lower.multiple, &n);
-            say_known(a, qn__pin_names[QN_PIN_EXTENT], d, p, dim->extent.multiple, &n);
-            if (dim->n_digits == 1)
-                say_known(a, qn__pin_names[QN_PIN_STRIDE], d, p,
-                          a->f->facts.digit[dim->first_digit].stride.multiple, &n);
-        }
-    }
-    if (n)
-        qn__text_add(&a->text, "\n");
 }
 
 /* ---------------------------------------------------------------- what would be faster */
@@ -327,8 +291,9 @@ static qn_status answer_code(answer *a, qn_error *err)
     qn_status status = find_version(a, err);
     if (status == QN_OK)
         say_what_runs(a);
-    if (status == QN_OK)
-        say_what_it_relies_on(a);
+    if (status == QN_OK && a->f &&
+        qn__policy_print_known(l->kernel, &a->f->facts, "relies on: ", &a->text))
+        qn__text_add(&a->text, "\n");
     qn__trial_print(l, &a->text);
     return status;
 }

@@ -164,6 +164,10 @@ void qn__policy_observe(qn_known_kernel *known, const qn_arg *args);
 bool qn__policy_wants_dynamic(const qn_known_kernel *known, qn_policy *out);
 /** Appends why a version is made: "extent 1 of view b: 640, was 512". */
 void qn__policy_reason(const qn_known_kernel *known, const qn_arg *args, qn_text *out);
+/** Appends what code relies on of numbers that are dynamic, but that they are small: `before`, and
+ * "extent 0 of view x a multiple of 64". Whether that is anything. */
+bool qn__policy_print_known(const qn_kernel *k, const qn_facts *f, const char *before,
+                            qn_text *out);
 /** Notes that a version is ordered, and its arguments. */
 void qn__policy_ordered(qn_known_kernel *known, const qn_arg *args, bool is_exact);
 

@@ -2,19 +2,118 @@
 /*
  * policy.c: which facts become constants. At first all of them. A kernel for which many exact
  * versions were made gets versions whose varying extents and strides are dynamic; if lower bounds
- * vary, everything is. What varied is noted against the arguments of the version
- * that was ordered last.
+ * vary, everything is. Of what is dynamic, code relies on what all values that were met have in
+ * common: a power of two that divides them. A value that has less gets a version that relies on
+ * less. What varied is noted against the arguments of the version that was ordered last.
  */
 #include "runtime/launch.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* A version that serves further shapes is made soon: shapes that come back get their exact one
  * again (trial.c). */
 enum { MOST_EXACT = 4 };
 
+/* Multiples of less are of no use to vectors and wide accesses, and are more often met by accident.
+ */
+enum { LEAST_COMMON = 2 };
+
+/* ---------------------------------------------------------------- what values have in common */
+
+static void fold(uint8_t *exponent, int64_t value, bool is_first)
+{
+    uint8_t of_value = (uint8_t)__builtin_ctz((unsigned)qn__power_of(value));
+    of_value = of_value > QN_MOST_COMMON ? QN_MOST_COMMON : of_value < LEAST_COMMON ? 0 : of_value;
+    *exponent = is_first || of_value < *exponent ? of_value : *exponent;
+}
+
+static void fold_arguments(qn_known_kernel *known, const qn_arg *args)
+{
+    const qn_kernel *k = known->kernel;
+    bool is_first = !known->has_common;
+    known->has_common = true;
+    for (int p = 0; p < k->n_params; p++) {
+        qn_common *common = &known->common[p];
+        if (k->param[p].rank < 0 && qn__is_integer(k->param[p].dtype))
+            fold(&common->scalar, (int64_t)qn__canonical(k->param[p].dtype, args[p].bits),
+                 is_first);
+        for (int d = 0; d < k->param[p].rank; d++) {
+            fold(&common->extent[d], args[p].view->layout.dim[d].extent, is_first);
+            fold(&common->stride[d], args[p].view->layout.dim[d].stride, is_first);
+        }
+    }
+}
+
+/** Appends the first number that is less of a multiple than the dynamic version ordered last relied
+ * on. */
+static bool print_broken(const qn_known_kernel *known, const qn_arg *args, qn_text *out)
+{
+    const qn_kernel *k = known->kernel;
+    for (int p = 0; known->has_relied && p < k->n_params; p++)
+        for (int d = 0; d < k->param[p].rank; d++) {
+            const qn_dim *dim = &args[p].view->layout.dim[d];
+            uint32_t varied[2] = {known->varied[p] >> d & 1,
+                                  known->varied[QN_MAX_PARAMS + p] >> d & 1};
+            bool is_extent = varied[0] && known->common[p].extent[d] < known->relied[p].extent[d];
+            if (!is_extent &&
+                !(varied[1] && known->common[p].stride[d] < known->relied[p].stride[d]))
+                continue;
+            qn__text_add(
+                out, "%s %d of view %.60s: %" PRId64 ", all before were multiples of %d",
+                is_extent ? "extent" : "stride", d, k->param[p].name,
+                is_extent ? dim->extent : dim->stride,
+                1 << (is_extent ? known->relied[p].extent[d] : known->relied[p].stride[d]));
+            return true;
+        }
+    return false;
+}
+
+/* ---------------------------------------------------------------- words */
+
+typedef struct known_words {
+    const qn_kernel *k;
+    const char *before;
+    int n;
+    qn_text *out;
+} known_words;
+
+static void print_known(known_words *w, int of, int d, int p, int32_t multiple)
+{
+    const char *name = w->k->param[p].name;
+    if (multiple <= 1)
+        return;
+    qn__text_add(w->out, "%s", w->n++ ? ", " : w->before);
+    if (of == QN_PIN_SCALAR)
+        qn__text_add(w->out, "scalar %.60s a multiple of %" PRId32, name, multiple);
+    else
+        qn__text_add(w->out, "%s %d of view %.60s a multiple of %" PRId32, qn__pin_names[of], d,
+                     name, multiple);
+}
+
+bool qn__policy_print_known(const qn_kernel *k, const qn_facts *f, const char *before, qn_text *out)
+{
+    known_words w = {.k = k, .before = before, .out = out};
+    for (int p = 0; p < k->n_params; p++) {
+        const qn_param_fact *param = &f->param[p];
+        if (k->param[p].rank < 0)
+            print_known(&w, QN_PIN_SCALAR, 0, p, param->multiple);
+        for (int d = 0; d < k->param[p].rank; d++) {
+            const qn_dim_fact *dim = &param->dim[d];
+            print_known(&w, QN_PIN_LOWER, d, p, dim->lower.multiple);
+            print_known(&w, QN_PIN_EXTENT, d, p, dim->extent.multiple);
+            if (dim->n_digits == 1)
+                print_known(&w, QN_PIN_STRIDE, d, p, f->digit[dim->first_digit].stride.multiple);
+        }
+    }
+    return w.n > 0;
+}
+
+/* ---------------------------------------------------------------- what varies */
+
 void qn__policy_observe(qn_known_kernel *known, const qn_arg *args)
 {
+    fold_arguments(known, args);
     if (!known->has_last)
         return;
     const qn_kernel *k = known->kernel;
@@ -41,6 +140,7 @@ bool qn__policy_wants_dynamic(const qn_known_kernel *known, qn_policy *out)
     out->all_dynamic = known->has_odd_changes;
     out->dynamic_extents = known->varied;
     out->dynamic_strides = known->varied + QN_MAX_PARAMS;
+    out->common = known->common;
     return true;
 }
 
@@ -73,6 +173,8 @@ void qn__policy_reason(const qn_known_kernel *known, const qn_arg *args, qn_text
         qn__text_add(out, "first version");
         return;
     }
+    if (print_broken(known, args, out))
+        return;
     for (int kind = 0; kind < 3; kind++)
         if (print_difference(known, args, kind, out))
             return;
@@ -88,6 +190,9 @@ void qn__policy_ordered(qn_known_kernel *known, const qn_arg *args, bool is_exac
         known->last[p] = args[p].view->layout;
         known->last[p].digits = NULL;
     }
+    if (!is_exact)
+        memcpy(known->relied, known->common, (size_t)k->n_params * sizeof *known->common);
+    known->has_relied |= !is_exact;
     known->has_last = true;
     known->n_exact += is_exact;
 }

@@ -108,6 +108,7 @@ static void note_version(const qn_launch_state *l, qn_code *f, bool is_dynamic,
     if (l->is_ordered)
         qn__text_add(reason, "; %s", l->overlap.message);
     qn__text_add(reason, is_dynamic ? "; dynamic extents" : "; exact");
+    qn__policy_print_known(l->kernel, &f->facts, "; relies on ", reason);
     if (descent->rung != QN_RUNG_PLANNED)
         qn__text_add(reason, "; stepped down to compile less: %s", descent->steps);
     if (from)
@@ -388,43 +389,49 @@ static qn_status find_or_build(qn_launch_state *l, const qn_policy *policy, bool
     return QN_OK;
 }
 
-/** Whether the policy of the context asks for dynamic extents; copies the masks, as the record may
- * go at any time. */
-static void ask_policy(qn_launch_state *l, bool may_learn, qn_policy *policy, uint32_t *masks)
+/** Whether the policy of the context asks for dynamic extents; copies what it learned, as the
+ * record may go at any time. */
+static void ask_policy(qn_launch_state *l, bool may_learn, qn_policy *policy, qn_learned *learned)
 {
     qn_context *c = l->context;
+    size_t common_bytes = (size_t)l->n * sizeof *learned->common;
     qn__lock(c);
     qn_known_kernel *known = may_learn ? qn__cache_learn(&c->cache, l->kernel, &l->domain)
                                        : qn__cache_kernel(&c->cache, l->kernel);
     qn_known_kernel copy;
     if (known && !may_learn) {
         copy = *known;
+        memcpy(learned->common, known->common, common_bytes);
+        copy.common = learned->common;
         known = &copy;
     }
     if (known)
         qn__policy_observe(known, l->args);
     if (known && qn__policy_wants_dynamic(known, policy)) {
-        memcpy(masks, known->varied, sizeof known->varied);
-        policy->dynamic_extents = masks;
-        policy->dynamic_strides = masks + QN_MAX_PARAMS;
+        memcpy(learned->varied, known->varied, sizeof known->varied);
+        if (known != &copy)
+            memcpy(learned->common, known->common, common_bytes);
+        policy->dynamic_extents = learned->varied;
+        policy->dynamic_strides = learned->varied + QN_MAX_PARAMS;
+        policy->common = learned->common;
     }
     qn__unlock(c);
 }
 
-qn_policy qn__version_policy(qn_launch_state *l, bool may_learn, uint32_t *masks)
+qn_policy qn__version_policy(qn_launch_state *l, bool may_learn, qn_learned *learned)
 {
     qn_policy best = {.constant_scalars = l->options.constant_scalars != 0};
     best.all_dynamic = l->options.specialize == QN_SPECIALIZE_DYNAMIC;
     best.is_generic = l->options.specialize == QN_SPECIALIZE_GENERIC;
     if (l->options.specialize == QN_SPECIALIZE_AUTO)
-        ask_policy(l, may_learn, &best, masks);
+        ask_policy(l, may_learn, &best, learned);
     return best;
 }
 
 static qn_status find_version(qn_launch_state *l, qn_code **out, qn_error *err)
 {
-    uint32_t masks[QN_POLICY_MASKS];
-    const qn_policy best = qn__version_policy(l, true, masks);
+    qn_learned learned;
+    const qn_policy best = qn__version_policy(l, true, &learned);
     qn_status status = QN_OK;
     if (l->options.specialize == QN_SPECIALIZE_AUTO && qn__is_dynamic_policy(&best))
         status = qn__trial_choose(l, out, err);

@@ -74,8 +74,8 @@ qn_status qn__tier_look(qn_launch_state *l, const qn_policy *policy, bool may_or
 
 qn_status qn__tier_find(qn_launch_state *l, bool may_interpret, qn_code **out, qn_error *err)
 {
-    uint32_t masks[QN_POLICY_MASKS];
-    const qn_policy best = qn__version_policy(l, true, masks);
+    qn_learned learned;
+    const qn_policy best = qn__version_policy(l, true, &learned);
     const qn_policy exact = {.constant_scalars = best.constant_scalars}, dynamic = {.all_dynamic = true}, generic = {.is_generic = true};
     bool may_order = l->options.compile == QN_COMPILE_NOW;
     bool is_auto = l->options.specialize == QN_SPECIALIZE_AUTO;
@@ -109,12 +109,12 @@ qn_status qn__tier_find(qn_launch_state *l, bool may_interpret, qn_code **out, q
 
 qn_code *qn__tier_find_any(qn_launch_state *l)
 {
-    uint32_t masks[QN_POLICY_MASKS];
+    qn_learned learned;
     qn_code *f = NULL;
     qn_error ignored = {0};
     if (l->options.specialize != QN_SPECIALIZE_AUTO)
         return NULL;
-    const qn_policy best = qn__version_policy(l, false, masks);
+    const qn_policy best = qn__version_policy(l, false, &learned);
     const qn_policy dynamic = {.all_dynamic = true}, generic = {.is_generic = true};
     const qn_policy exact = {.constant_scalars = best.constant_scalars};
     qn__lock(l->context);

@@ -36,9 +36,9 @@ static inline bool qn__is_dynamic_policy(const qn_policy *p)
 
 /** Facts and key under a policy. */
 qn_status qn__version_key(qn_launch_state *l, const qn_policy *policy, qn_facts *facts, qn_text *key, qn_error *err);
-/** What the caller asked for, or the policy of the context would make; `masks` has room for
- * QN_MAX_PARAMS. With `may_learn` the arguments are noted as met. */
-qn_policy qn__version_policy(qn_launch_state *l, bool may_learn, uint32_t *masks);
+/** What the caller asked for, or the policy of the context would make; `learned` is the
+ * memory of what it points to. With `may_learn` the arguments are noted as met. */
+qn_policy qn__version_policy(qn_launch_state *l, bool may_learn, qn_learned *learned);
 /** Notes why a version is made, and for which arguments, if that is not noted yet. The lock is
  * held. */
 void qn__version_order(const qn_launch_state *l, qn_code *f, bool is_dynamic);

@@ -318,6 +318,70 @@ static void test_large(void)
     close_job(&j);
 }
 
+/* ---------------------------------------------------------------- learning */
+
+static const char *history_of(const job *j)
+{
+    static char text[20000];
+    qn_context_history(j->c, text, sizeof text);
+    return text;
+}
+
+/** Extents of 64 n, then of 16 n, then any: the version of each relies on what all before had in
+ * common. */
+static void test_learned(void)
+{
+    static const int64_t unlike[] = {128, 192, 64, 320, 448, 512};
+    job j = open_job(COPY_TEXT);
+    int n_wrong = 0;
+    for (size_t i = 0; i < sizeof unlike / sizeof unlike[0]; i++)
+        n_wrong += !copy(&j, unlike[i], NULL);
+    int64_t compiles = counters_of(j.c).compiles;
+    for (int64_t n = 576; n <= 1152; n += 64)
+        n_wrong += !copy(&j, n, NULL);
+    tap_ok(n_wrong == 0 && counters_of(j.c).compiles == compiles,
+           "one version serves multiples of 64: %s", err.message);
+    tap_contains(text_of(&j, 640, NULL, -1), "relies on: extent 0 of view x a multiple of 64",
+                 "and relies on that");
+    tap_contains(text_of(&j, 640, NULL, QN_DUMP_PLAN), "remainder none", "without a remainder");
+    tap_contains(history_of(&j),
+                 "dynamic extents; relies on extent 0 of view x a multiple of 64, extent 0 of view "
+                 "y a multiple of 64",
+                 "as the history says");
+    (void)text_of(&j, 1001, NULL, -1);
+    tap_contains(text_of(&j, 640, NULL, -1), "relies on: extent 0 of view x a multiple of 64",
+                 "a question teaches nothing");
+    n_wrong += !copy(&j, 208, NULL);
+    tap_ok(n_wrong == 0 && counters_of(j.c).compiles == compiles + 1,
+           "208 elements get another version");
+    tap_contains(history_of(&j),
+                 "extent 0 of view x: 208, all before were multiples of 64; dynamic extents; "
+                 "relies on extent 0 of "
+                 "view x a multiple of 16",
+                 "with a reason");
+    for (int64_t n = 1; n < 200; n++)
+        n_wrong += !copy(&j, n, NULL);
+    tap_ok(n_wrong == 0 && counters_of(j.c).compiles == compiles + 2, "and one more serves all: %s",
+           err.message);
+    n_wrong += !copy(&j, 640, NULL);
+    tap_ok(n_wrong == 0 && !strstr(text_of(&j, 1024, NULL, -1), "relies on"),
+           "which relies on nothing");
+    close_job(&j);
+}
+
+/** A learned fact goes with the kernel, not with a pin that makes the number dynamic. */
+static void test_learned_and_pinned(void)
+{
+    job j = open_job(COPY_TEXT);
+    int n_wrong = 0;
+    for (int64_t n = 64; n <= 640; n += 64)
+        n_wrong += !copy(&j, n, &dynamic);
+    n_wrong += !copy(&j, 641, &dynamic);
+    tap_ok(n_wrong == 0 && counters_of(j.c).compiles == 1,
+           "of what is pinned to be dynamic nothing is learned");
+    close_job(&j);
+}
+
 /* ---------------------------------------------------------------- kept code */
 
 static char root[] = "/tmp/test_known.XXXXXX";
@@ -388,6 +452,8 @@ int main(void)
     test_computed();
     test_small();
     test_large();
+    test_learned();
+    test_learned_and_pinned();
     tap_ok(mkdtemp(root) != NULL, "a folder for code");
     test_disk();
     test_bundle();
