@@ -20,14 +20,28 @@ static bool is_begin_of(const lower *g, const term *t, int d, int64_t *first)
     return d >= 0 && t->value == g->iv[d] && !t->stride && qn__is_const(g->begin[d], first);
 }
 
+/** What divides a stride that is no constant. */
+static int64_t multiple_of(lower *g, const qn_param_fact *param, int rank, LLVMValueRef stride)
+{
+    for (int r = 0; stride && r < rank; r++) {
+        const qn_fact *fact = &g->f->digit[param->dim[r].first_digit].stride;
+        if (param->dim[r].n_digits == 1 && fact->kind == QN_FACT_DYNAMIC &&
+            qn__fact(g, fact) == stride)
+            return fact->multiple;
+    }
+    return 1;
+}
+
 /** Fills align and rest of a base. */
-static base describe(const lower *g, uint32_t i, const address *x)
+static base describe(lower *g, uint32_t i, const address *x)
 {
     const qn_param_fact *param = &g->f->param[g->k->inst[i].imm];
     base b = {.pointer = x->pointer, .align = INT64_C(1) << param->align};
     for (int n = 0; n < x->n_terms; n++) {
         const term *t = &x->term[n];
-        int64_t bit = lowest_bit(t->scale), first;
+        int64_t bit = lowest_bit(qn__wrap_mul(
+                    t->scale, multiple_of(g, param, qn__n_indices(g->k, i), t->stride))),
+                first;
         if (is_begin_of(g, t, g->p->lane_dim, &first)) {
             b.rest = qn__wrap_add(b.rest, qn__wrap_mul(t->scale, qn__wrap_sub(first, g->p->lead)));
             bit = lowest_bit(qn__wrap_mul(t->scale, g->p->width));

@@ -49,11 +49,14 @@ static LLVMValueRef number_like(LLVMValueRef v, int64_t n)
     return LLVMConstInt(LLVMTypeOf(v), (unsigned long long)n, true);
 }
 
-/** extent - ahead >= n; NULL if that is always so because all threads have whole multiples of n. */
-static LLVMValueRef has_left(lower *g, LLVMValueRef ahead, LLVMValueRef extent, int64_t n)
+/** extent - ahead >= n along dimension d; NULL if that is always so because all threads have whole
+ * multiples of n. */
+static LLVMValueRef has_left(lower *g, int d, LLVMValueRef ahead, LLVMValueRef extent, int64_t n)
 {
     int64_t known;
-    if (n <= 1 || (qn__is_const(extent, &known) && known % n == 0))
+    bool is_whole = !g->p->lead && !g->p->jam_lead && !g->p->skew && !qn__is_exact(g->f, d) &&
+                    qn__is_multiple(g->f, d, n);
+    if (n <= 1 || is_whole || (qn__is_const(extent, &known) && known % n == 0))
         return NULL;
     LLVMValueRef left = LLVMBuildSub(g->b, extent, ahead, "");
     return LLVMBuildICmp(g->b, LLVMIntUGE, left, number_like(left, n), "");
@@ -85,7 +88,9 @@ static void rows_apart(lower *g, const unit *w)
 
 static void run_rows(lower *g, const unit *w)
 {
-    LLVMValueRef all = g->p->jam > 1 ? has_left(g, w->at->ahead[1], w->at->extent[1], g->p->jam) : NULL;
+    LLVMValueRef all =
+        g->p->jam > 1 ? has_left(g, g->p->jam_dim, w->at->ahead[1], w->at->extent[1], g->p->jam)
+                      : NULL;
     if (g->p->jam == 1)
         w->body(g, w->arg);
     else if (!all)
@@ -105,14 +110,15 @@ typedef struct edges {
 
 /** Of a thread whose `n` parts begin `ahead` iterations from where the first thread's do, which is `lead` before the domain.
  *  Of a thread with iterations in the domain those parts have no mask that are inside wherever it stands. */
-static void find_edges(lower *g, LLVMValueRef ahead, LLVMValueRef extent, int lead, int n, edges *e)
+static void find_edges(lower *g, int d, LLVMValueRef ahead, LLVMValueRef extent, int lead, int n,
+                       edges *e)
 {
     int64_t known = 0;
     bool is_known = qn__is_const(extent, &known);
     LLVMValueRef left = LLVMBuildSub(g->b, extent, ahead, "");
     memset(e, 0, sizeof *e);
     e->begin = lead ? LLVMBuildICmp(g->b, LLVMIntNE, ahead, number_like(ahead, 0), "") : NULL;
-    e->end = has_left(g, ahead, extent, n);
+    e->end = has_left(g, d, ahead, extent, n);
     for (int u = 0; u < n; u++) {
         e->at_begin[u] = u < lead;
         e->at_end[u] = e->end && (is_known ? u >= known % n : u > 0);
@@ -128,9 +134,10 @@ static void find_edges(lower *g, LLVMValueRef ahead, LLVMValueRef extent, int le
 static void set_masks(lower *g, const unit *w)
 {
     edges x, y = {.begin = NULL};
-    find_edges(g, w->at->ahead[0], w->at->extent[0], g->p->lead, g->p->width, &x);
+    find_edges(g, g->p->lane_dim, w->at->ahead[0], w->at->extent[0], g->p->lead, g->p->width, &x);
     if (g->p->is_crossed)
-        find_edges(g, w->at->ahead[1], w->at->extent[1], g->p->jam_lead, g->p->jam, &y);
+        find_edges(g, g->p->jam_dim, w->at->ahead[1], w->at->extent[1], g->p->jam_lead, g->p->jam,
+                   &y);
     g->edge[0] = x.begin;
     g->edge[1] = x.end;
     g->edge[2] = y.begin;

@@ -42,6 +42,18 @@ static void add_multiple(course *c, int64_t bytes)
     c->align = bit < c->align ? bit : c->align;
 }
 
+/** Along a dimension of a view whose stride is dynamic nothing may move with x; all that is added
+ * is a multiple of the stride. */
+static bool add_dynamic(const gpu_planner *s, const qn_affine *a, int x, const qn_fact *stride,
+                        int64_t bytes, course *c)
+{
+    add_multiple(c, qn__wrap_mul(bytes, stride->multiple));
+    for (int n = 0; n < 2; n++)
+        if (a->sym[n] && (s->a.value[a->sym[n]].deps >> x & 1))
+            return false;
+    return a->coef[x] == 0;
+}
+
 /** The course of access i along x; false if it is not known. */
 static bool find_course(const gpu_planner *s, uint32_t i, int x, course *out)
 {
@@ -56,7 +68,12 @@ static bool find_course(const gpu_planner *s, uint32_t i, int x, course *out)
         if (dim->n_digits == 0)
             continue;
         const qn_fact *stride = &s->f->digit[dim->first_digit].stride;
-        if (dim->n_digits > 1 || stride->kind != QN_FACT_EXACT || dim->lower.kind != QN_FACT_EXACT)
+        if (dim->n_digits == 1 && stride->kind == QN_FACT_DYNAMIC) {
+            if (!add_dynamic(s, a, x, stride, bytes, &c))
+                return false;
+            continue;
+        }
+        if (dim->n_digits > 1 || dim->lower.kind != QN_FACT_EXACT)
             return false;
         int64_t by = qn__wrap_mul(stride->value, bytes);
         c.first = qn__wrap_add(c.first, qn__wrap_mul(by, qn__wrap_sub(a->constant, dim->lower.value)));

@@ -382,6 +382,57 @@ static void test_learned_and_pinned(void)
     close_job(&j);
 }
 
+/* ---------------------------------------------------------------- GPUs */
+
+static const qn_fact_pin rows_of_16_bytes[] = {{0, QN_PIN_STRIDE, 0, QN_PIN_MULTIPLE, 2},
+                                               {1, QN_PIN_STRIDE, 0, QN_PIN_MULTIPLE, 2},
+                                               {1, QN_PIN_EXTENT, 1, QN_PIN_MULTIPLE, 2}};
+
+/** PTX of scale for rows so far apart. */
+static const char *ptx_of(const job *j, int64_t columns, int64_t pitch, int n_pins)
+{
+    static char text[40000];
+    static double data[2][64 * 64] __attribute__((aligned(64)));
+    const int64_t extents[] = {40, columns}, strides[] = {pitch, 1};
+    const qn_options o = {.bytes = sizeof o,
+                          .isa = QN_ISA_SM80,
+                          .specialize = QN_SPECIALIZE_DYNAMIC,
+                          .n_pins = n_pins,
+                          .pins = rows_of_16_bytes};
+    qn_view v[2] = {{0}, {0}};
+    for (int i = 0; i < 2; i++) {
+        qn_layout l;
+        (void)qn_layout_strided(2, extents, strides, &l, &err);
+        (void)qn_view_wrap("v", data[i], QN_F64, &l, 0, &v[i], &err);
+    }
+    const qn_arg args[] = {qn_arg_view(&v[0]), qn_arg_view(&v[1]), qn_arg_f64(2)};
+    qn_code *f = NULL;
+    text[0] = 0;
+    tap_ok(qn_specialize(j->c, j->k, 3, args, &o, &f, &err) == QN_OK,
+           "PTX for rows of %" PRId64 ", %" PRId64 " apart %s", columns, pitch, err.message);
+    qn_code_text(f, QN_DUMP_PTX, text, sizeof text);
+    qn_code_release(f);
+    return text;
+}
+
+static bool has_wide(const char *ptx)
+{
+    return strstr(ptx, "ld.global.nc.v2") && strstr(ptx, "st.global.v2");
+}
+
+static void test_wide(void)
+{
+    job j = open_job(SCALE_TEXT);
+    tap_ok(has_wide(ptx_of(&j, 40, 64, 3)),
+           "rows at multiples of 16 bytes, whatever their length, move 16 bytes at once");
+    tap_ok(has_wide(ptx_of(&j, 41, 64, 3)), "also where the length is odd");
+    const char *odd = ptx_of(&j, 40, 63, 3);
+    tap_ok(!has_wide(odd) && odd[0], "odd strides have no such version, whatever the pins say");
+    const char *not_pinned = ptx_of(&j, 40, 64, 0);
+    tap_ok(!has_wide(not_pinned) && not_pinned[0], "nor is there one without pins");
+    close_job(&j);
+}
+
 /* ---------------------------------------------------------------- kept code */
 
 static char root[] = "/tmp/test_known.XXXXXX";
@@ -452,6 +503,7 @@ int main(void)
     test_computed();
     test_small();
     test_large();
+    test_wide();
     test_learned();
     test_learned_and_pinned();
     tap_ok(mkdtemp(root) != NULL, "a folder for code");
