@@ -375,12 +375,15 @@ enum {
         N_PLAN_MARKS
 };
 
+enum { MOST_PINNED = 12 };
+
 /** One way to run a kernel. */
 typedef struct way {
     int id; /* WAY_... */
     bool is_prepared;
-    qn_options options; /* of this plan */
+    qn_options options; /* of this plan and these pins */
     qn_plan_options plan;
+    qn_fact_pin pin[MOST_PINNED];
     int most_units; /* of WAY_BUDGET: of a compile */
 } way;
 

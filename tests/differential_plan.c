@@ -91,6 +91,9 @@ void note_way(const way *w)
 #undef QN_X
     tap_note("  way: %s, isa %d, specialize %d; plan%s order %d %d %d %d; %d threads, atomics %d", way_name(w->id), w->options.isa,
              w->options.specialize, text, p->order[0], p->order[1], p->order[2], p->order[3], w->options.max_threads, w->options.atomics);
+    for (int i = 0; i < w->options.n_pins; i++)
+        tap_note("  pin: number %d, dimension %d of argument %d: %d, multiple %d", w->pin[i].of,
+                 w->pin[i].dim, w->pin[i].param, w->pin[i].as, (int)w->pin[i].multiple);
 }
 
 /* What a plan has, as its text shows: a line that begins so and, from there, not so. */

@@ -32,6 +32,37 @@ static bool is_cuda(int id)
     return id == WAY_CUDA_EXACT || id == WAY_CUDA_PLAN;
 }
 
+/** A pin of a number of argument i. Of one number all pins agree whether it is a constant. */
+static qn_fact_pin random_pin(const test_case *t, randoms *r, int i, int salt)
+{
+    static const int16_t multiples[] = {2, 4, 8, 16, 32, 64, 12, 3, 1};
+    const qn_view *v = t->args[i].view;
+    qn_fact_pin pin = {.param = i, .of = QN_PIN_SCALAR};
+    if (v) {
+        pin.of = random_percent(r, 60)   ? QN_PIN_EXTENT
+                 : random_percent(r, 70) ? QN_PIN_STRIDE
+                                         : QN_PIN_LOWER;
+        pin.dim = random_below(r, v->layout.rank);
+    }
+    bool may_divide = v || t->args[i].dtype == QN_I32 || t->args[i].dtype == QN_I64;
+    pin.as = may_divide && random_percent(r, 50)         ? QN_PIN_MULTIPLE
+             : (pin.of + pin.dim + pin.param + salt) % 3 ? QN_PIN_DYNAMIC
+                                                         : QN_PIN_CONSTANT;
+    pin.multiple = pin.as == QN_PIN_MULTIPLE ? multiples[random_below(r, 9)] : 0;
+    return pin;
+}
+
+static void random_pins(const test_case *t, randoms *r, way *w)
+{
+    int n = 1 + random_below(r, MOST_PINNED), salt = random_below(r, 3);
+    for (int j = 0; j < n; j++) {
+        int i = random_below(r, t->n_args);
+        if (!t->args[i].view || t->args[i].view->layout.rank > 0)
+            w->pin[w->options.n_pins++] = random_pin(t, r, i, salt);
+    }
+    w->options.pins = w->pin;
+}
+
 static void describe_way(const test_case *t, randoms *r, int id, way *w)
 {
     *w = (way){.id = id, .plan = {.bytes = sizeof w->plan}};
@@ -84,6 +115,8 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
     if ((is_x86_plan || id == WAY_BUDGET) && random_percent(r, 35))
         o->isa = QN_ISA_V3;
     o->atomics = !is_cuda(id) && random_percent(r, 30) ? QN_ATOMICS_SHARED : QN_ATOMICS_LAUNCH;
+    if (id != WAY_INTERPRETER && t->n_args > 0 && random_percent(r, 40))
+        random_pins(t, r, w);
     if (o->executor == QN_THREADS) { /* otherwise so few iterations would run on one */
         w->plan.chunk = random_percent(r, 80) ? 1 + random_below(r, random_percent(r, 50) ? 20 : 500) : 0;
         o->max_threads = random_below(r, 5);
@@ -402,6 +435,7 @@ static bool run_ways(runner *r, test_case *t, const qn_kernel *parsed, int check
         if (is_equal && first->id < 0) {
             *first = w;
             first->options.plan = &first->plan;
+            first->options.pins = first->pin;
         }
         is_equal = false;
     }
