@@ -5,6 +5,8 @@
  * none. A finished kernel takes both along. Kernels that are made of kernels get the places of what
  * they repeat (replay.c), so that a failure in inlined code is found in the source, too.
  */
+#include "quern/embed.h"
+
 #include "ir/builder.h"
 #include "ir/location.h"
 

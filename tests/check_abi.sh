@@ -69,6 +69,12 @@ result() { # result STATUS WHAT
 [ "$(grep -c '^function' "$work/abi.txt")" -gt 300 ] && [ "$(grep -c '^member' "$work/abi.txt")" -gt 150 ] &&
     [ "$(grep -c '^number' "$work/abi.txt")" -gt 150 ] && [ "$(grep -c '^symbol' "$work/abi.txt")" -gt 300 ]
 result $? "functions, members, numbers and symbols are found"
+sed -nE 's/^function [^(]*\b(qn_[a-z0-9_]+)\(.*/\1/p' "$work/abi.txt" | LC_ALL=C sort -u > "$work/declared.txt"
+sed -n 's/^symbol //p' "$work/abi.txt" | LC_ALL=C sort -u > "$work/exported.txt"
+LC_ALL=C comm -23 "$work/declared.txt" "$work/exported.txt" > "$work/hidden.txt"
+[ -s "$work/declared.txt" ] && [ ! -s "$work/hidden.txt" ]
+result $? "every function that is declared is exported"
+sed 's/^/# /' "$work/hidden.txt"
 LC_ALL=C sort -u tests/abi.txt > "$work/old.txt"
 LC_ALL=C sort -u "$work/abi.txt" > "$work/new.txt"
 LC_ALL=C comm -23 "$work/old.txt" "$work/new.txt" > "$work/gone.txt"

@@ -76,6 +76,10 @@ includes jit/llvm*.[ch] jit/llvm*.cpp | grep '"' |
 includes runtime/*.[ch] | grep '"' |
     grep -vE ':"(runtime/[a-z0-9_]+\.h|jit/(jit|provider|gdb)\.h|ir/(ir|printed)\.h|quern\.h|quern/[a-z]+\.(def|h)|generated/names\.inc)"$' |
     is_empty "runtime/ uses jit/, ir/, include/ and itself"
+includes runtime/bindings/*/*.[ch] | grep '"' | grep -vE ':"(quern/[a-z]+\.h|quern\.h|binding\.h)"$' |
+    is_empty "runtime/bindings/ uses include/ and itself"
+code runtime/bindings/*/*.[ch] | grep -E '\b(abort|exit|_exit|printf|puts|perror)[[:space:]]*\(' |
+    is_empty "... and does not abort, exit or print"
 includes $(find . -path ./build -prune -o -path ./.git -prune -o \( -name '*.[ch]' -o -name '*.cpp' \) -print) |
     grep -E '<llvm(-c)?/' | grep -v '^\(\./\)\?jit/llvm[a-z_0-9]*\.\([ch]\|cpp\):' | is_empty "LLVM headers only in jit/llvm*"
 includes $(find examples -name '*.[ch]') | grep '"' |
@@ -91,7 +95,7 @@ code "${library[@]}" | grep -E '\b(STDERR|STDOUT|STDIN)_FILENO\b' | grep -v '^ru
 code ir/*.[ch] jit/*.[ch] | grep -E '\b(getenv|secure_getenv)\b' |
     is_empty "ir/ and jit/ do not read the environment"
 
-for file in $(find include ir jit runtime tests examples -name '*.[ch]' -o -name '*.cpp' -o -name '*.def' -o -name '*.sh') bootstrap; do
+for file in $(find include ir jit runtime tests examples -name '*.[ch]' -o -name '*.cpp' -o -name '*.def' -o -name '*.sh' -o -name '*.py') bootstrap; do
     head -2 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' || echo "$file"
 done | is_empty "every source file has its licence tag"
 

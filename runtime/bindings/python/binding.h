@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * binding.h: what the files of the Python extension share. The extension uses CPython's limited API
+ * of 3.11, so that one file serves all later versions, and the public headers of Quern.
+ */
+#ifndef QUERN_PYTHON_BINDING_H
+#define QUERN_PYTHON_BINDING_H
+
+#define Py_LIMITED_API 0x030B0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "quern/cuda.h"
+#include "quern/dlpack.h"
+#include "quern/embed.h"
+
+#include <stdbool.h>
+
+#pragma GCC diagnostic ignored "-Wpedantic" /* CPython keeps functions in a void * */
+
+/* ---------------------------------------------------------------- module.c */
+
+/** The context of this process, made when it is first wanted; NULL with an exception. */
+qn_context *py_context(void);
+/** Raises the class of the status with message, status and line. Returns NULL. */
+PyObject *py_raise(const qn_error *err);
+/** Whether this is the thread that handles signals. */
+bool py_is_main_thread(void);
+
+/* ---------------------------------------------------------------- hold.c */
+
+/** Who keeps the memory: a quern.Array, a buffer, the view itself, or any object. */
+enum { PY_ARRAY, PY_BUFFER, PY_TAKEN, PY_OBJECT };
+/** An array of any kind as a view, for as long as it is held. */
+typedef struct py_held {
+    qn_view view;
+    Py_buffer buffer; /* of a kind */
+    PyObject *object; /* with a reference; NULL: none */
+    int kind;
+    bool has_stream; /* `stream` is the one on which the memory is ready */
+    uintptr_t stream;
+} py_held;
+
+/** Whether py_hold would take an object for an array. */
+bool py_is_array(PyObject *o);
+/** Views an object, in this order: quern.Array, buffer protocol, __cuda_array_interface__,
+ * __dlpack__,
+ *  __array_interface__. `label` is borrowed for as long. False with an exception. */
+bool py_hold(PyObject *o, const char *label, py_held *h);
+void py_let_go(py_held *h);
+/** A scalar of a dtype from a number. False with an exception. */
+bool py_scalar(PyObject *o, int dtype, const char *label, qn_arg *out);
+
+/* ---------------------------------------------------------------- array.c */
+
+extern PyTypeObject *py_array_type;
+/** The view of a quern.Array; borrowed. */
+const qn_view *py_array_view(PyObject *array);
+/** A quern.Array that takes over the view, whose memory `base` keeps alive (NULL: the view does).
+ */
+PyObject *py_array_new(const qn_view *view, PyObject *base);
+/** New memory, zeroed unless `is_raw`. */
+PyObject *py_array_make(int n, const int64_t *extents, int dtype, int space, bool is_raw);
+bool py_add_array(PyObject *module);
+/** extents from a tuple or an integer; the rank, or -1 with an exception. */
+int py_extents(PyObject *shape, int64_t out[QN_MAX_RANK]);
+/** The dtype of a name, or of an object whose str() or `name` is one as "float32"; QN_VOID with an
+ * exception. */
+int py_dtype(PyObject *o);
+/** "<f8" of the array interface, or NULL. */
+const char *py_typestr(int dtype);
+/** A tuple of n integers. */
+PyObject *py_tuple(int n, const int64_t *values);
+
+/* ---------------------------------------------------------------- kernel.c, evaluate.c */
+
+extern PyTypeObject *py_kernel_type;
+/** What a Kernel is. */
+typedef struct py_kernel {
+    PyObject_HEAD qn_kernel *kernel;
+    qn_options *options; /* NULL: the default ones */
+    int n;
+    qn_param_info param[QN_MAX_PARAMS];
+    qn_view *last_view; /* [n], of the last launch, for its plan; its memory may be gone */
+    qn_arg *last_arg;   /* [n] */
+    int64_t last_ns;    /* what the last launch took; 0: none */
+    int64_t launches;
+} py_kernel;
+/** A Kernel that takes the kernel over. */
+PyObject *py_kernel_new(qn_kernel *k);
+bool py_add_kernel(PyObject *module);
+/** Launches with arguments that are held, without the GIL. False with an exception. */
+bool py_launch(py_kernel *k, int n, const qn_arg *args, py_held *held);
+/** _quern.evaluate and _quern.dispatch, see evaluate.c. */
+PyObject *py_dispatch(PyObject *module, PyObject *const *args, Py_ssize_t n);
+PyObject *py_evaluate(PyObject *module, PyObject *const *args, Py_ssize_t n);
+
+/* ---------------------------------------------------------------- builder.c */
+
+bool py_add_builder(PyObject *module);
+
+#endif

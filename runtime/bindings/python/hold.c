@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hold.c: arrays of Python as views, without copies, and numbers as scalars. What an exporter says
+ * of its memory is checked by qn_view_from_bytes and the functions of DLPack.
+ */
+#include "binding.h"
+
+#include "quern/bytes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- dtypes */
+
+/** The dtype of a letter of the struct module with so many bytes. */
+static int dtype_of_letter(char letter, Py_ssize_t bytes)
+{
+    static const int is_signed[9] = {[1] = QN_I8, [2] = QN_I16, [4] = QN_I32, [8] = QN_I64};
+    static const int is_unsigned[9] = {[1] = QN_U8, [2] = QN_U16, [4] = QN_U32, [8] = QN_U64};
+    static const int is_float[9] = {[2] = QN_F16, [4] = QN_F32, [8] = QN_F64};
+    if (bytes < 1 || bytes > 8)
+        return QN_VOID;
+    if (strchr("bhilqn", letter))
+        return is_signed[bytes];
+    if (strchr("BHILQN", letter))
+        return is_unsigned[bytes];
+    if (strchr("efd", letter))
+        return is_float[bytes];
+    return letter == '?' ? QN_BOOL : letter == 'c' ? QN_I8 : QN_VOID;
+}
+
+/** The dtype of a format of the buffer protocol. */
+static int dtype_of_format(const char *format, Py_ssize_t bytes)
+{
+    if (!format)
+        return QN_U8;
+    bool is_foreign = (*format == '>' || *format == '!') && bytes > 1;
+    if (strchr("@=<>!", *format))
+        format++;
+    if (is_foreign || !*format)
+        return QN_VOID;
+    if (*format == 'Z' && format[1] && !format[2])
+        return bytes == 8 ? QN_C64 : bytes == 16 ? QN_C128 : QN_VOID;
+    return format[1] ? QN_VOID : dtype_of_letter(*format, bytes);
+}
+
+/** The dtype of a type string of the array interface, "<f8". */
+static int dtype_of_typestr(const char *text)
+{
+    if (!text || !text[0] || !text[1] || (text[0] == '>' && strcmp(text + 2, "1") != 0))
+        return QN_VOID;
+    int bytes = atoi(text + 2);
+    switch (text[1]) {
+    case 'b':
+        return bytes == 1 ? QN_BOOL : QN_VOID;
+    case 'i':
+        return dtype_of_letter('q', bytes);
+    case 'u':
+        return dtype_of_letter('Q', bytes);
+    case 'f':
+        return dtype_of_letter('d', bytes);
+    case 'c':
+        return bytes == 8 ? QN_C64 : bytes == 16 ? QN_C128 : QN_VOID;
+    default:
+        return QN_VOID;
+    }
+}
+
+/* ---------------------------------------------------------------- buffers */
+
+static bool hold_buffer(PyObject *o, const char *label, py_held *h)
+{
+    if (PyObject_GetBuffer(o, &h->buffer, PyBUF_STRIDES | PyBUF_FORMAT))
+        return false;
+    const Py_buffer *b = &h->buffer;
+    qn_error err = {0};
+    int dtype = dtype_of_format(b->format, b->itemsize);
+    if (dtype == QN_VOID) {
+        PyErr_Format(
+            PyExc_TypeError,
+            "argument %s: elements of the format \"%s\" (%zd bytes) are of no dtype of Quern",
+            label, b->format ? b->format : "", b->itemsize);
+    } else if (b->ndim > QN_MAX_RANK) {
+        PyErr_Format(PyExc_ValueError, "argument %s: %d dimensions, at most %d", label, b->ndim,
+                     QN_MAX_RANK);
+    } else {
+        int64_t extents[QN_MAX_RANK], strides[QN_MAX_RANK];
+        for (int d = 0; d < b->ndim; d++) {
+            extents[d] = b->shape[d];
+            strides[d] = b->strides[d];
+        }
+        uint32_t traits = b->readonly ? QN_READ_ONLY : 0;
+        if (!qn_view_from_bytes(label, b->buf, dtype, b->ndim, extents, strides, NULL, traits,
+                                &h->view, &err)) {
+            h->kind = PY_BUFFER;
+            return true;
+        }
+        py_raise(&err);
+    }
+    PyBuffer_Release(&h->buffer);
+    return false;
+}
+
+/* ---------------------------------------------------------------- the array interfaces */
+
+/** An entry of a dictionary, borrowed; NULL without an exception if it is missing or None. */
+static PyObject *entry_of(PyObject *dict, const char *name)
+{
+    PyObject *value = PyDict_GetItemString(dict, name);
+    return value == Py_None ? NULL : value;
+}
+
+static bool read_list(PyObject *tuple, int n, int64_t *out)
+{
+    for (int d = 0; d < n; d++) {
+        PyObject *item = PySequence_GetItem(tuple, d);
+        out[d] = item ? PyLong_AsLongLong(item) : -1;
+        Py_XDECREF(item);
+        if (PyErr_Occurred())
+            return false;
+    }
+    return true;
+}
+
+/** Reads the dictionary of an array interface. */
+static bool read_interface(PyObject *dict, const char *label, py_held *h, bool is_cuda)
+{
+    PyObject *shape = entry_of(dict, "shape"), *type = entry_of(dict, "typestr"),
+             *data = entry_of(dict, "data");
+    PyObject *strides = entry_of(dict, "strides"), *stream = entry_of(dict, "stream");
+    if (!shape || !type || !data || !PyTuple_Check(shape) || !PyTuple_Check(data) ||
+        PyTuple_Size(data) != 2) {
+        PyErr_Format(PyExc_TypeError,
+                     "argument %s: its array interface lacks shape, typestr or data", label);
+        return false;
+    }
+    int64_t extents[QN_MAX_RANK], stride[QN_MAX_RANK];
+    Py_ssize_t rank = PyTuple_Size(shape);
+    int dtype = dtype_of_typestr(PyUnicode_AsUTF8AndSize(type, NULL));
+    if (rank > QN_MAX_RANK || dtype == QN_VOID) {
+        PyErr_Format(PyExc_TypeError, "argument %s: %zd dimensions of %R", label, rank, type);
+        return false;
+    }
+    void *address = PyLong_AsVoidPtr(PyTuple_GetItem(data, 0));
+    int is_read_only = PyObject_IsTrue(PyTuple_GetItem(data, 1));
+    if (PyErr_Occurred() || !read_list(shape, (int)rank, extents) ||
+        (strides && !read_list(strides, (int)rank, stride)))
+        return false;
+    qn_error err = {0};
+    uint32_t traits = is_read_only ? QN_READ_ONLY : 0;
+    qn_status status = qn_view_from_bytes(label, address, dtype, (int)rank, extents,
+                                          strides ? stride : NULL, NULL, traits, &h->view, &err);
+    if (!status && is_cuda) {
+        qn_layout layout = h->view.layout;
+        qn_context *c = py_context();
+        if (!c)
+            return false;
+        status =
+            qn_cuda_wrap(c, QN_SPACE_CUDA, label, address, dtype, &layout, traits, &h->view, &err);
+        h->has_stream = stream != NULL;
+        h->stream = stream ? (uintptr_t)PyLong_AsUnsignedLongLong(stream) : 0;
+    }
+    if (status)
+        py_raise(&err);
+    return status == QN_OK && !PyErr_Occurred();
+}
+
+static bool hold_interface(PyObject *o, PyObject *dict, const char *label, py_held *h, bool is_cuda)
+{
+    if (!PyDict_Check(dict)) {
+        PyErr_Format(PyExc_TypeError, "argument %s: its array interface is no dictionary", label);
+        return false;
+    }
+    if (!read_interface(dict, label, h, is_cuda))
+        return false;
+    h->kind = PY_OBJECT;
+    h->object = o;
+    Py_INCREF(o);
+    return true;
+}
+
+/* ---------------------------------------------------------------- DLPack */
+
+static bool take_capsule(PyObject *capsule, const char *label, py_held *h)
+{
+    static const char versioned[] = "dltensor_versioned", plain[] = "dltensor";
+    qn_error err = {0};
+    qn_status status;
+    if (PyCapsule_IsValid(capsule, versioned)) {
+        status = qn_view_take_dlpack_versioned(label, PyCapsule_GetPointer(capsule, versioned), 0,
+                                               &h->view, &err);
+        if (!status)
+            PyCapsule_SetName(capsule, "used_dltensor_versioned");
+    } else if (PyCapsule_IsValid(capsule, plain)) {
+        status =
+            qn_view_take_dlpack(label, PyCapsule_GetPointer(capsule, plain), 0, &h->view, &err);
+        if (!status)
+            PyCapsule_SetName(capsule, "used_dltensor");
+    } else {
+        PyErr_Format(PyExc_TypeError, "argument %s: __dlpack__ gave no tensor", label);
+        return false;
+    }
+    h->kind = PY_TAKEN;
+    if (status)
+        py_raise(&err);
+    return status == QN_OK;
+}
+
+static bool hold_dlpack(PyObject *method, const char *label, py_held *h)
+{
+    PyObject *none = PyTuple_New(0), *options = Py_BuildValue("{s(ii)}", "max_version", 1, 0);
+    PyObject *capsule = none && options ? PyObject_Call(method, none, options) : NULL;
+    if (!capsule &&
+        PyErr_ExceptionMatches(PyExc_TypeError)) { /* a producer that knows no versions */
+        PyErr_Clear();
+        capsule = PyObject_CallNoArgs(method);
+    }
+    Py_XDECREF(none);
+    Py_XDECREF(options);
+    bool is_taken = capsule && take_capsule(capsule, label, h);
+    Py_XDECREF(capsule);
+    return is_taken;
+}
+
+/* ---------------------------------------------------------------- any of them */
+
+static const char *const attributes[] = {"__cuda_array_interface__", "__dlpack__",
+                                         "__array_interface__"};
+
+bool py_is_array(PyObject *o)
+{
+    if (Py_TYPE(o) == py_array_type)
+        return true;
+    if (PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o))
+        return false;
+    if (PyObject_CheckBuffer(o))
+        return !PyObject_HasAttrString(o, "__index__") || PyObject_HasAttrString(o, "strides");
+    for (int i = 0; i < 3; i++)
+        if (PyObject_HasAttrString(o, attributes[i]))
+            return true;
+    return false;
+}
+
+bool py_hold(PyObject *o, const char *label, py_held *h)
+{
+    h->object = NULL;
+    h->has_stream = false;
+    h->view = (qn_view){0};
+    if (Py_TYPE(o) == py_array_type) {
+        h->view = *py_array_view(o);
+        h->kind = PY_ARRAY;
+        h->object = o;
+        Py_INCREF(o);
+        return true;
+    }
+    if (PyObject_CheckBuffer(o))
+        return hold_buffer(o, label, h);
+    for (int i = 0; i < 3; i++) {
+        PyObject *value = PyObject_GetAttrString(o, attributes[i]);
+        if (!value) {
+            PyErr_Clear(); /* an attribute may refuse, as that of a tensor on the host does */
+            continue;
+        }
+        bool is_held =
+            i == 1 ? hold_dlpack(value, label, h) : hold_interface(o, value, label, h, i == 0);
+        Py_DECREF(value);
+        return is_held;
+    }
+    PyErr_Format(PyExc_TypeError, "argument %s: expected an array, not %R", label,
+                 (PyObject *)Py_TYPE(o));
+    return false;
+}
+
+void py_let_go(py_held *h)
+{
+    if (h->kind == PY_BUFFER)
+        PyBuffer_Release(&h->buffer);
+    else if (h->kind == PY_TAKEN)
+        qn_view_release(&h->view);
+    Py_XDECREF(h->object);
+}
+
+/* ---------------------------------------------------------------- scalars */
+
+/** The bits of an integer, if it is a value of the dtype. */
+static bool integer(PyObject *o, int dtype, const char *label, uint64_t *bits)
+{
+    PyObject *index = PyNumber_Index(o);
+    if (!index)
+        return false;
+    bool is_unsigned = dtype >= QN_U8 && dtype <= QN_U64;
+    int64_t width = 8 * qn_dtype_bytes(dtype);
+    bool fits;
+    if (is_unsigned) {
+        *bits = PyLong_AsUnsignedLongLong(index);
+        fits = width == 64 || *bits >> width == 0;
+    } else {
+        int64_t value = PyLong_AsLongLong(index), most = (int64_t)(UINT64_MAX >> (65 - width));
+        *bits = (uint64_t)value;
+        fits = value >= -most - 1 && value <= most;
+    }
+    Py_DECREF(index);
+    if (!fits && !PyErr_Occurred())
+        PyErr_Format(PyExc_OverflowError, "argument %s: %R does not fit %s", label, o,
+                     qn_dtype_name(dtype));
+    return !PyErr_Occurred();
+}
+
+bool py_scalar(PyObject *o, int dtype, const char *label, qn_arg *out)
+{
+    double value;
+    uint64_t bits;
+    switch (dtype) {
+    case QN_F64:
+        value = PyFloat_AsDouble(o);
+        *out = qn_arg_f64(value);
+        break;
+    case QN_F32:
+    case QN_F16:
+    case QN_BF16:
+        value = PyFloat_AsDouble(o);
+        memcpy(&bits, &value, sizeof bits);
+        *out = (qn_arg){.dtype = dtype, .bits = qn_convert_value(dtype, QN_F64, bits)};
+        break;
+    case QN_C64:
+        value = PyComplex_RealAsDouble(o);
+        *out = qn_arg_c64((float)value, (float)PyComplex_ImagAsDouble(o));
+        break;
+    case QN_C128:
+        value = PyComplex_RealAsDouble(o);
+        *out = qn_arg_c128(value, PyComplex_ImagAsDouble(o));
+        break;
+    case QN_BOOL: {
+        int truth = PyObject_IsTrue(o);
+        *out = qn_arg_int(QN_BOOL, truth > 0);
+        break;
+    }
+    default:
+        if (!integer(o, dtype, label, &bits))
+            return false;
+        *out = (qn_arg){.dtype = dtype, .bits = bits};
+    }
+    return !PyErr_Occurred();
+}
