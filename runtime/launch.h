@@ -170,6 +170,8 @@ bool qn__policy_print_known(const qn_kernel *k, const qn_facts *f, const char *b
                             qn_text *out);
 /** Notes that a version is ordered, and its arguments. */
 void qn__policy_ordered(qn_known_kernel *known, const qn_arg *args, bool is_exact);
+/** Notes that no compile of an exact version that was ordered began: it is not counted. */
+void qn__policy_not_begun(qn_known_kernel *known);
 
 /** Code for a checked launch: *out has a reference, or is NULL if the interpreter is to run it
  * (specialize.c). */

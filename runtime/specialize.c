@@ -147,6 +147,16 @@ void qn__version_drop(qn_code *f)
     settle(NULL, f, QN_ERR_CANCELLED, &error);
 }
 
+/** Whether code cannot be had for any kernel, rather than for this one. */
+static bool concerns_all(int status)
+{
+    static const uint64_t all = UINT64_C(1) << QN_ERR_PROVIDER | UINT64_C(1) << QN_ERR_TARGET |
+                                UINT64_C(1) << QN_ERR_EXEC_DENIED | UINT64_C(1) << QN_ERR_FORKED |
+                                UINT64_C(1) << QN_ERR_CODEGEN_FATAL | UINT64_C(1) << QN_ERR_MEMORY |
+                                UINT64_C(1) << QN_ERR_BUSY | UINT64_C(1) << QN_ERR_VERSION;
+    return status >= 0 && status < 64 && (all >> status & 1);
+}
+
 /** Ends a build with code, or with the reason why there is none. `from`: where it was found; NULL: it was generated. */
 static qn_status end_build(const qn_launch_state *l, qn_code *f, bool is_dynamic, qn_compiled *code, const char *from,
                            qn_error *error)
@@ -162,6 +172,10 @@ static qn_status end_build(const qn_launch_state *l, qn_code *f, bool is_dynamic
     if (status == QN_OK) {
         keep_texts(f, code);
         note_version(l, f, is_dynamic, &descent, from, milliseconds);
+    } else if (!is_dynamic && concerns_all((int)status)) {
+        qn_known_kernel *known = qn__cache_kernel(&c->cache, l->kernel);
+        if (known)
+            qn__policy_not_begun(known);
     }
     settle(l, f, status, error);
     if (status == QN_OK && f->is_cached)
@@ -454,16 +468,6 @@ qn_status qn__version_check_target(const qn_launch_state *l, qn_error *err)
         return qn__fail(err, QN_ERR_TARGET, "x86-64-v%d was asked for, the processor is x86-64-v%d",
                         l->options.isa, l->context->isa);
     return QN_OK;
-}
-
-/** Whether code cannot be had for any kernel, rather than for this one. */
-static bool concerns_all(int status)
-{
-    static const uint64_t all = UINT64_C(1) << QN_ERR_PROVIDER | UINT64_C(1) << QN_ERR_TARGET |
-                                UINT64_C(1) << QN_ERR_EXEC_DENIED | UINT64_C(1) << QN_ERR_FORKED |
-                                UINT64_C(1) << QN_ERR_CODEGEN_FATAL | UINT64_C(1) << QN_ERR_MEMORY |
-                                UINT64_C(1) << QN_ERR_BUSY | UINT64_C(1) << QN_ERR_VERSION;
-    return status >= 0 && status < 64 && (all >> status & 1);
 }
 
 /** Writes why a kernel is interpreted into the history, once for each kernel. Whether the host

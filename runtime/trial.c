@@ -10,20 +10,25 @@
 
 #include <string.h>
 
-/* A shape is due when it has taken so many times as long as a compile: if an exact version saves a
- * quarter of the time, that is when it would have paid. After a trial in vain it is twice as many.
+/*
+ * A shape is due when what its exact version would have saved is what that costs, a compile: the
+ * rule of ski rental, by which a trial and what it came too late for cost at most twice what they
+ * must. What it saves of the time is taken to be the mean of what the kernel's trials so far saved,
+ * 0 of those in vain. Before the first one anything from nothing to half of the time is as likely,
+ * which counts as one trial that saved a quarter.
  */
-enum { COMPILES = 4, MOST_DOUBLINGS = 10 };
+enum { PRIOR_PARTS = 4 };
 /* Of a compile that was not met, as when all code came from disk: a 5-point stencil (docs/
  * benchmarks.md, compile/stencil5). */
 enum { USUAL_COMPILE_NS = 3200000 };
-/* Launches of each version in turns. The least time of so many is that of one that nothing
- * disturbed; what is saved must be more than a part of it, as times differ by about that. */
-enum { TURNS = 8, LEAST_GAIN = 50 };
+/* Both versions run in turns, and so many pairs of times are compared. If both were alike, each
+ * would be the faster one of a pair as often: 7 of 8 pairs then have the probability 9 / 256, which
+ * is below 1 / 20. Fewer pairs would not allow for one that something disturbs. */
+enum { TURNS = 8, LEAST_WINS = 7 };
 
-/* Launches of less than a microsecond are not worth it: taking their time costs 0.1 of that, and
- * they would have to come back 10,000 times. So many launches tell. */
-enum { SHORT_NS = 1000, LAUNCHES_THAT_TELL = 16 };
+/* Launches for which a clock is read take a tenth longer at most, which is the regret that the
+ * whole policy may have. So many launches tell how long they and the recording take. */
+enum { TIMING_PART = 10, LAUNCHES_THAT_TELL = 16 };
 
 /* ---------------------------------------------------------------- shapes */
 
@@ -155,7 +160,7 @@ static void begin_turns(qn_trial *t)
 {
     t->state = QN_TRIAL_TURNS;
     t->least_ns[0] = t->least_ns[1] = INT64_MAX;
-    t->n_timed[0] = t->n_timed[1] = 0;
+    t->n_timed[0] = t->n_timed[1] = t->n_wins = 0;
 }
 
 static void begin_anew(qn_trial *t)
@@ -276,60 +281,89 @@ qn_status qn__trial_choose(qn_launch_state *l, qn_code **out, qn_error *err)
 
 /* ---------------------------------------------------------------- times */
 
+/** Trials that are under way. */
+static int count_open(const qn_trials *t)
+{
+    int n = 0;
+    for (int i = 0; i < QN_TRIALS; i++)
+        n += t->of[i].name && t->of[i].state >= QN_TRIAL_DUE && t->of[i].state <= QN_TRIAL_TURNS;
+    return n;
+}
+
+/** Trials that are under way count as in vain: else all shapes that come back as often would be
+ * tried before the first one told anything. */
 static int64_t due_ns(const qn_known_kernel *known)
 {
     const qn_trials *t = &known->trials;
-    int64_t compile = t->compile_ns ? t->compile_ns : USUAL_COMPILE_NS;
-    return COMPILES * compile << (t->n_vain < MOST_DOUBLINGS ? t->n_vain : MOST_DOUBLINGS);
+    double compile = (double)(t->compile_ns ? t->compile_ns : USUAL_COMPILE_NS);
+    int n = 1 + t->n_tried + count_open(t);
+    return (int64_t)(compile * n / (1.0 / PRIOR_PARTS + t->saved));
 }
 
 /** Both versions were timed. The lock is held. */
 static void decide(qn_context *c, qn_known_kernel *known, qn_trial *t)
 {
-    bool pays = t->least_ns[0] - t->least_ns[1] > t->least_ns[0] / LEAST_GAIN;
+    bool pays = t->n_wins >= LEAST_WINS && t->least_ns[1] < t->least_ns[0];
     qn_text line = {0};
     t->state = pays ? QN_TRIAL_EXACT : QN_TRIAL_VAIN;
-    known->trials.n_vain = pays ? 0 : known->trials.n_vain + 1;
+    known->trials.n_tried++;
+    known->trials.saved += pays ? 1 - (double)t->least_ns[1] / (double)t->least_ns[0] : 0;
     c->counters.trials++;
     c->counters.trials_kept += pays;
     qn__text_add(&line,
                  "a shape that came back takes %.3f us in its exact version, %.3f us in the "
-                 "dynamic one: %s",
-                 (double)t->least_ns[1] * 1e-3, (double)t->least_ns[0] * 1e-3,
+                 "dynamic one, and was faster in %d of %d turns: %s",
+                 (double)t->least_ns[1] * 1e-3, (double)t->least_ns[0] * 1e-3, t->n_wins, TURNS,
                  pays ? "the exact one is kept" : "the exact one is dropped");
     if (line.data && !line.failed)
         qn__history_add(&c->history, known->kernel->name, line.data, -1);
     qn__text_release(&line);
 }
 
-/** A launch of the dynamic version took so long. Whether that changes what the next one does. The
- * lock is held. */
-static bool add_up(const qn_known_kernel *known, qn_trial *t, int64_t ns)
+/** A launch of the dynamic version took so long, and recording it takes `recording_ns`. Whether
+ * that changes what the next one does. The lock is held. */
+static bool add_up(qn_known_kernel *known, qn_trial *t, int64_t ns, int64_t recording_ns)
 {
+    qn_trials *all = &known->trials;
     t->spent_ns += ns;
     t->least_ns[0] = ns < t->least_ns[0] ? ns : t->least_ns[0];
     t->n_timed[0]++;
-    if (t->n_timed[0] == LAUNCHES_THAT_TELL && t->least_ns[0] < SHORT_NS)
+    if (recording_ns > 0 && (!all->recording_ns || recording_ns < all->recording_ns))
+        all->recording_ns = recording_ns;
+    if (t->n_timed[0] == LAUNCHES_THAT_TELL && t->least_ns[0] < TIMING_PART * all->recording_ns)
         t->state = QN_TRIAL_DYNAMIC;
-    else if (t->spent_ns > due_ns(known))
+    else if (t->spent_ns > all->compile_ns && t->spent_ns > due_ns(known))
         t->state = QN_TRIAL_DUE;
     return t->state != QN_TRIAL_NEW;
+}
+
+/** In turns: the dynamic version runs first in each pair. The lock is held. */
+static void add_turn(qn_context *c, qn_known_kernel *known, qn_trial *t, int side, int64_t ns)
+{
+    t->least_ns[side] = ns < t->least_ns[side] ? ns : t->least_ns[side];
+    if (++t->n_timed[side] > TURNS)
+        return;
+    if (side == 0)
+        t->first_ns = ns;
+    else
+        t->n_wins += ns < t->first_ns;
+    if (t->n_timed[0] >= TURNS && t->n_timed[1] >= TURNS)
+        decide(c, known, t);
 }
 
 void qn__trial_record(qn_context *c, const qn_kernel *k, uint64_t name, int64_t ns)
 {
     int side = (int)(name & 1);
+    int64_t begin = qn__now_ns();
     qn__lock(c);
     qn_known_kernel *known = qn__cache_kernel(&c->cache, k);
     qn_trial *t = known ? find(known, name & ~UINT64_C(1)) : NULL;
     if (t && t->state == QN_TRIAL_NEW && side == 0) {
-        if (add_up(known, t, ns))
+        bool is_told = t->n_timed[0] >= LAUNCHES_THAT_TELL;
+        if (add_up(known, t, ns, is_told ? 0 : qn__now_ns() - begin))
             qn__cache_look_again(&c->cache, k);
     } else if (t && t->state == QN_TRIAL_TURNS) {
-        t->least_ns[side] = ns < t->least_ns[side] ? ns : t->least_ns[side];
-        t->n_timed[side]++;
-        if (t->n_timed[0] >= TURNS && t->n_timed[1] >= TURNS)
-            decide(c, known, t);
+        add_turn(c, known, t, side, ns);
     }
     qn__unlock(c);
 }

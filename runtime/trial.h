@@ -35,6 +35,8 @@ typedef struct qn_trial {
     int64_t spent_ns;    /* in the dynamic version */
     int64_t least_ns[2]; /* of a launch of the dynamic version, and of the exact one */
     int32_t n_timed[2];
+    int32_t n_wins;   /* turns in which the exact version was faster */
+    int64_t first_ns; /* of the dynamic version in this turn */
     int32_t state;
 } qn_trial;
 
@@ -43,7 +45,9 @@ typedef struct qn_trials {
     qn_trial *of;          /* [QN_TRIALS]; NULL: none yet */
     uint64_t has_exact[4]; /* a set of hashes of shapes that may have an exact version: bits */
     int64_t compile_ns;    /* of the last exact version that was compiled; 0: none was */
-    int n_vain;            /* decided for the dynamic version since the last one for the exact */
+    int64_t recording_ns;  /* the least that taking the time of a launch took */
+    int n_tried;           /* trials that were decided */
+    double saved;          /* the sum of the parts of the time that they saved */
 } qn_trials;
 
 /** Notes that there will be an exact version for the arguments of a launch. The lock is held. */

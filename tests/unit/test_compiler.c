@@ -88,16 +88,22 @@ static void let_leave(qn_context *c)
     }
 }
 
-/** Each length is a version of its own, so that what becomes of one compile is seen by itself. */
-static qn_status copy(qn_context *c, const qn_kernel *k, int64_t n, int engine, qn_error *err)
+static qn_status copy_as(qn_context *c, const qn_kernel *k, int64_t n, int engine, int specialize,
+                         qn_error *err)
 {
     qn_view x = vector_of(c, "x", QN_F32, n), y = vector_of(c, "y", QN_F32, n);
     const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
-    const qn_options o = {.bytes = sizeof o, .engine = engine, .specialize = QN_SPECIALIZE_EXACT};
+    const qn_options o = {.bytes = sizeof o, .engine = engine, .specialize = specialize};
     qn_status status = qn_launch(c, k, 2, args, &o, err);
     qn_view_release(&x);
     qn_view_release(&y);
     return status;
+}
+
+/** Each length is a version of its own, so that what becomes of one compile is seen by itself. */
+static qn_status copy(qn_context *c, const qn_kernel *k, int64_t n, int engine, qn_error *err)
+{
+    return copy_as(c, k, n, engine, QN_SPECIALIZE_EXACT, err);
 }
 
 static void test_failures(const qn_kernel *k)
@@ -192,6 +198,31 @@ static void test_strays(const qn_kernel *k)
                counters_of(c).compiles == 1,
            "when they have come back, code is generated: %s", err.message);
     tap_ok(copy(c, k, 8, QN_ENGINE_X86, &err) == QN_ERR_COMPILE_TIMEOUT, "what hung is remembered");
+    qn_context_release(c);
+}
+
+/** Compiles that could not begin are no reason for a dynamic version. */
+static void test_not_begun(const qn_kernel *k)
+{
+    qn_context *c = fake_context_with(BLOCK, 10);
+    qn_error err = {0};
+    int n_timeouts = 0, n_wrong = 0;
+    for (int i = 0; i < 3; i++)
+        n_timeouts += copy(c, k, 8 + i, QN_ENGINE_X86, &err) == QN_ERR_COMPILE_TIMEOUT;
+    atomic_store(&behaviour, GIVE_RETURN);
+    qn_kernel *other = kernel_of(SHIFT_TEXT);
+    for (int i = 0; i < 3; i++)
+        n_wrong += copy_as(c, other, 8 + i, QN_ENGINE_X86, 0, &err) != QN_ERR_BUSY;
+    tap_ok(n_timeouts == 3 && n_wrong == 0, "three sizes wait for room: %s", err.message);
+    let_leave(c);
+    for (int i = 0; i < 2; i++)
+        n_wrong += copy_as(c, other, 8 + i, QN_ENGINE_X86, 0, &err) != QN_OK;
+    tap_ok(n_wrong == 0 && counters_of(c).dynamic_compiles == 0, "then two are exact: %s",
+           err.message);
+    n_wrong += copy_as(c, other, 10, QN_ENGINE_X86, 0, &err) != QN_OK;
+    tap_ok(n_wrong == 0 && counters_of(c).dynamic_compiles == 1, "and the third is dynamic: %s",
+           err.message);
+    qn_kernel_release(other);
     qn_context_release(c);
 }
 
@@ -440,6 +471,7 @@ int main(void)
     test_timeout(k, SPIN, 100, 100);
     test_timeout(k, BLOCK, 20, 200);
     test_strays(k);
+    test_not_begun(k);
     test_memory_returns(k);
     test_fatal(k);
     tap_is_int(atomic_load(&n_inside), 1, "only the thread that met a fatal error is inside");
