@@ -260,6 +260,21 @@ static void print_short(const bench *b)
         printf("# short: %s %.3f\n", b->short_name[n], b->short_ratio[n]);
 }
 
+/* The mean of the cases against C. Where none of them was asked for it is that of the comparisons
+ * with other peers, and of the costs only where nothing else was asked for. */
+static double total_mean(const bench *b)
+{
+    double sum = 0;
+    int n = 0;
+    if (b->n_ratios[GROUP_EXACT] || b->n_ratios[GROUP_DYNAMIC])
+        return mean_ratio(b, GROUP_EXACT, GROUP_DYNAMIC);
+    for (int g = GROUP_COST + 1; g < GROUP_ALONE; g++) {
+        sum += b->log_sum[g];
+        n += b->n_ratios[g];
+    }
+    return n ? exp(sum / n) : mean_ratio(b, GROUP_COST, GROUP_COST);
+}
+
 static void print_summary(const bench *b)
 {
     bool is_good = mean_ratio(b, GROUP_EXACT, GROUP_EXACT) >= EXACT_GOAL;
@@ -274,12 +289,8 @@ static void print_summary(const bench *b)
     print_class(b, GROUP_SLEEF, "SLEEF", 1.2);
     print_class(b, GROUP_APPLICATION, "applications", 1);
     print_short(b);
-    /* The mean is that of the cases against C; of the costs only where nothing else was asked for.
-     */
-    bool is_cost = !b->n_ratios[GROUP_EXACT] && !b->n_ratios[GROUP_DYNAMIC];
-    double mean =
-        is_cost ? mean_ratio(b, GROUP_COST, GROUP_COST) : mean_ratio(b, GROUP_EXACT, GROUP_DYNAMIC);
-    printf("bench: %d cases, %d short, geometric mean %.3f\n", b->n_cases, b->n_short, mean);
+    printf("bench: %d cases, %d short, geometric mean %.3f\n", b->n_cases, b->n_short,
+           total_mean(b));
 }
 
 /* Options, then filters; false if they are not understood. */
