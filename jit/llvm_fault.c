@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * llvm_fault.c: cold blocks that record the first failure in iteration order. A failure replaces the recorded one if its
- * iteration is lower; within one iteration the first in time stays. Where lanes run over a reduction, points of one
- * reduce are seen out of order inside a vector, and so are those of a strip, so there the lower point of the same reduce wins too; the record's
- * `point` carries the number of the reduce above its low 48 bits for that comparison. Threads of a GPU share one record:
- * a thread whose failure is earlier takes the record's lock, looks again, and writes; no thread waits for one whose
- * failure is not its business.
+ * llvm_fault.c: cold blocks that record the first failure in iteration order. A failure replaces
+ * the recorded one if its iteration is lower; within one iteration the first in time stays. Where
+ * lanes run over a reduction, points of one reduce are seen out of order inside a vector, and so
+ * are those of a strip, so there the lower point of the same reduce wins too; the record's `point`
+ * carries the number of the reduce above its low 48 bits for that comparison. Where threads share
+ * the points of reduces, statements at the top of the body have such a number, too. Threads of a
+ * GPU share one record: a thread whose failure is earlier takes the record's lock, looks again, and
+ * writes; no thread waits for one whose failure is not its business.
  */
 #include "jit/llvm_nvptx.h"
 
@@ -184,12 +186,15 @@ void qn__mark_likely(lower *g, LLVMValueRef branch_inst)
     set_weights(g, branch_inst, LIKELY, 1);
 }
 
-/** The reduce whose points threads share. If those of a block do, no order in time is left: then the instruction at the top
- *  stands for what is outside. */
-static uint32_t place_on_gpu(const lower *g, uint32_t i)
+/** What stands for failures of instruction i in comparisons of points: a reduce, or an instruction
+ * at the top; 0 if only the order in time counts. Where no order in time is left, everything has a
+ * place: a reduce whose points threads of a GPU share, else the instruction at the top. */
+static uint32_t place_of(const lower *g, uint32_t i, int status)
 {
-    if (g->team_reduce || !is_out_of_time(g))
+    if (g->p->is_gpu && (g->team_reduce || !is_out_of_time(g)))
         return g->team_reduce;
+    if (!is_out_of_time(g))
+        return status != QN_ERR_LIMIT ? qn__enclosing_reduce(g->k, i) : 0;
     while (g->k->inst[i].parent)
         i = g->k->inst[i].parent;
     return i;
@@ -241,9 +246,7 @@ void qn__note_fault(lower *g, uint32_t i, int p, LLVMValueRef bad, int status)
         mark_unlikely(g, LLVMBuildCondBr(g->b, qn__any(g, bad), cold, go_on));
     qn__level_open(g, true, false, false);
     LLVMPositionBuilderAtEnd(g->b, cold);
-    uint32_t r = g->p->is_gpu             ? place_on_gpu(g, i)
-                 : status != QN_ERR_LIMIT ? qn__enclosing_reduce(g->k, i)
-                                          : 0;
+    uint32_t r = place_of(g, i, status);
     LLVMValueRef lane = first_lane(g, bad), iteration = iteration_number(g, p, lane);
     LLVMValueRef point = point_number(g, r, p, lane);
     LLVMBasicBlockRef release = go_on;
