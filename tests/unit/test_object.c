@@ -1,13 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_object.c: what quern/object.h gives and refuses. tests/check_ahead.sh compiles and calls the
- * functions.
+ * functions. What the headers of objects copy of the library, records and numbers, is compared when
+ * this file is compiled.
  */
+#include "ir/ir.h"
 #include "quern/object.h"
 #include "runtime/context.h"
+#include "runtime/object_prelude.h.in"
 #include "tests/unit/launch.h"
 
 #include <elf.h>
+
+#define IS_FIELD(name)                                                                             \
+    _Static_assert(offsetof(quern_record, name) == offsetof(qn_fault, name) &&                     \
+                       sizeof(((quern_record *)0)->name) == sizeof(((qn_fault *)0)->name),         \
+                   "code writes " #name " of the record of headers where that of the library is")
+IS_FIELD(iteration);
+IS_FIELD(point);
+IS_FIELD(site);
+IS_FIELD(status);
+IS_FIELD(index);
+IS_FIELD(cancel);
+_Static_assert(sizeof(quern_record) == sizeof(qn_fault), "a record of headers has all fields");
+#define IS_STATUS(name)                                                                            \
+    _Static_assert((int)QUERN_##name == (int)QN_##name, "the number of " #name " in headers")
+IS_STATUS(OK);
+IS_STATUS(ERR_ARGUMENT);
+IS_STATUS(ERR_RANK);
+IS_STATUS(ERR_DTYPE);
+IS_STATUS(ERR_EXTENT);
+IS_STATUS(ERR_ALIGNMENT);
+IS_STATUS(ERR_OVERLAP);
+IS_STATUS(ERR_OVERFLOW);
+IS_STATUS(ERR_BOUNDS);
+IS_STATUS(ERR_LIMIT);
+IS_STATUS(ERR_MEMORY);
+IS_STATUS(ERR_UNSUPPORTED);
+IS_STATUS(ERR_TARGET);
+IS_STATUS(ERR_NOT_INJECTIVE);
+IS_STATUS(ERR_NULL_DATA);
+IS_STATUS(ERR_RANGE);
+IS_STATUS(ERR_ASSERT);
+_Static_assert((int)QUERN_RANK == (int)QN_MAX_RANK, "the most dimensions in headers");
 
 enum { N = 100 };
 static qn_context *context;
