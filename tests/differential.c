@@ -200,8 +200,9 @@ static void summarise(const runner *r, int64_t n_refused)
     tap_note("kernels with updates of atomic views %" PRId64 "; made again because one would be none %" PRId64, r->n_updates,
              r->n_redone);
     tap_note("kernels with mathematical functions %" PRId64 ", calls %" PRId64 ", lookups %" PRId64
-             ", neighbouring atomics %" PRId64 ", assertions %" PRId64,
-             r->n_math, n[FEATURE_CALL], n[FEATURE_LOOKUP], r->n_neighbours, n[FEATURE_ASSERT]);
+             ", neighbouring atomics %" PRId64 ", assertions %" PRId64 ", prints %" PRId64,
+             r->n_math, n[FEATURE_CALL], n[FEATURE_LOOKUP], r->n_neighbours, n[FEATURE_ASSERT],
+             n[FEATURE_PRINT]);
     summarise_plans(r);
     tap_is_int(n_refused, 0, "every random kernel can be built");
     tap_is_int(r->n_text_errors, 0, "kernel text survives print, parse, print");

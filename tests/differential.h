@@ -284,15 +284,16 @@ qn_val gen_choice(generator *g, int dtype);
     X(PLAN_EXACT, "random plan, exact")                                                            \
     X(PLAN_DYNAMIC, "random plan, dynamic")                                                        \
     X(THREADS_EXACT, "threads, exact")                                                             \
-    X(THREADS_PLAN, "threads, random plan")                                               \
+    X(THREADS_PLAN, "threads, random plan")                                                        \
     X(PREPARED, "prepared call, constant scalars")                                                 \
     X(UNCHECKED, "no checks, random plan")                                                         \
     X(BUDGET, "small budget of compiles")                                                          \
     X(ORC, "orc loader")                                                                           \
     X(CLAMP, "clamped indices")                                                                    \
-    X(CLAMP_PLAN, "clamped indices, random plan")                                         \
+    X(CLAMP_PLAN, "clamped indices, random plan")                                                  \
+    X(PRINTS, "lines that are printed")                                                            \
     X(PTX_EXACT, "PTX, exact")                                                                     \
-    X(PTX_PLAN, "PTX, random plan")                                                       \
+    X(PTX_PLAN, "PTX, random plan")                                                                \
     X(CUDA_EXACT, "cuda, exact")                                                                   \
     X(CUDA_PLAN, "cuda, random plan")
 enum {
@@ -313,7 +314,8 @@ enum {
     X(LOAD, "= load ")                                                                             \
     X(CALL, "= call ")                                                                             \
     X(LOOKUP, "= lookup ")                                                                         \
-    X(ASSERT, " assert %")
+    X(ASSERT, " assert %")                                                                         \
+    X(PRINT, " print \"")
 enum {
 #define QN_X(name, mark) FEATURE_##name,
     FEATURE_LIST(QN_X)

@@ -389,6 +389,19 @@ static void gen_assert(generator *g)
     qn_assert(g->b, condition, "generated", n, shown);
 }
 
+/* A line with values of any dtypes. */
+static void gen_print(generator *g)
+{
+    enum { MAX_SHOWN = 3 };
+    static const char *const messages[] = {"", "a", "another"};
+    int n = random_below(g->r, MAX_SHOWN + 1), types[MAX_SHOWN];
+    qn_val shown[MAX_SHOWN];
+    for (int i = 0; i < n; i++)
+        types[i] = random_dtype(g->r);
+    gen_values(g, n, types, shown);
+    qn_print(g->b, messages[random_below(g->r, 3)], n, shown);
+}
+
 void gen_block(generator *g, int n)
 {
     for (int i = 0; i < n && g->budget > 0; i++) {
@@ -398,6 +411,8 @@ void gen_block(generator *g, int n)
         qn_val results[MAX_RESULTS];
         if (random_percent(g->r, 10))
             gen_assert(g);
+        if (random_percent(g->r, 5))
+            gen_print(g);
         else if (kind < 35)
             gen_effect(g);
         else if (kind < 55 || !may_nest)

@@ -71,7 +71,8 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
     o->plan = &w->plan;
     o->engine = id == WAY_INTERPRETER ? QN_ENGINE_INTERP : QN_ENGINE_X86;
     o->executor = id == WAY_THREADS_EXACT || id == WAY_THREADS_PLAN ? QN_THREADS : QN_SERIAL;
-    bool may_be_either = id == WAY_BUDGET || id == WAY_THREADS_PLAN || id == WAY_CLAMP_PLAN || id == WAY_PTX_PLAN || id == WAY_CUDA_PLAN;
+    bool may_be_either = id == WAY_BUDGET || id == WAY_THREADS_PLAN || id == WAY_CLAMP_PLAN ||
+                         id == WAY_PTX_PLAN || id == WAY_CUDA_PLAN || id == WAY_PRINTS;
     bool is_dynamic = id == WAY_DYNAMIC_V4 || id == WAY_DYNAMIC_V3 || id == WAY_PLAN_DYNAMIC ||
                       (may_be_either && random_percent(r, 40)); /* many plans need known extents */
     bool is_generic = is_dynamic && random_percent(r, 33);
@@ -155,6 +156,8 @@ static bool is_applicable(const runner *r, const test_case *t, int id, qn_status
         return reference == QN_OK;
     if (id == WAY_CLAMP || id == WAY_CLAMP_PLAN)
         return !t->stores_escape && !has_owner(t) && reference == QN_ERR_BOUNDS;
+    if (id == WAY_PRINTS) /* one iteration after the other */
+        return t->kernel->has_prints && t->points <= MOST_PTX_POINTS;
     return id != WAY_ORC || t->number % 8 == 0;
 }
 
@@ -163,7 +166,19 @@ static bool is_applicable(const runner *r, const test_case *t, int id, qn_status
 typedef struct outcome {
     qn_status status;
     qn_error error;
+    bool has_lines; /* it was to print */
+    int n_lines;
+    uint64_t lines; /* their hash */
 } outcome;
+
+static void take_line(void *arg, const qn_printed *line)
+{
+    outcome *out = arg;
+    out->n_lines++;
+    for (const char *at = line->text; *at; at++)
+        out->lines = (out->lines ^ (unsigned char)*at) * 0x100000001b3u;
+    out->lines = (out->lines ^ '\n') * 0x100000001b3u;
+}
 
 static void restore(const test_case *t)
 {
@@ -227,7 +242,11 @@ static outcome run_once(const runner *r, const test_case *t, const qn_kernel *k,
     if (w->id == WAY_BUDGET)
         r->small->compiler.most_units = w->most_units;
     if (!w->is_prepared) {
-        out.status = qn_launch(context_of(r, w), k, t->n_args, t->args, &w->options, &out.error);
+        qn_options o = w->options;
+        out.has_lines = w->id == WAY_PRINTS;
+        o.print = out.has_lines ? take_line : NULL;
+        o.print_arg = &out;
+        out.status = qn_launch(context_of(r, w), k, t->n_args, t->args, &o, &out.error);
         return out;
     }
     out.status = qn_prepare(r->context, k, t->n_args, t->args, &w->options, &call, &out.error);
@@ -237,9 +256,12 @@ static outcome run_once(const runner *r, const test_case *t, const qn_kernel *k,
     return out;
 }
 
-static outcome run_reference(const runner *r, const test_case *t, const qn_kernel *k, int checks)
+/** The interpreter, with or without what kernels print: what only a print needs may fail, too. */
+static outcome run_reference(const runner *r, const test_case *t, const qn_kernel *k, int checks,
+                             bool prints)
 {
-    way w = {.options = {.bytes = sizeof w.options, .engine = QN_ENGINE_INTERP, .checks = checks}};
+    way w = {.id = prints ? WAY_PRINTS : WAY_INTERPRETER,
+             .options = {.bytes = sizeof w.options, .engine = QN_ENGINE_INTERP, .checks = checks}};
     outcome out = run_once(r, t, k, &w);
     keep_expected(t);
     return out;
@@ -365,6 +387,12 @@ static bool is_agreed(const test_case *t, const outcome *reference, const outcom
                  reference->error.message);
         return false;
     }
+    if (found->has_lines &&
+        (found->n_lines != reference->n_lines || found->lines != reference->lines)) {
+        snprintf(what, bytes, "prints %d lines, not the same %d", found->n_lines,
+                 reference->n_lines);
+        return false;
+    }
     if (found->status == QN_OK && !is_same_memory(t, what, bytes))
         return false;
     return is_inside(t, what, bytes);
@@ -374,7 +402,8 @@ bool is_different(runner *r, test_case *t, const qn_kernel *k, const way *w, cha
                   size_t bytes)
 {
     bool is_clamp = w->options.checks == QN_CHECKS_CLAMP;
-    outcome reference = run_reference(r, t, k, is_clamp ? QN_CHECKS_CLAMP : QN_CHECKS_REPORT);
+    outcome reference =
+        run_reference(r, t, k, is_clamp ? QN_CHECKS_CLAMP : QN_CHECKS_REPORT, w->id == WAY_PRINTS);
     if (w->options.checks == QN_CHECKS_NONE && reference.status)
         return false;
     outcome found = run_once(r, t, k, w);
@@ -407,6 +436,7 @@ static bool run_ways(runner *r, test_case *t, const qn_kernel *parsed, int check
                      const outcome *reference, way *first)
 {
     bool is_equal = true;
+    outcome printed = {0};
     for (int id = 0; id < N_WAYS; id++) {
         randoms choices = {t->number * N_WAYS + (uint64_t)id};
         way w;
@@ -417,6 +447,8 @@ static bool run_ways(runner *r, test_case *t, const qn_kernel *parsed, int check
             continue;
         if (id == r->only_way)
             note_way(&w);
+        if (id == WAY_PRINTS)
+            printed = run_reference(r, t, t->kernel, checks, true);
         outcome found = run_once(r, t, id == WAY_INTERPRETER && parsed ? parsed : t->kernel, &w);
         if (found.status == QN_ERR_TARGET && w.options.isa)
             continue;
@@ -428,7 +460,7 @@ static bool run_ways(runner *r, test_case *t, const qn_kernel *parsed, int check
         r->n_runs[id]++;
         if (id != WAY_INTERPRETER && !is_cuda(id))
             count_plan(r, t, t->kernel, &w);
-        if (is_agreed(t, reference, &found, what, sizeof what))
+        if (is_agreed(t, id == WAY_PRINTS ? &printed : reference, &found, what, sizeof what))
             continue;
         tap_note("case %" PRIu64 ", %s: %s", t->number, way_names[id], what);
         r->n_differences[id]++;
@@ -458,7 +490,7 @@ static void count_features(runner *r, const char *text)
 static bool run_arguments(runner *r, test_case *t, const qn_kernel *parsed, way *first)
 {
     char what[QN_MESSAGE_BYTES];
-    outcome reference = run_reference(r, t, t->kernel, QN_CHECKS_REPORT);
+    outcome reference = run_reference(r, t, t->kernel, QN_CHECKS_REPORT, false);
     bool is_good = is_inside(t, what, sizeof what);
     r->n_references++;
     r->n_by_status[reference.status & 63]++;
@@ -473,7 +505,7 @@ static bool run_arguments(runner *r, test_case *t, const qn_kernel *parsed, way 
     }
     is_good = run_ways(r, t, parsed, QN_CHECKS_REPORT, &reference, first) && is_good;
     if (reference.status == QN_ERR_BOUNDS && !t->stores_escape && !t->has_varied) {
-        reference = run_reference(r, t, t->kernel, QN_CHECKS_CLAMP);
+        reference = run_reference(r, t, t->kernel, QN_CHECKS_CLAMP, false);
         is_good = run_ways(r, t, parsed, QN_CHECKS_CLAMP, &reference, first) && is_good;
     }
     return is_good;
