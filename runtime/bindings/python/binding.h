@@ -41,8 +41,6 @@ typedef struct py_held {
     uintptr_t stream;
 } py_held;
 
-/** Whether py_hold would take an object for an array. */
-bool py_is_array(PyObject *o);
 /** Views an object, in this order: quern.Array, buffer protocol, __cuda_array_interface__,
  * __dlpack__,
  *  __array_interface__. `label` is borrowed for as long. False with an exception. */

@@ -227,20 +227,6 @@ static bool hold_dlpack(PyObject *method, const char *label, py_held *h)
 static const char *const attributes[] = {"__cuda_array_interface__", "__dlpack__",
                                          "__array_interface__"};
 
-bool py_is_array(PyObject *o)
-{
-    if (Py_TYPE(o) == py_array_type)
-        return true;
-    if (PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o))
-        return false;
-    if (PyObject_CheckBuffer(o))
-        return !PyObject_HasAttrString(o, "__index__") || PyObject_HasAttrString(o, "strides");
-    for (int i = 0; i < 3; i++)
-        if (PyObject_HasAttrString(o, attributes[i]))
-            return true;
-    return false;
-}
-
 bool py_hold(PyObject *o, const char *label, py_held *h)
 {
     h->object = NULL;

@@ -168,6 +168,10 @@ static PyObject *counters(PyObject *module, PyObject *none)
     return dict;
 }
 
+#define TEXT_OF(x) #x
+#define NUMBER(x) TEXT_OF(x)
+#define VERSION NUMBER(QN_VERSION_MAJOR) "." NUMBER(QN_VERSION_MINOR) "." NUMBER(QN_VERSION_PATCH)
+
 static PyMethodDef methods[] = {
     {"_set_errors", set_errors, METH_VARARGS,
      "_set_errors(classes by status, class, code generator, main thread)"},
@@ -200,7 +204,7 @@ PyMODINIT_FUNC PyInit__quern(void)
 {
     PyObject *module = PyModule_Create(&module_def);
     if (module && py_add_array(module) && py_add_kernel(module) && py_add_builder(module) &&
-        PyModule_AddStringConstant(module, "version", "") == 0)
+        PyModule_AddStringConstant(module, "version", VERSION) == 0)
         return module;
     Py_XDECREF(module);
     return NULL;

@@ -117,8 +117,10 @@ def test_shapes():
     z = r.random((8, 3))
     result = q.eval("z - 1", {"z": z}, out=out)
     ok(result is out and same(out, z - 1), "a result in a given array with steps")
+    before = z.copy()
     q.eval("z + z", {"z": z}, out=z)
-    ok(True, "in place")
+    ok(same(z, before + before), "in place")
+    raises(q.ArgumentError, lambda: q.eval("z + 1", {"z": z[1:]}, out=z[:-1]), "overlap", "a result that overlaps otherwise")
     raises(ValueError, lambda: q.eval("a + b", {"a": np.ones(3), "b": np.ones(4)}), "do not broadcast", "shapes that do not fit")
     raises(ValueError, lambda: q.eval("a", {"a": np.ones(3)}, out=np.ones(4)), "another shape", "a result that does not fit")
 

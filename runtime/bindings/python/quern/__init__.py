@@ -19,6 +19,7 @@ from ._quern import Array, Builder, Kernel, counters, empty, number, numbers, pa
 from ._trace import (all, any, atomic, check, if_, kernel, loop, max, min, parallel, prod, reduction, sequential, sum, while_)
 from ._values import FUNCTIONS as _FUNCTIONS, cast, promote
 
+__version__ = _quern.version
 _here = _os.path.dirname(_os.path.abspath(__file__))
 _provider = _os.path.join(_here, "libquern-llvm.so")
 _quern._set_errors(_errors.by_status(), Error, _provider if _os.path.exists(_provider) else "", _threading.main_thread().ident)

@@ -170,7 +170,7 @@ class Expression:
         x = Value(x.id, x.dtype)
         if dtype is not None:
             b.store(result, [index[d] for d in kept], x.id)
-            return b.finish(), dtype
+            return b.finish().options("strict=1"), dtype  # an overlap would make results depend on the order
         b.check()
         return None, x.dtype
 
