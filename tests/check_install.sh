@@ -52,7 +52,7 @@ grep -q avx2 /proc/cpuinfo && compiles=1
 
 echo "TAP version 13"
 passes "all components are installed" cmake --install "$build" --prefix "$prefix"
-for file in quern.h quern.hpp quern_f.f90 quern_version.h quern/record.h quern/layout.h quern/view.h quern/ops.def quern/math.def quern/function.h quern/observe.h quern/bytes.h quern/dlpack.h quern/cuda.h quern/cache.h quern/object.h quern/fortran.h quern/view.hpp quern/builder.hpp quern/mdspan.hpp; do
+for file in quern.h quern.hpp quern_f.f90 quern_version.h quern/record.h quern/layout.h quern/view.h quern/ops.def quern/math.def quern/function.h quern/observe.h quern/bytes.h quern/dlpack.h quern/cuda.h quern/cache.h quern/embed.h quern/object.h quern/fortran.h quern/view.hpp quern/builder.hpp quern/mdspan.hpp; do
     passes "$file is there" test -f "$prefix/include/$file"
 done
 pc=$(find "$prefix" -name quern.pc)
@@ -60,12 +60,19 @@ libdir=$(dirname "$(dirname "${pc:-$prefix/lib/pkgconfig/quern.pc}")")
 passes "the soname link is there" test -L "$libdir/libquern.so.${version%%.*}"
 
 # Components by themselves.
-for component in runtime dev doc; do
+for component in runtime codegen tool dev doc; do
     passes "component $component" cmake --install "$build" --prefix "$folder/$component" --component $component
 done
 passes "runtime has no headers" test ! -e "$folder/runtime/include"
 passes "runtime has the library" test -n "$(find "$folder/runtime" -name "libquern.so.$version")"
 passes "runtime has no name for the linker" test -z "$(find "$folder/runtime" -name libquern.so)"
+passes "runtime has no code generator" test -z "$(find "$folder/runtime" -name 'libquern-llvm*')"
+passes "codegen has it" test -n "$(find "$folder/codegen" -name libquern-llvm.so)"
+passes "tool has the tool" test -x "$folder/tool/bin/quern"
+passes "... its manual page" test -n "$(find "$folder/tool" -name quern.1.gz)"
+passes "... and its completion" test -f "$folder/tool/share/bash-completion/completions/quern"
+passes "every component has its copyright" test "$(find "$folder"/{runtime,codegen,tool,dev,doc} -name copyright | wc -l)" = 5
+passes "dev has the static library" test -n "$(find "$folder/dev" -name libquern.a)"
 passes "dev has it, and no library" test -n "$(find "$folder/dev" -name libquern.so)" -a \
     -z "$(find "$folder/dev" -name 'libquern.so.*')"
 passes "doc has the pages" test -n "$(find "$folder/doc" -name tutorial.md)"
@@ -77,6 +84,9 @@ libdir="$prefix/${libdir#"$folder"/prefix/}"
 passes "find_package" cmake -S "$use" -B "$folder/cmake" "-DCMAKE_PREFIX_PATH=$prefix"
 passes "... builds" cmake --build "$folder/cmake"
 passes "... C runs" prints "$folder/cmake/use_c"
+passes "... C with the static library runs" \
+    prints env QUERN_PROVIDER="$libdir/libquern-llvm.so" "$folder/cmake/use_archive"
+passes "... and contains the library" bash -c "! ldd '$folder/cmake/use_archive' | grep libquern"
 if command -v c++ > /dev/null; then
     passes "... C++ runs" prints "$folder/cmake/use_cpp"
 else

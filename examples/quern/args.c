@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * args.c: the words of the command line. The options are a table; help text and parsing both read
- * it.
+ * args.c: the words of the command line. The options are a table, which help, manual page and
+ * completion read too.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "tool.h"
@@ -82,17 +82,30 @@ static const option options[] = {
 };
 enum { N_OPTIONS = sizeof options / sizeof options[0] };
 
-void line_help(void)
+/* Options whose value is neither a choice nor a number. */
+static const tool_option text_options[] = {
+    {"--dump", "S,S", "write stages to files: kernel, key, plan, llvm, asm, ptx"},
+    {"--dump-dir", "DIR", "where (default: the working directory)"},
+    {"--bundle", "DIR", "code that a program ships is looked for there first"},
+    {"--out", "N=F", "write array N to the .npy file F after the run"},
+};
+enum { N_TEXT_OPTIONS = sizeof text_options / sizeof text_options[0] };
+
+bool option_at(int i, tool_option *out)
 {
-    for (int i = 0; i < N_OPTIONS; i++)
-        printf("  %-18s %-3s %s\n", options[i].name, options[i].value ? options[i].value : "",
-               options[i].help);
-    printf("  %-18s %-3s %s\n", "--dump", "S,S",
-           "write stages to files: kernel, key, plan, llvm, asm, ptx");
-    printf("  %-18s %-3s %s\n", "--dump-dir", "DIR", "where (default: the working directory)");
-    printf("  %-18s %-3s %s\n", "--bundle", "DIR",
-           "code that a program ships is looked for there first");
-    printf("  %-18s %-3s %s\n", "--out", "N=F", "write array N to the .npy file F after the run");
+    if (i < N_OPTIONS)
+        *out = (tool_option){options[i].name, options[i].value, options[i].help};
+    else if (i < N_OPTIONS + N_TEXT_OPTIONS)
+        *out = text_options[i - N_OPTIONS];
+    return i < N_OPTIONS + N_TEXT_OPTIONS;
+}
+
+const char *option_choice(int i, int n)
+{
+    const choice *c = i < N_OPTIONS ? options[i].choices : NULL;
+    while (c && c->text && n > 0)
+        c++, n--;
+    return c ? c->text : NULL;
 }
 
 bool text_to_int(const char *text, size_t n, int64_t *out)
@@ -129,14 +142,12 @@ bool isa_parse(const char *text, size_t n, int32_t *out)
     return find_choice(isas, text, n, out);
 }
 
-/* An option whose value is no choice and no number. */
 static bool is_text_option(const char *word)
 {
-    static const char *const names[] = {"--dump", "--dump-dir", "--bundle", "--out"};
-    bool is_one = false;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        is_one = is_one || strcmp(word, names[i]) == 0;
-    return is_one;
+    for (int i = 0; i < N_TEXT_OPTIONS; i++)
+        if (strcmp(word, text_options[i].name) == 0)
+            return true;
+    return false;
 }
 
 bool option_has_value(const char *word)

@@ -55,8 +55,6 @@ static int on_print(int argc, char **argv)
     return command_print(argv[0]);
 }
 
-static int on_help(int argc, char **argv);
-
 static int on_version(int argc, char **argv)
 {
     (void)argc;
@@ -66,10 +64,7 @@ static int on_version(int argc, char **argv)
     return EXIT_OK;
 }
 
-static const struct {
-    const char *name, *words, *help;
-    int (*run)(int argc, char **argv);
-} commands[] = {
+const tool_command tool_commands[] = {
     {"run", "KERNEL.qn NAME=VALUE... [options]", "run a kernel on arrays and show what it wrote",
      on_run},
     {"bench", "KERNEL.qn NAME=VALUE... [options]", "time compiling, calling and running it",
@@ -86,28 +81,12 @@ static const struct {
     {"peaks", "[--threads N]", "measure what the processor can do at most", command_peaks},
     {"object", "FILE.o FILE.h FILE.qn [NAME=VALUE...]...",
      "compile kernels into an object file and a C header", command_object},
-    {"--help", "", "this text", on_help},
+    {"--help", "", "this text", command_help},
+    {"--man", "", "this text as a manual page: quern --man | man -l -", command_man},
+    {"--completion", "", "a script for bash: eval \"$(quern --completion)\"", command_completion},
     {"--version", "", "version of the library", on_version},
+    {0},
 };
-enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
-
-static int on_help(int argc, char **argv)
-{
-    (void)argc;
-    (void)argv;
-    puts("quern: runs array kernels written as text (docs/kernel-text.md)\n");
-    for (int i = 0; i < N_COMMANDS; i++)
-        printf("  quern %-9s %-36s %s\n", commands[i].name, commands[i].words, commands[i].help);
-    puts("\nVALUE of an array: a .npy file, or one that is made:\n"
-         "  zeros:f64[512,512]  ones:i32[10]  iota:u8[4,4]:left  random:7:f32[1000]\n"
-         "  with :right, :left, :stride[64,1] or :tile[8,8] behind it for its layout\n"
-         "  (random: floats in [0,1), integers 0 to 99; the number is the seed)\n"
-         "VALUE of a scalar: 2.5, -3, true, inf, 0x1p-3\n\n"
-         "Options of run, bench, asm, explain, bundle and object:");
-    line_help();
-    puts("\nExit status: 0 ok, 1 error, 2 wrong use.");
-    return EXIT_OK;
-}
 
 int main(int argc, char **argv)
 {
@@ -116,10 +95,10 @@ int main(int argc, char **argv)
                                      "cache, bundle, object, peaks; `quern --help` says more");
     const char *name =
         strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0 ? "--help" : argv[1];
-    for (int i = 0; i < N_COMMANDS; i++) {
-        if (strcmp(name, commands[i].name) != 0)
+    for (const tool_command *c = tool_commands; c->name; c++) {
+        if (strcmp(name, c->name) != 0)
             continue;
-        int status = commands[i].run(argc - 2, argv + 2);
+        int status = c->run(argc - 2, argv + 2);
         if (fflush(stdout) != 0 && status == EXIT_OK)
             return tool_fail(EXIT_ERROR, "the standard output cannot be written");
         return status;

@@ -18,6 +18,17 @@ typedef struct tool_pair {
     const char *name, *text;
 } tool_pair;
 
+/** What help, manual page and completion say about an option. */
+typedef struct tool_option {
+    const char *name, *value, *help;
+} tool_option;
+
+/** A command: its name, the words after it, one line of help. */
+typedef struct tool_command {
+    const char *name, *words, *help;
+    int (*run)(int argc, char **argv);
+} tool_command;
+
 /** The command line of run, bench, asm and explain. */
 typedef struct tool_line {
     const char *kernel_path;
@@ -51,11 +62,24 @@ typedef struct tool_job {
 /** Prints "quern: ..." to stderr and returns `status`. */
 int tool_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/** The table of commands; it ends with a row without a name. */
+extern const tool_command tool_commands[];
+
+/* pages.c */
+int command_help(int argc, char **argv);
+/** The manual page, in the language of man(7). */
+int command_man(int argc, char **argv);
+/** A script for bash that completes the words of this tool. */
+int command_completion(int argc, char **argv);
+
 /* args.c */
 /** Reads the words after the command. */
 int line_parse(int argc, char **argv, tool_line *line);
-/** Prints the options of the table. */
-void line_help(void);
+/** Option i of those of the line, with its dashes; value is NULL for a switch. False: there are no
+ * more. */
+bool option_at(int i, tool_option *out);
+/** Value n that option i takes; NULL if there is none, or where values are not a list. */
+const char *option_choice(int i, int n);
 /** The instruction set written in the first n bytes of `text`, such as v3 or sm_80. */
 bool isa_parse(const char *text, size_t n, int32_t *out);
 /** Whether an option, with its dashes, takes a value; false for words that are no option. */
