@@ -5,6 +5,7 @@
  * kernel.
  */
 #include "quern/embed.h"
+#include "ir/ir.h"
 #include "tests/unit/launch.h"
 
 #include <string.h>
@@ -264,6 +265,36 @@ static void test_function_place(qn_context *c)
     qn_function_release(f);
 }
 
+/** Wherever memory runs out while a kernel with places is built, there is no kernel, and nothing
+ * breaks. */
+static void test_memory(void)
+{
+    qn_kernel *k = NULL;
+    int n = 0;
+    for (n = 1; n < 1000 && !k; n++) {
+        qn_builder *b = qn_builder_new("memory", 0);
+        uint64_t v = qn_view_param_n(b, "v", QN_F64, 1, 0);
+        uint64_t i =
+            qn_dimension_n(b, QN_DIMENSION_PARALLEL, qn_lower_n(b, v, 0), qn_extent_n(b, v, 0));
+        qn__fail_allocation(n, false);
+        for (int line = 1; line < 20; line++)
+            qn_builder_at(b, line % 2 ? "odd" : "even", line, line);
+        qn_builder_name_n(b, i, "i");
+        qn_store_n(b, v, 1, &i, qn_const_float_n(b, QN_F64, 1));
+        qn_error err = {0};
+        qn_status status = qn_finish(b, &k, &err);
+        qn__fail_allocation(0, false);
+        if (status && status != QN_ERR_MEMORY)
+            tap_ok(false, "allocation %d: %s", n, err.message);
+        qn_builder_release(b);
+    }
+    tap_ok(k && n > 10, "a kernel with places is made once there is memory: %d allocations", n - 1);
+    qn_statement s = {0};
+    qn_kernel_statement(k, qn_kernel_dim(k, 0), &s, sizeof s, NULL);
+    tap_is_str(s.name ? s.name : "", "i", "... with its names");
+    qn_kernel_release(k);
+}
+
 static void test_builder_errors(void)
 {
     qn_builder *b = qn_builder_new("wrong", 0);
@@ -413,6 +444,7 @@ int main(void)
     test_places(c);
     test_function_place(c);
     test_builder_errors();
+    test_memory();
     test_options();
     test_boxes();
     test_format();

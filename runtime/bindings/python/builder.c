@@ -327,6 +327,19 @@ METHOD(assert_)
     Py_RETURN_NONE;
 }
 
+METHOD(print)
+{
+    const char *message;
+    PyObject *list;
+    uint64_t values[MOST];
+    READ("sO", &message, &list);
+    int n = read_values(list, values);
+    if (n < 0)
+        return NULL;
+    qn_print_n(self->b, message, n, values);
+    Py_RETURN_NONE;
+}
+
 /* ---------------------------------------------------------------- places and the end */
 
 METHOD(at)
@@ -416,6 +429,7 @@ static PyMethodDef methods[] = {
     ROW("reduce", reduce, "reduce(combine, order, dims)"),
     ROW("end_reduce", end_reduce, "end_reduce(value)"),
     ROW("assert_", assert_, "assert_(condition, message, values)"),
+    ROW("print", print, "print(message, values)"),
     ROW("at", at, "at(file, line, column=0)"),
     ROW("name", name, "name(value, text)"),
     {"check", (PyCFunction)check, METH_NOARGS, "check(): raises the first error so far"},

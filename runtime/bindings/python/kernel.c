@@ -128,6 +128,15 @@ static qn_status launch(qn_context *c, py_kernel *k, int n, const qn_arg *args, 
     return status;
 }
 
+/** A line that a kernel prints goes to sys.stdout, on the thread that launches. */
+static void print_line(void *unused, const qn_printed *line)
+{
+    (void)unused;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    PySys_FormatStdout("%s\n", line->text);
+    PyGILState_Release(gil);
+}
+
 bool py_launch(py_kernel *k, int n, const qn_arg *args, py_held *held)
 {
     qn_context *c = py_context();
@@ -146,6 +155,8 @@ bool py_launch(py_kernel *k, int n, const qn_arg *args, py_held *held)
     bool is_main = py_is_main_thread() && !s && !o.cancel_hook;
     if (is_main)
         o.cancel_hook = interrupt_hook;
+    if (!o.print)
+        o.print = print_line;
     qn_error err;
     err.status = 0;
     qn_status status = launch(c, k, n, args, &o, &err);

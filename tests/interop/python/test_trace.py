@@ -2,6 +2,8 @@
 """quern.kernel: functions over indices as kernels."""
 
 import array
+import contextlib
+import io
 import os
 
 import quern as q
@@ -118,6 +120,18 @@ def test_kernels():
     ok("kernel axpy" in axpy._repr_html_(), "a notebook sees its kernels")
 
 
+def test_print():
+    @q.kernel
+    def shown(y):
+        i = q.parallel(y)
+        q.if_(y[i] > 1, lambda: q.print("large", y[i], i))
+        y[i] = 0
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        shown(filled(4, "f64", [1, 2.5, 0, 3]))
+    equal(text.getvalue(), "large: 2.5, 1; iteration (1)\nlarge: 3, 3; iteration (3)\n", "a kernel prints to sys.stdout")
+
+
 def test_errors():
     line = gather.function.__code__.co_firstlineno + 3
     e = raises(q.BoundsError, lambda: gather(q.zeros(2), q.zeros(3), filled(2, "i64", [1, 7])), "index 7 not in [0,3)", "out of bounds")
@@ -145,4 +159,5 @@ def test_errors():
 
 
 test_kernels()
+test_print()
 test_errors()

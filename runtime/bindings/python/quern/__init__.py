@@ -8,6 +8,7 @@
 Arrays are whatever has the buffer protocol, DLPack, __array_interface__ or __cuda_array_interface__; nothing is copied.
 """
 
+import builtins as _builtins
 import os as _os
 import threading as _threading
 
@@ -16,7 +17,7 @@ from ._errors import (ArgumentError, AssertionFailed, BoundsError, Cancelled, Dt
                       ParseError)
 from ._expression import eval, expression
 from ._quern import Array, Builder, Kernel, counters, empty, number, numbers, parse, view
-from ._trace import (all, any, atomic, check, if_, kernel, loop, max, min, parallel, prod, reduction, sequential, sum, while_)
+from ._trace import (all, any, atomic, check, if_, kernel, loop, max, min, parallel, print, prod, reduction, sequential, sum, while_)
 from ._values import FUNCTIONS as _FUNCTIONS, cast, promote
 
 __version__ = _quern.version
@@ -26,7 +27,7 @@ _quern._set_errors(_errors.by_status(), Error, _provider if _os.path.exists(_pro
 _os.register_at_fork(after_in_child=_quern._after_fork)
 globals().update({_name: _f for _name, _f in _FUNCTIONS.items() if _name not in ("round", "astype")})
 
-__all__ = [n for n in globals() if not n.startswith("_")]
+__all__ = [n for n in globals() if not n.startswith("_") and not hasattr(_builtins, n)]
 
 
 def zeros(shape, dtype="f64"):

@@ -164,6 +164,12 @@ def check(condition, message, *values):
     current().builder.assert_(value(condition).id, message, [value(x).id for x in values])
 
 
+def print(message, *values):
+    """Prints a line with the message, values and iteration, for each iteration that comes here, in their order."""
+    current().note_place()
+    current().builder.print(message, [value(x).id for x in values])
+
+
 def atomic(combine, view, index, x):
     """Combines an element with x in one step: "sum", "min", "max", "and", "or", "xor", "exchange". Returns the old value."""
     current().note_place()
