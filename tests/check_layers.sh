@@ -83,7 +83,7 @@ code runtime/bindings/*/*.[ch] | grep -E '\b(abort|exit|_exit|printf|puts|perror
 includes $(find . -path ./build -prune -o -path ./.git -prune -o \( -name '*.[ch]' -o -name '*.cpp' \) -print) |
     grep -E '<llvm(-c)?/' | grep -v '^\(\./\)\?jit/llvm[a-z_0-9]*\.\([ch]\|cpp\):' | is_empty "LLVM headers only in jit/llvm*"
 includes $(find examples -name '*.[ch]') | grep '"' |
-    grep -vE ':"(quern\.h|quern/(cuda|cache|object)\.h|quern/ops\.def|[a-z0-9_]+\.h)"$' | is_empty "examples/ use include/ only"
+    grep -vE ':"(quern\.h|quern/(cuda|cache|object|embed)\.h|quern/ops\.def|[a-z0-9_]+\.h)"$' | is_empty "examples/ use include/ only"
 
 code "${library[@]}" |
     grep -E '\b(abort|exit|_exit|_Exit|quick_exit|raise|printf|puts|putchar|perror|atexit|signal|sigaction)[[:space:]]*\(' |
