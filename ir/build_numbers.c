@@ -42,7 +42,7 @@ static qn_val *room(int n, qn_val y[MOST])
 
 static void give_numbers(int n, const qn_val *from, uint64_t *to)
 {
-    for (int i = 0; to && i < n && i < MOST; i++)
+    for (int i = 0; to && n <= MOST && i < n; i++)
         to[i] = number_of(from[i]);
 }
 
