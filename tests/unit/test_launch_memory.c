@@ -76,13 +76,58 @@ static void test_failures(const qn_kernel *k, int engine, bool for_ever, const c
     qn_context_release(outer);
 }
 
+static void count_line(void *arg, const qn_printed *line)
+{
+    *(int *)arg += line->message && strcmp(line->message, "x") == 0;
+}
+
+/** A launch of a kernel that has not printed yet gives all its lines, or says that it had no
+ * memory; the next one gives them. */
+static void test_prints(int engine, bool for_ever, const char *name)
+{
+    static const char text[] =
+        "kernel \"prints\" {\n view x: f32[1]; view y: f32[1]; %b: i64 = const 0; %n: i64 = extent "
+        "y, 0;\n"
+        " %i: i64 = parallel %b, %n; %v: f32 = load x[%i]; print \"x\" %v; store y[%i], %v;\n}\n";
+    qn_context *c = context_with(NULL);
+    qn_view x = vector_of(c, "x", QN_F32, N), y = vector_of(c, "y", QN_F32, N);
+    const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
+    int n_bad = 0, n = 1, n_done = 0, lines;
+    const qn_options o = {
+        .bytes = sizeof o, .engine = engine, .print = count_line, .print_arg = &lines};
+    fill_f32(&x, 1, 1);
+    for (; n < MOST && n_done < ENOUGH; n++) {
+        qn_kernel *k = kernel_of(text);
+        lines = 0;
+        qn__fail_allocation(n, for_ever);
+        qn_status status = qn_launch(c, k, 2, args, &o, NULL);
+        qn__fail_allocation(0, false);
+        n_bad += status ? status != QN_ERR_MEMORY : lines != N;
+        n_done = status ? 0 : n_done + 1;
+        lines = 0;
+        fill_f32(&y, 0, 0);
+        status = qn_launch(c, k, 2, args, &o, NULL);
+        n_bad += status || lines != N || memcmp(x.data, y.data, N * sizeof(float)) != 0;
+        qn_kernel_release(k);
+    }
+    tap_ok(n_bad == 0 && n_done == ENOUGH, "%s: prints where each of %d allocations fails %s", name,
+           n - 1 - n_done, for_ever ? "with all after it" : "once");
+    qn_view_release(&x);
+    qn_view_release(&y);
+    qn_context_release(c);
+}
+
 int main(void)
 {
     char reason[600];
     qn_kernel *k = kernel_of(COPY_TEXT);
     test_failures(k, QN_ENGINE_INTERP, false, "interpreter");
     test_failures(k, QN_ENGINE_INTERP, true, "interpreter");
+    test_prints(QN_ENGINE_INTERP, false, "interpreter");
+    test_prints(QN_ENGINE_INTERP, true, "interpreter");
     if (has_x86(reason, sizeof reason)) {
+        test_prints(QN_ENGINE_X86, false, "x86");
+        test_prints(QN_ENGINE_X86, true, "x86");
         test_failures(k, QN_ENGINE_X86, false, "x86");
         test_failures(k, QN_ENGINE_X86, true, "x86");
         test_failures(k, QN_ENGINE_AUTO, false, "either");
