@@ -97,7 +97,7 @@ code ir/*.[ch] jit/*.[ch] | grep -E '\b(getenv|secure_getenv)\b' |
 
 # Cases, pages, pictures and lists have none: a comment would be part of what they say, or has no place.
 find CMakeLists.txt bootstrap .ci include ir jit runtime tests examples docs -type f ! -name '*.case' ! -name '*.md' ! -name '*.png' \
-    ! -name '*.npy' ! -name '*.json.in' ! -name '*.ipynb' ! -path 'tests/tool_cases/*' ! -path tests/abi.txt ! -path '*/__pycache__/*' \
+    ! -name '*.npy' ! -name '*.json.in' ! -name '*.ipynb' ! -path 'tests/tool_cases/*' ! -path 'tests/language/*.txt' ! -path tests/abi.txt ! -path '*/__pycache__/*' \
     ! -path runtime/packages/copyright.in |
     while read -r file; do
         head -3 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' || echo "$file"
