@@ -252,6 +252,30 @@ QN_API qn_param qn_record_param(qn_builder *b, const char *name, const qn_record
 /** Adds a scalar parameter and returns its value. Parameters of both kinds share one argument list, in call order. */
 QN_API qn_val qn_scalar_param(qn_builder *b, const char *name, int dtype);
 
+/** What a pin is about: the extent, stride or lower bound of a dimension of a view, or a scalar. */
+enum { QN_PIN_EXTENT = 0, QN_PIN_STRIDE = 1, QN_PIN_LOWER = 2, QN_PIN_SCALAR = 3 };
+/** What becomes of it: a constant of the code, of which each new value is another version; or a
+ * number that the code reads, so that one version serves all values. Strides from -4 to 4 and lower
+ * bounds of 0 are constants in any case. QN_PIN_MULTIPLE says what divides the number, whether it
+ * is dynamic or not: code in which it is dynamic relies on the largest power of two that divides
+ * `multiple`, up to 4096. A launch checks that; one for which it does not hold runs a version that
+ * does not rely on it. */
+enum { QN_PIN_CONSTANT = 1, QN_PIN_DYNAMIC = 2, QN_PIN_MULTIPLE = 3 };
+/** A wish of the caller for one number of the arguments. It goes before `specialize` and
+ * `constant_scalars`, but for QN_SPECIALIZE_GENERIC. Results do not depend on it. A number that one
+ * pin makes constant and another one dynamic is an error; several pins may say what divides it. */
+typedef struct qn_fact_pin {
+    int32_t param;    /**< number of the parameter */
+    int32_t of;       /**< QN_PIN_EXTENT, ...: QN_PIN_SCALAR for a scalar, else one of the others */
+    int32_t dim;      /**< dimension of the view; 0 for a scalar */
+    int32_t as;       /**< QN_PIN_CONSTANT, ... */
+    int64_t multiple; /**< QN_PIN_MULTIPLE: at least 1; else 0 */
+} qn_fact_pin;
+/** Pins a number of a parameter for all launches of the kernel, as the options of a launch do. The
+ * pins become part of the kernel and of its text. An option that contradicts one is an error. Not
+ * for parameters of functions. */
+QN_API void qn_builder_pin(qn_builder *b, const qn_fact_pin *pin);
+
 /**
  * Typed indices. An index kind is a number from 1 to 255, 0 is none; kinds[0..rank) are those of the view's dimensions.
  * A dimension with a kind takes indices of this kind only, one without takes indices without. qn_lower, qn_extent,
@@ -685,25 +709,6 @@ typedef struct qn_plan_options {
 #undef QN_X
 } qn_plan_options;
 
-/** What a pin is about: the extent, stride or lower bound of a dimension of a view, or a scalar. */
-enum { QN_PIN_EXTENT = 0, QN_PIN_STRIDE = 1, QN_PIN_LOWER = 2, QN_PIN_SCALAR = 3 };
-/** What becomes of it: a constant of the code, of which each new value is another version; or a
- * number that the code reads, so that one version serves all values. Strides from -4 to 4 and lower
- * bounds of 0 are constants in any case. QN_PIN_MULTIPLE says what divides the number, whether it
- * is dynamic or not: code in which it is dynamic relies on the largest power of two that divides
- * `multiple`, up to 4096. A launch checks that; one for which it does not hold runs a version that
- * does not rely on it. */
-enum { QN_PIN_CONSTANT = 1, QN_PIN_DYNAMIC = 2, QN_PIN_MULTIPLE = 3 };
-/** A wish of the caller for one number of the arguments. It goes before `specialize` and
- * `constant_scalars`, but for QN_SPECIALIZE_GENERIC. Results do not depend on it. A number that one
- * pin makes constant and another one dynamic is an error; several pins may say what divides it. */
-typedef struct qn_fact_pin {
-    int32_t param;    /**< number of the parameter */
-    int32_t of;       /**< QN_PIN_EXTENT, ...: QN_PIN_SCALAR for a scalar, else one of the others */
-    int32_t dim;      /**< dimension of the view; 0 for a scalar */
-    int32_t as;       /**< QN_PIN_CONSTANT, ... */
-    int64_t multiple; /**< QN_PIN_MULTIPLE: at least 1; else 0 */
-} qn_fact_pin;
 enum { QN_MOST_PINS = 256 };
 
 /** A line that a kernel printed. What the pointers name is for the call only. */

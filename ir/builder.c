@@ -408,6 +408,21 @@ qn_val qn_scalar_param(qn_builder *b, const char *name, int dtype)
     return qn_complex(b, qn__value(b, parts[0], 0), qn__value(b, parts[1], 0));
 }
 
+void qn_builder_pin(qn_builder *b, const qn_fact_pin *pin)
+{
+    const char *who = "qn_builder_pin";
+    qn_error why = {0};
+    if (!qn__builder_ready(b, who))
+        return;
+    if (!pin || b->is_function)
+        qn__builder_fail(b, QN_ERR_ARGUMENT,
+                         pin ? "%s: parameters of functions have no pins" : "%s: pin is NULL", who);
+    else if (qn__pin_check("pin", pin, 0, b->n_params, b->param, &why) != QN_OK)
+        qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: %s", who, why.message);
+    else
+        qn__pin_add(&b->param[pin->param].pinned, pin);
+}
+
 /* ---------------------------------------------------------------- constants */
 
 qn_val qn_const_int(qn_builder *b, int dtype, int64_t value)

@@ -362,12 +362,21 @@ typedef struct qn_inst {
     uint64_t imm;
 } qn_inst;
 
+/** What is pinned of the numbers of a parameter, by QN_PIN_EXTENT, ...; bit d of a mask: dimension
+ * d. */
+enum { QN_PIN_KINDS = 4 };
+typedef struct qn_pinned {
+    uint16_t constant[QN_PIN_KINDS], dynamic[QN_PIN_KINDS];
+    uint8_t exponent[QN_PIN_KINDS][QN_MAX_RANK]; /* it is a multiple of 2 to this power */
+} qn_pinned;
+
 typedef struct qn_kernel_parameter {
     char *name;
     const qn_record *record; /* of dtype QN_RECORD, with a reference */
     int32_t dtype, rank; /* rank -1: scalar */
     uint32_t traits;
     bool is_read, is_written, has_atomics;
+    qn_pinned pinned;
 } qn_kernel_parameter;
 
 /** A memory access: numbered in program order. */
@@ -599,8 +608,20 @@ static inline uint64_t qn__arg_part(int dtype, uint64_t bits, uint64_t high, int
 
 /** By QN_PIN_EXTENT, ...: "extent". */
 extern const char *const qn__pin_names[];
-/** Whether pins[i] is a pin of these parameters and contradicts none before it; `who` begins the
- * message. */
+/** A larger power of two is worth no more: steps of vectors and blocks of threads are no longer. */
+enum { QN_MOST_MULTIPLE = 4096 };
+/** The largest power of two up to QN_MOST_MULTIPLE that divides n. */
+static inline int32_t qn__power_of(int64_t n)
+{
+    uint64_t bits = (uint64_t)n | (uint64_t)QN_MOST_MULTIPLE;
+    return (int32_t)(bits & (0 - bits));
+}
+/** Adds a pin that is right, or was checked, to those of its parameter. */
+void qn__pin_add(qn_pinned *pinned, const qn_fact_pin *pin);
+/** Whether there are any. */
+bool qn__pin_is_any(const qn_pinned *pinned);
+/** Whether pins[i] is a pin of these parameters and contradicts none before it and none of theirs;
+ * `who` begins the message. */
 qn_status qn__pin_check(const char *who, const qn_fact_pin *pins, int i, int n_params,
                         const qn_kernel_parameter *params, qn_error *err);
 

@@ -281,7 +281,50 @@ static bool parse_element(parser *p, bool is_view, int32_t *dtype, qn_record **r
     return qn__parse_dtype(p, dtype);
 }
 
-/** ":" element "[" rank "]" trait* ";" of a view, ":" dtype ";" of a scalar. */
+/** ["extent" d | "stride" d | "lower" d] ("constexpr" | "dynamic" | "multiple_of" n): of a scalar
+ * without the first part. */
+static bool parse_pin(parser *p, bool is_view)
+{
+    static const char *const kinds[] = {"extent", "stride", "lower"};
+    qn_fact_pin pin = {.param = p->n_declared - 1, .of = QN_PIN_SCALAR, .as = QN_PIN_MULTIPLE};
+    int64_t dim = 0;
+    for (int of = 0; of < 3 && is_view; of++)
+        if (qn__parse_is_word(p, kinds[of]))
+            pin.of = of;
+    if (is_view && pin.of == QN_PIN_SCALAR)
+        return FAIL(p, &p->token, "expected \"extent\", \"stride\" or \"lower\"");
+    if (is_view)
+        qn__parse_advance(p);
+    if (is_view && !qn__parse_integer(p, QN_I32, &dim))
+        return false;
+    pin.dim = (int32_t)dim;
+    if (qn__parse_is_word(p, "constexpr"))
+        pin.as = QN_PIN_CONSTANT;
+    else if (qn__parse_is_word(p, "dynamic"))
+        pin.as = QN_PIN_DYNAMIC;
+    else if (!qn__parse_is_word(p, "multiple_of"))
+        return FAIL(p, &p->token, "expected \"constexpr\", \"dynamic\" or \"multiple_of\"");
+    qn__parse_advance(p);
+    if (pin.as == QN_PIN_MULTIPLE && !qn__parse_integer(p, QN_I64, &pin.multiple))
+        return false;
+    qn_builder_pin(p->b, &pin);
+    return qn__parse_check_builder(p);
+}
+
+/** ["{" pin ("," pin)* "}"] ";" */
+static bool parse_pins(parser *p, bool is_view)
+{
+    bool is_good = qn__parse_check_builder(p);
+    if (is_good && qn__parse_accept_symbol(p, '{')) {
+        do
+            is_good = parse_pin(p, is_view);
+        while (is_good && qn__parse_accept_symbol(p, ','));
+        is_good = is_good && qn__parse_expect_symbol(p, '}');
+    }
+    return is_good && qn__parse_expect_symbol(p, ';');
+}
+
+/** ":" element "[" rank "]" trait* pins of a view, ":" dtype pins of a scalar. */
 static bool declare_as(parser *p, parameter *a, qn_record **record)
 {
     int32_t dtype = QN_VOID;
@@ -300,7 +343,7 @@ static bool declare_as(parser *p, parameter *a, qn_record **record)
         a->view = qn_view_param(p->b, name, dtype, (int)rank, traits);
     else
         a->scalar = qn_scalar_param(p->b, name, dtype);
-    return qn__parse_check_builder(p) && qn__parse_expect_symbol(p, ';');
+    return parse_pins(p, a->is_view);
 }
 
 static bool declare(parser *p, parameter *a)

@@ -7,21 +7,47 @@
 
 const char *const qn__pin_names[] = {"extent", "stride", "lower bound", "scalar"};
 
+void qn__pin_add(qn_pinned *pinned, const qn_fact_pin *pin)
+{
+    uint16_t bit = (uint16_t)(1U << pin->dim);
+    uint8_t *exponent = &pinned->exponent[pin->of][pin->dim];
+    uint8_t wanted = (uint8_t)__builtin_ctz((unsigned)qn__power_of(pin->multiple));
+    if (pin->as == QN_PIN_CONSTANT)
+        pinned->constant[pin->of] |= bit;
+    else if (pin->as == QN_PIN_DYNAMIC)
+        pinned->dynamic[pin->of] |= bit;
+    else if (wanted > *exponent)
+        *exponent = wanted;
+}
+
+bool qn__pin_is_any(const qn_pinned *pinned)
+{
+    bool is_any = false;
+    for (int of = 0; of < QN_PIN_KINDS; of++) {
+        is_any |= (pinned->constant[of] | pinned->dynamic[of]) != 0;
+        for (int d = 0; d < QN_MAX_RANK; d++)
+            is_any |= pinned->exponent[of][d] != 0;
+    }
+    return is_any;
+}
+
 /** Whether two pins are about one number. */
 static bool is_same_number(const qn_fact_pin *a, const qn_fact_pin *b)
 {
     return a->param == b->param && a->of == b->of && a->dim == b->dim;
 }
 
-/** An earlier pin that makes the number of pins[i] dynamic where that one makes it constant, or the
- * other way round; -1. */
-static int find_contradiction(const qn_fact_pin *pins, int i)
+/** Whether pins before pins[i], or those of the kernel, make its number dynamic where that one
+ * makes the number constant, or the other way round. */
+static bool is_contradiction(const qn_fact_pin *pins, int i, const qn_pinned *pinned)
 {
-    for (int j = 0; j < i && pins[i].as != QN_PIN_MULTIPLE; j++)
-        if (is_same_number(&pins[j], &pins[i]) && pins[j].as != QN_PIN_MULTIPLE &&
-            pins[j].as != pins[i].as)
-            return j;
-    return -1;
+    const qn_fact_pin *pin = &pins[i];
+    const uint16_t *other = pin->as == QN_PIN_CONSTANT ? pinned->dynamic : pinned->constant;
+    bool is = (other[pin->of] >> pin->dim & 1) != 0;
+    for (int j = 0; j < i; j++)
+        is = is || (is_same_number(&pins[j], pin) && pins[j].as != QN_PIN_MULTIPLE &&
+                    pins[j].as != pin->as);
+    return is && pin->as != QN_PIN_MULTIPLE;
 }
 
 qn_status qn__pin_check(const char *who, const qn_fact_pin *pins, int i, int n_params,
@@ -53,12 +79,12 @@ qn_status qn__pin_check(const char *who, const qn_fact_pin *pins, int i, int n_p
                         "%s.multiple: %lld of parameter %d (%.60s), which is %s and no integer",
                         who, (long long)pin->multiple, pin->param, param->name,
                         qn_dtype_name(param->dtype));
-    int other = find_contradiction(pins, i);
-    if (other >= 0)
-        return qn__fail(err, QN_ERR_ARGUMENT,
-                        "%s.as: %s %d of parameter %d (%.60s) is %s here and %s in pin %d", who,
-                        qn__pin_names[pin->of], pin->dim, pin->param, param->name,
-                        pin->as == QN_PIN_CONSTANT ? "constant" : "dynamic",
-                        pins[other].as == QN_PIN_CONSTANT ? "constant" : "dynamic", other);
+    if (is_contradiction(pins, i, &param->pinned))
+        return qn__fail(
+            err, QN_ERR_ARGUMENT,
+            "%s.as: %s %d of parameter %d (%.60s) is made %s here, and %s by another pin", who,
+            qn__pin_names[pin->of], pin->dim, pin->param, param->name,
+            pin->as == QN_PIN_CONSTANT ? "constant" : "dynamic",
+            pin->as == QN_PIN_CONSTANT ? "dynamic" : "constant");
     return QN_OK;
 }

@@ -8,6 +8,7 @@
 #include "ir/function.h"
 #include "ir/lex.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct printer {
@@ -505,6 +506,31 @@ static void add_statement(printer *p, uint32_t i)
 
 /* -------------------------------------------------------------------------------------- kernels */
 
+/** " {extent 0 dynamic, extent 0 multiple_of 16}": what is pinned of a parameter. */
+static void add_pins(printer *p, const qn_kernel_parameter *a)
+{
+    static const char *const kinds[QN_PIN_KINDS] = {"extent ", "stride ", "lower ", ""};
+    const char *before = " {";
+    for (int of = 0; of < QN_PIN_KINDS; of++)
+        for (int d = 0; d < QN_MAX_RANK; d++) {
+            char number[32] = "";
+            if (of != QN_PIN_SCALAR)
+                snprintf(number, sizeof number, "%s%d ", kinds[of], d);
+            if ((a->pinned.constant[of] | a->pinned.dynamic[of]) >> d & 1) {
+                qn__text_add(p->out, "%s%s%s", before, number,
+                             a->pinned.constant[of] >> d & 1 ? "constexpr" : "dynamic");
+                before = ", ";
+            }
+            if (a->pinned.exponent[of][d]) {
+                qn__text_add(p->out, "%s%smultiple_of %d", before, number,
+                             1 << a->pinned.exponent[of][d]);
+                before = ", ";
+            }
+        }
+    if (before[0] == ',')
+        qn__text_add(p->out, "}");
+}
+
 static void add_param(printer *p, int i)
 {
     const qn_kernel_parameter *a = &p->k->param[i];
@@ -518,6 +544,7 @@ static void add_param(printer *p, int i)
     if (a->rank >= 0)
         qn__text_add(p->out, "[%d]", (int)a->rank);
     add_words(p->out, qn__trait_words, a->traits);
+    add_pins(p, a);
     qn__text_add(p->out, ";\n");
 }
 

@@ -44,6 +44,8 @@ void qn__replay_declare(qn_replay *r, const int *extra_rank)
             r->param[p] = qn_record_param(r->b, param->name, param->record, rank, param->traits);
         else
             r->param[p] = qn_view_param(r->b, param->name, param->dtype, rank, param->traits);
+        if (r->b && r->b->n_params > p)
+            r->b->param[p].pinned = param->pinned;
     }
     for (uint32_t i = 1; i < k->n_insts; i++)
         if (k->inst[i].op == QN_I_PARAM) {

@@ -67,60 +67,38 @@ typedef struct choice {
     qn_common common;       /* of what is dynamic */
 } choice;
 
-static uint32_t moved(uint32_t mask, int bit, bool is_set)
+static uint8_t max_of(uint8_t a, uint8_t b)
 {
-    return is_set ? mask | UINT32_C(1) << bit : mask & ~(UINT32_C(1) << bit);
+    return a > b ? a : b;
 }
 
-/** A pin that makes a number constant or dynamic. Of a dynamic one nothing is learned. */
-static void pin(choice *c, const qn_fact_pin *pin)
+/** What pins say goes before the policy. Of what they make constant or dynamic nothing is learned.
+ */
+static void take_pins(choice *c, const qn_pinned *x)
 {
-    bool is_dynamic = pin->as == QN_PIN_DYNAMIC;
-    int d = pin->dim;
-    switch (pin->of) {
-    case QN_PIN_EXTENT:
-        c->extents = moved(c->extents, d, is_dynamic);
-        c->common.extent[d] = 0;
-        break;
-    case QN_PIN_STRIDE:
-        c->strides = moved(c->strides, d, is_dynamic);
-        c->fixed_strides = moved(c->fixed_strides, d, !is_dynamic);
-        c->common.stride[d] = 0;
-        break;
-    case QN_PIN_LOWER:
-        c->lowers = moved(c->lowers, d, is_dynamic);
-        break;
-    default:
-        c->is_constant = !is_dynamic;
-        c->common.scalar = 0;
+    uint32_t extents = (uint32_t)x->constant[QN_PIN_EXTENT] | x->dynamic[QN_PIN_EXTENT],
+             strides = (uint32_t)x->constant[QN_PIN_STRIDE] | x->dynamic[QN_PIN_STRIDE];
+    c->extents = (c->extents & ~extents) | x->dynamic[QN_PIN_EXTENT];
+    c->strides = (c->strides & ~strides) | x->dynamic[QN_PIN_STRIDE];
+    c->lowers = (c->lowers & ~(uint32_t)x->constant[QN_PIN_LOWER]) | x->dynamic[QN_PIN_LOWER];
+    c->fixed_strides = x->constant[QN_PIN_STRIDE];
+    c->is_constant = (c->is_constant || x->constant[QN_PIN_SCALAR]) && !x->dynamic[QN_PIN_SCALAR];
+    c->is_described = c->is_described || x->exponent[QN_PIN_SCALAR][0];
+    for (int d = 0; d < QN_MAX_RANK; d++) {
+        uint8_t extent = extents >> d & 1 ? 0 : c->common.extent[d],
+                stride = strides >> d & 1 ? 0 : c->common.stride[d];
+        c->common.extent[d] = max_of(x->exponent[QN_PIN_EXTENT][d], extent);
+        c->common.stride[d] = max_of(x->exponent[QN_PIN_STRIDE][d], stride);
+        c->common.lower[d] = x->exponent[QN_PIN_LOWER][d];
     }
+    uint8_t scalar = x->dynamic[QN_PIN_SCALAR] ? 0 : c->common.scalar;
+    c->common.scalar = max_of(x->exponent[QN_PIN_SCALAR][0], scalar);
 }
 
-/** A pin that says what divides a number. Numbers that several divide are multiples of the largest
- * power of two of all, if they are what the pins say. */
-static void pin_multiple(choice *c, const qn_fact_pin *pin)
+static choice choice_of(const qn_kernel *k, const qn_policy *policy, const qn_options *o,
+                        const qn_domain *domain, int p)
 {
-    uint8_t *const exponent[] = {&c->common.extent[pin->dim], &c->common.stride[pin->dim],
-                                 &c->common.lower[pin->dim], &c->common.scalar};
-    uint8_t wanted = (uint8_t)__builtin_ctz((unsigned)qn__power_of(pin->multiple));
-    uint8_t *at = exponent[pin->of];
-    *at = wanted > *at ? wanted : *at;
-    c->is_described = true;
-}
-
-static void take_pins(choice *c, const qn_fact_pin *pins, int n, int p)
-{
-    for (int i = 0; i < n; i++)
-        if (pins[i].param == p && pins[i].as != QN_PIN_MULTIPLE)
-            pin(c, &pins[i]);
-    for (int i = 0; i < n; i++)
-        if (pins[i].param == p && pins[i].as == QN_PIN_MULTIPLE)
-            pin_multiple(c, &pins[i]);
-}
-
-static choice choice_of(const qn_policy *policy, const qn_options *o, const qn_domain *domain,
-                        int p)
-{
+    qn_pinned pinned = k->param[p].pinned;
     choice c = {.all_dynamic = false};
     if (policy) {
         c.is_generic = policy->is_generic;
@@ -136,8 +114,11 @@ static choice choice_of(const qn_policy *policy, const qn_options *o, const qn_d
     c.is_described = (domain->scalars[p >> 5] >> (p & 31) & 1) != 0;
     if (c.all_dynamic)
         c.extents = c.strides = c.lowers = UINT32_MAX;
-    if (o && !c.is_generic)
-        take_pins(&c, o->pins, o->n_pins, p);
+    for (int i = 0; o && i < o->n_pins; i++)
+        if (o->pins[i].param == p)
+            qn__pin_add(&pinned, &o->pins[i]);
+    if (!c.is_generic)
+        take_pins(&c, &pinned);
     return c;
 }
 
@@ -298,7 +279,7 @@ qn_status qn__facts_collect(const qn_kernel *k, const qn_arg *args, const qn_dom
     for (uint32_t site = 0; site < k->n_accesses; site++)
         f.proved[site] = proved && proved[site] && !(policy && policy->is_generic);
     for (int p = 0; p < k->n_params; p++) {
-        const choice c = choice_of(policy, o, domain, p);
+        const choice c = choice_of(k, policy, o, domain, p);
         if (k->param[p].rank >= 0)
             collect_view(&f, &f.param[p], args[p].view, &c);
         else

@@ -44,8 +44,6 @@ enum { QN_ATOMICS_OF_ALL = 0, QN_ATOMICS_OF_THREADS = 1, QN_ATOMICS_OF_ONE = 2 }
 /** A number that the code may rely on (exact) or must read from the argument block (dynamic). Of a
  * dynamic one it may know that it is a multiple of a power of two, and that it is small. */
 enum { QN_FACT_EXACT = 0, QN_FACT_DYNAMIC = 1 };
-/** A larger power of two is worth no more: steps of vectors and blocks of threads are no longer. */
-enum { QN_MOST_MULTIPLE = 4096 };
 typedef struct qn_fact {
     int32_t kind;
     int32_t slot;     /* dynamic: index in the argument block; -1: computed from others */
@@ -53,13 +51,7 @@ typedef struct qn_fact {
     int32_t multiple; /* dynamic: a power of two that divides it, 1 to QN_MOST_MULTIPLE; exact: 0 */
     int32_t is_small; /* dynamic: its magnitude is below 2^31; exact: 0 */
 } qn_fact;
-/** The largest power of two up to QN_MOST_MULTIPLE that divides n. */
-static inline int32_t qn__power_of(int64_t n)
-{
-    uint64_t bits = (uint64_t)n | (uint64_t)QN_MOST_MULTIPLE;
-    return (int32_t)(bits & (0 - bits));
-}
-/** The same of what a fact is about, as far as that is known. */
+/** The power of two that divides what a fact is about, as far as that is known. */
 static inline int32_t qn__multiple_of(const qn_fact *f)
 {
     return f->kind == QN_FACT_EXACT ? qn__power_of(f->value) : f->multiple;

@@ -63,6 +63,10 @@ qn_known_kernel *qn__cache_learn(qn_cache *c, const qn_kernel *k, const qn_domai
     known->kernel = (qn_kernel *)(uintptr_t)k; /* only its reference count changes */
     qn_kernel_retain(known->kernel);
     memcpy(known->scalars, domain->scalars, sizeof known->scalars);
+    for (int p = 0; p < k->n_params; p++) /* code depends on these, too */
+        if (k->param[p].pinned.constant[QN_PIN_SCALAR] ||
+            k->param[p].pinned.exponent[QN_PIN_SCALAR][0])
+            known->scalars[p >> 5] |= UINT32_C(1) << (p & 31);
     known->last_use = ++c->clock;
     count_known(c, kernel_bytes(k));
     qn_known_kernel **bucket = &c->kernels[bucket_of(hash_pointer(k), QN_KERNEL_BUCKETS)];

@@ -142,33 +142,38 @@ static void say_what_runs(answer *a)
 
 /* ---------------------------------------------------------------- what would be faster */
 
-/** The number of the arguments that a pin is about. */
-static int64_t number_of(const qn_launch_state *l, const qn_fact_pin *pin)
+/** The number of an argument that a pin is about. */
+static int64_t number_of(const qn_arg *arg, int of, int d)
 {
-    const qn_arg *arg = &l->args[pin->param];
-    if (pin->of == QN_PIN_SCALAR)
+    if (of == QN_PIN_SCALAR)
         return (int64_t)qn__canonical(arg->dtype, arg->bits);
-    const qn_dim *dim = &arg->view->layout.dim[pin->dim];
-    return pin->of == QN_PIN_EXTENT   ? dim->extent
-           : pin->of == QN_PIN_STRIDE ? dim->stride
-                                      : dim->lower;
+    const qn_dim *dim = &arg->view->layout.dim[d];
+    return of == QN_PIN_EXTENT ? dim->extent : of == QN_PIN_STRIDE ? dim->stride : dim->lower;
 }
 
-/** Pins that say of a number what is not so. */
+/** Pins, of the kernel and the options, that say of a number what is not so. */
 static void hint_pins(answer *a)
 {
     const qn_options *o = &a->l->options;
-    for (int i = 0; a->f && i < o->n_pins; i++) {
-        const qn_fact_pin *pin = &o->pins[i];
-        int64_t number = pin->as == QN_PIN_MULTIPLE ? number_of(a->l, pin) : 0;
-        if (number % qn__power_of(pin->multiple) == 0)
-            continue;
-        add_hint(a);
-        qn__text_add(&a->text,
-                     "a multiple of %" PRId64
-                     ", as is pinned, for %s %d of argument %.60s, which is %" PRId64 "\n",
-                     pin->multiple, qn__pin_names[pin->of], pin->dim,
-                     a->l->kernel->param[pin->param].name, number);
+    for (int p = 0; a->f && p < qn__n_given(a->l->kernel); p++) {
+        const qn_kernel_parameter *param = &a->l->kernel->param[p];
+        qn_pinned pinned = param->pinned;
+        for (int i = 0; i < o->n_pins; i++)
+            if (o->pins[i].param == p)
+                qn__pin_add(&pinned, &o->pins[i]);
+        for (int of = param->rank < 0 ? QN_PIN_SCALAR : 0;
+             of < (param->rank < 0 ? QN_PIN_KINDS : QN_PIN_SCALAR); of++)
+            for (int d = 0; d < (param->rank < 0 ? 1 : param->rank); d++) {
+                int64_t multiple = INT64_C(1) << pinned.exponent[of][d],
+                        number = number_of(&a->l->args[p], of, d);
+                if (number % multiple == 0)
+                    continue;
+                add_hint(a);
+                qn__text_add(&a->text,
+                             "a multiple of %" PRId64
+                             ", as is pinned, for %s %d of argument %.60s, which is %" PRId64 "\n",
+                             multiple, qn__pin_names[of], d, param->name, number);
+            }
     }
 }
 

@@ -44,7 +44,8 @@ static uint64_t hash_shape(const qn_launch_state *l)
     const qn_kernel *k = l->kernel;
     uint64_t h = 0x9e3779b97f4a7c15u;
     for (int p = 0; p < k->n_params; p++) {
-        if (k->param[p].rank < 0 && (l->options.constant_scalars || l->options.n_pins))
+        if (k->param[p].rank < 0 && (l->options.constant_scalars || l->options.n_pins ||
+                                     k->param[p].pinned.constant[QN_PIN_SCALAR]))
             h = mix(h, l->args[p].bits ^ l->args[p].high);
         for (int d = 0; d < k->param[p].rank; d++) {
             const qn_dim *dim = &l->args[p].view->layout.dim[d];

@@ -87,6 +87,7 @@ static const tool_option text_options[] = {
     {"--dump", "S,S", "write stages to files: kernel, key, plan, llvm, asm, ptx"},
     {"--dump-dir", "DIR", "where (default: the working directory)"},
     {"--bundle", "DIR", "code that a program ships is looked for there first"},
+    {"--pins", "P", "constants, and what divides numbers: \"constant=a multiple_of=x.extent.0:64\""},
     {"--out", "N=F", "write array N to the .npy file F after the run"},
 };
 enum { N_TEXT_OPTIONS = sizeof text_options / sizeof text_options[0] };
@@ -253,6 +254,10 @@ static int parse_option(int argc, char **argv, int *i, tool_line *line)
         return set_dump_dir(value, line);
     if (strcmp(word, "--bundle") == 0) {
         line->context.bundle = value;
+        return EXIT_OK;
+    }
+    if (strcmp(word, "--pins") == 0) {
+        line->pins = value;
         return EXIT_OK;
     }
     return add_pair(value, line->out, &line->n_outs, "--out NAME=FILE.npy");

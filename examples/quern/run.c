@@ -157,6 +157,12 @@ int job_open_here(const tool_line *line, tool_job *job)
     for (int i = 0; i < job->n && status == EXIT_OK; i++)
         status = bind_param(line, job, i);
     job->options = line->launch;
+    if (status == EXIT_OK && line->pins) {
+        if (qn_options_parse(line->pins, job->kernel, &job->pinned, &err) != QN_OK)
+            return tool_fail(EXIT_USAGE, "--pins: %s", err.message);
+        job->options.pins = job->pinned->pins;
+        job->options.n_pins = job->pinned->n_pins;
+    }
     job->options.print = line->lines ? show_line : NULL;
     return status;
 }
@@ -201,6 +207,7 @@ void job_close(tool_job *job)
     qn_stream_release(job->stream);
     qn_kernel_release(job->kernel);
     qn_context_release(job->context);
+    qn_options_release(job->pinned);
     *job = (tool_job){0};
 }
 
@@ -308,6 +315,8 @@ int command_asm(const tool_line *line)
     if (line->is_cuda && o.isa == QN_ISA_AUTO)
         o.isa = QN_ISA_SM90;
     int status = job_open_here(line, &job);
+    o.pins = job.options.pins;
+    o.n_pins = job.options.n_pins;
     if (status == EXIT_OK &&
         qn_specialize(job.context, job.kernel, job.n, job.arg, &o, &f, &err) != QN_OK)
         status = tool_fail(EXIT_ERROR, "%s: %s: %s", line->kernel_path, qn_status_name(err.status),

@@ -8,6 +8,7 @@
 #define QUERN_TOOL_H
 
 #include "quern/cuda.h"
+#include "quern/embed.h"
 
 #include <stdio.h>
 
@@ -44,6 +45,7 @@ typedef struct tool_line {
     int32_t stats;
     int32_t races, trap_nan; /* bits of launch.debug */
     int32_t lines;           /* what the kernel prints is shown */
+    const char *pins;        /* words of qn_options_parse, or NULL */
 } tool_line;
 
 /** A context with a kernel and its arguments. All-zero is empty. */
@@ -55,6 +57,7 @@ typedef struct tool_job {
     qn_view there[QN_MAX_PARAMS]; /* on a GPU: their copies, which are the arguments */
     qn_arg arg[QN_MAX_PARAMS];
     qn_options options;           /* of the launch */
+    qn_options *pinned;           /* what its pins are of, or NULL */
     qn_stream *stream;            /* NULL: on the host */
 } tool_job;
 

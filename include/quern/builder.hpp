@@ -321,8 +321,8 @@ class array
 {
   public:
     /** Made by builder::view. */
-    array(qn_builder *builder, qn_param p, int dtype) noexcept
-        : builder_(builder), param_(p), dtype_(dtype)
+    array(qn_builder *builder, qn_param p, int dtype, int index) noexcept
+        : builder_(builder), param_(p), dtype_(dtype), index_(index)
     {
     }
     /** An element; indices are values or integers. */
@@ -347,6 +347,17 @@ class array
     {
         return value(builder_, qn_lower(builder_, param_, d));
     }
+    /** Pins a number of the parameter: QN_PIN_EXTENT, QN_PIN_STRIDE or QN_PIN_LOWER of dimension d
+     * is QN_PIN_CONSTANT or QN_PIN_DYNAMIC. */
+    const array &pin(int of, int d, int as) const
+    {
+        return add_pin({index_, of, d, as, 0});
+    }
+    /** The number is a multiple of n, or launches run code that does not rely on that. */
+    const array &multiple_of(int of, int d, std::int64_t n) const
+    {
+        return add_pin({index_, of, d, QN_PIN_MULTIPLE, n});
+    }
     /** The C parameter. */
     qn_param get() const noexcept
     {
@@ -361,9 +372,14 @@ class array
         else
             return static_cast<value>(std::forward<I>(i)).get();
     }
+    const array &add_pin(const qn_fact_pin &pin) const
+    {
+        qn_builder_pin(builder_, &pin);
+        return *this;
+    }
     qn_builder *builder_;
     qn_param param_;
-    int dtype_;
+    int dtype_, index_;
 };
 
 /** A kernel under construction. One owner. */
@@ -382,12 +398,25 @@ class builder : public owner<qn_builder, qn_builder_release>
     {
         const std::uint32_t constant = std::is_const_v<T> ? std::uint32_t{QN_READ_ONLY} : 0u;
         return array(handle_, qn_view_param(handle_, name, dtype_of<T>(), rank, traits | constant),
-                     dtype_of<T>());
+                     dtype_of<T>(), n_params_++);
     }
-    /** A scalar parameter. */
-    template <class T> value scalar(const char *name)
+    /** A scalar parameter; `as`: QN_PIN_CONSTANT or QN_PIN_DYNAMIC, or 0 as launches decide. */
+    template <class T> value scalar(const char *name, int as = 0)
     {
-        return value(handle_, qn_scalar_param(handle_, name, dtype_of<T>()));
+        const value v(handle_, qn_scalar_param(handle_, name, dtype_of<T>()));
+        const qn_fact_pin pin = {n_params_++, QN_PIN_SCALAR, 0, as, 0};
+        if (as)
+            qn_builder_pin(handle_, &pin);
+        return v;
+    }
+    /** A scalar parameter that is a multiple of n, or launches run code that does not rely on that.
+     */
+    template <class T> value scalar_multiple_of(const char *name, std::int64_t n)
+    {
+        const value v(handle_, qn_scalar_param(handle_, name, dtype_of<T>()));
+        const qn_fact_pin pin = {n_params_++, QN_PIN_SCALAR, 0, QN_PIN_MULTIPLE, n};
+        qn_builder_pin(handle_, &pin);
+        return v;
     }
     /** A constant of the dtype of T. */
     template <class T> value constant(T number)
@@ -608,6 +637,8 @@ class builder : public owner<qn_builder, qn_builder_release>
         qn_end_if(handle_, static_cast<int>(n), second.data(), result.data());
         return branch_of<F>::result(values(result));
     }
+
+    int n_params_ = 0;
 };
 
 } // namespace quern

@@ -98,6 +98,26 @@ void test_kernel(const quern::context &c)
     ok(c.counters().launches > 0, "counters");
 }
 
+void test_pins()
+{
+    quern::builder b("pins");
+    auto x = b.view<const float>("x", 1);
+    auto n = b.scalar_multiple_of<std::int64_t>("n", 8);
+    auto y = b.view<float>("y", 1);
+    auto w = b.scalar<float>("w", QN_PIN_CONSTANT);
+    x.pin(QN_PIN_EXTENT, 0, QN_PIN_DYNAMIC).multiple_of(QN_PIN_EXTENT, 0, 16);
+    y.multiple_of(QN_PIN_LOWER, 0, 4);
+    auto i = b.parallel(b.index(0), n);
+    y(i) = w * x(i);
+    const std::string text = b.finish().text();
+    ok(text.find("view x: f32[1] read_only {extent 0 dynamic, extent 0 multiple_of 16};") !=
+               std::string::npos &&
+           text.find("scalar n: i64 {multiple_of 8};") != std::string::npos &&
+           text.find("view y: f32[1] {lower 0 multiple_of 4};") != std::string::npos &&
+           text.find("scalar w: f32 {constexpr};") != std::string::npos,
+       "pins of parameters");
+}
+
 void test_kinds()
 {
     quern::builder b("kinds");
@@ -547,6 +567,7 @@ int main()
         quern::context moved = std::move(c);
         test_views();
         test_kernel(moved);
+        test_pins();
         test_kinds();
         test_control(moved);
         test_swap(moved);

@@ -382,6 +382,126 @@ static void test_learned_and_pinned(void)
     close_job(&j);
 }
 
+/* ---------------------------------------------------------------- pins of kernels */
+
+#define PINNED_TEXT                                                                                \
+    "kernel \"pinned\" {\n  view x: f32[2] read_only {extent 0 dynamic, extent 0 multiple_of 64, " \
+    "extent 1 constexpr, stride 0 "                                                                \
+    "dynamic, lower 1 multiple_of 4};\n  view y: f32[1];\n  scalar n: i64 {multiple_of 8};\n  "    \
+    "scalar w: f32 {constexpr};\n"
+/** y[i] = x[i], by a kernel that says itself that extents are multiples of 64. */
+#define COPY_64_TEXT                                                                               \
+    "kernel \"copy\" {\n view x: f32[1] {extent 0 dynamic, extent 0 multiple_of 64}; view y: "     \
+    "f32[1] {extent 0 multiple_of 192, "                                                           \
+    "extent 0 dynamic};\n %1: i64 = extent y, 0; %0: i64 = const 0;\n %3: i64 = parallel %0, %1; " \
+    "%5: f32 = load x[%3]; "                                                                       \
+    "store y[%3], %5;\n}\n"
+/** y[i] = s x[i] */
+#define SCALED_TEXT                                                                                \
+    "kernel \"scaled\" {\n view x: f32[1]; view y: f32[1]; scalar s: f32 {constexpr};\n %1: i64 "  \
+    "= extent y, 0; %0: i64 = const 0;\n"                                                          \
+    " %2: f32 = param s; %3: i64 = parallel %0, %1; %5: f32 = load x[%3]; %6: f32 = mul %5, %2; "  \
+    "store y[%3], %6;\n}\n"
+
+static void test_text(void)
+{
+    qn_kernel *k = kernel_of(
+        PINNED_TEXT "  %0: i64 = param n;\n  %1: i64 = const 0;\n  %2: i64 = parallel %1, %0;\n"
+                    "  %3: f32 = param w;\n  store y[%2], %3;\n}\n");
+    char text[2000] = "", again[2000] = "";
+    qn_kernel_print(k, text, sizeof text);
+    tap_ok(strncmp(text, PINNED_TEXT, strlen(PINNED_TEXT)) == 0,
+           "pins are printed as they are written in canonical form");
+    qn_kernel *copy_of_k = kernel_of(text);
+    qn_kernel_print(copy_of_k, again, sizeof again);
+    tap_is_str(again, text, "and read again");
+    qn_kernel_release(copy_of_k);
+    qn_kernel_release(k);
+    k = kernel_of("kernel \"k\" {\n view x: f32[1] {stride 0 multiple_of 12, extent 0 multiple_of "
+                  "9, extent 0 constexpr, stride 0 "
+                  "multiple_of 0x100000};\n %0: i64 = const 0; %1: i64 = const 4; %2: i64 = "
+                  "parallel %0, %1;\n"
+                  " %3: f32 = const 0x1p+0; store x[%2], %3;\n}\n");
+    qn_kernel_print(k, text, sizeof text);
+    tap_contains(text, "view x: f32[1] {extent 0 constexpr, stride 0 multiple_of 4096};",
+                 "in order, and as powers of two");
+    qn_kernel_release(k);
+}
+
+static void test_bad_text(void)
+{
+    static const char *const bad[][2] = {
+        {"view x: f32[1] {};", "expected \"extent\", \"stride\" or \"lower\""},
+        {"view x: f32[1] {constexpr};", "expected \"extent\", \"stride\" or \"lower\""},
+        {"view x: f32[1] {extent 0};", "expected \"constexpr\", \"dynamic\" or \"multiple_of\""},
+        {"view x: f32[1] {extent 0 multiple_of};", "integer"},
+        {"view x: f32[1] {extent 0 multiple_of 0};", "pin.multiple: 0 is below 1"},
+        {"view x: f32[1] {extent 0 multiple_of -8};", "pin.multiple: -8 is below 1"},
+        {"view x: f32[1] {extent 1 dynamic};", "pin.dim: 1 of parameter 0 (x) not in [0,1)"},
+        {"view x: f32[1] {extent -1 dynamic};", "pin.dim: -1"},
+        {"view x: f32[1] {extent 0 dynamic, extent 0 constexpr};",
+         "extent 0 of parameter 0 (x) is made constant here, and dynamic by another pin"},
+        {"view x: f32[1] {extent 0 dynamic extent 0 dynamic};", "}"},
+        {"scalar s: f32 {multiple_of 8};", "which is f32 and no integer"},
+        {"scalar s: f32 {extent 0 dynamic};",
+         "expected \"constexpr\", \"dynamic\" or \"multiple_of\""},
+        {"scalar s: f32 {dynamic, constexpr};", "is made constant here"},
+        {"array a: f32 = 1 {constexpr};", ";"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char text[300];
+        qn_kernel *k = NULL;
+        snprintf(text, sizeof text, "kernel \"k\" {\n %s\n}\n", bad[i][0]);
+        tap_ok(qn_kernel_parse(text, strlen(text), &k, &err) != QN_OK &&
+                   strstr(err.message, bad[i][1]),
+               "%s: %s", bad[i][0], err.message);
+        qn_kernel_release(k);
+    }
+    static const char function[] =
+        "function \"f\" {\n scalar s: i64 {constexpr};\n %0: i64 = param s;\n return %0;\n}\n"
+        "kernel \"k\" {\n}\n";
+    qn_kernel *k = NULL;
+    tap_ok(qn_kernel_parse(function, strlen(function), &k, &err) != QN_OK &&
+               strstr(err.message, "parameters of functions have no pins"),
+           "%s", err.message);
+    qn_kernel_release(k);
+}
+
+static void test_of_kernel(void)
+{
+    job j = open_job(COPY_64_TEXT);
+    int n_wrong = 0;
+    for (int64_t n = 0; n <= 1024; n += 64)
+        for (int64_t off = -1; off <= 1; off++)
+            n_wrong += n + off >= 0 && !copy(&j, n + off, NULL);
+    tap_ok(n_wrong == 0 && counters_of(j.c).compiles == 2,
+           "pins of a kernel make a version for multiples and one for all: %s", err.message);
+    tap_contains(text_of(&j, 640, NULL, QN_DUMP_PLAN), "remainder none",
+                 "of which the first has no remainder");
+    tap_contains(text_of(&j, 641, NULL, -1),
+                 "faster: a multiple of 64, as is pinned, for extent 0 of argument x",
+                 "a hint tells of them");
+    const qn_fact_pin constant = {0, QN_PIN_EXTENT, 0, QN_PIN_CONSTANT, 0};
+    const qn_options o = {.bytes = sizeof o, .n_pins = 1, .pins = &constant};
+    tap_ok(!copy(&j, 64, &o) &&
+               strstr(err.message,
+                      "option pins[0].as: extent 0 of parameter 0 (x) is made constant here"),
+           "options must not contradict them: %s", err.message);
+    close_job(&j);
+    j = open_job(SCALED_TEXT);
+    for (int i = 0; i < 6; i++) {
+        qn_view x = row(0, 100), y = row(1, 100);
+        const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y), qn_arg_f32((float)(i % 3))};
+        fill();
+        n_wrong += qn_launch(j.c, j.k, 3, args, NULL, &err) != QN_OK;
+        n_wrong += memory[1][EDGE + 99] != 99 * (float)(i % 3);
+    }
+    tap_ok(n_wrong == 0 && counters_of(j.c).compiles == 3 && counters_of(j.c).hits == 3,
+           "a constant of the kernel has a version for each value, and the right one is found: %s",
+           err.message);
+    close_job(&j);
+}
+
 /* ---------------------------------------------------------------- GPUs */
 
 static const qn_fact_pin rows_of_16_bytes[] = {{0, QN_PIN_STRIDE, 0, QN_PIN_MULTIPLE, 2},
@@ -503,6 +623,9 @@ int main(void)
     test_computed();
     test_small();
     test_large();
+    test_text();
+    test_bad_text();
+    test_of_kernel();
     test_wide();
     test_learned();
     test_learned_and_pinned();
