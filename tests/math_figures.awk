@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# math_figures.awk ROWS BENCH PAGE: the page with the tables between its comments `figures` and
-# `end of figures` replaced. ROWS is what math_accuracy prints, BENCH what `bench_main math/` prints
-# (./bootstrap figures).
+# math_figures.awk ROWS BENCH NARROW PAGE: the page with the tables between its comments `figures`
+# and `end of figures` replaced. ROWS is what math_accuracy prints, BENCH what `bench_main math/`
+# prints, NARROW the same with QUERN_BENCH_ISA=3 (./bootstrap figures).
 
 FNR == 1 {
     file++
@@ -25,14 +25,14 @@ file == 1 && /^\| `/ {
 file == 2 && /^# CPU:/ {
     processor = substr($0, 8)
 }
-file == 2 && /^math\// {
+(file == 2 || file == 3) && /^math\// {
     split($0, field, "\t")
     split(field[1], part, "/")
     ours = field[2] + 0
-    if (!((part[2], part[3]) in time) || ours < time[part[2], part[3]])
-        time[part[2], part[3]] = ours
+    if (!((file, part[2], part[3]) in time) || ours < time[file, part[2], part[3]])
+        time[file, part[2], part[3]] = ours
     if (part[4] != "")
-        peer[part[2], part[3], part[4]] = field[3] + 0
+        peer[file, part[2], part[3], part[4]] = field[3] + 0
 }
 
 function nanoseconds(value)
@@ -40,28 +40,34 @@ function nanoseconds(value)
     return value == "" ? "" : sprintf("%.2f", value)
 }
 
+# Ours, libmvec, SLEEF: AVX-512, or AVX2 of file 3.
+function times(from, k)
+{
+    return sprintf("%s | %s | %s", nanoseconds(time[from, k]), nanoseconds(peer[from, k, "libmvec"]),
+        nanoseconds(peer[from, k, "sleef"]))
+}
+
 function print_table(dtype,    i, key, k)
 {
-    print "| " dtype " | largest error (ulp) | at | inputs | not nearest | ns | libmvec, ns | SLEEF, ns |"
-    print "|---|---|---|---|---|---|---|---|"
+    print "| " dtype " | largest error (ulp) | at | inputs | not nearest | ns | libmvec | SLEEF | AVX2: ns | libmvec | SLEEF |"
+    print "|---|---|---|---|---|---|---|---|---|---|---|"
     for (i = 1; i <= n_rows; i++) {
         split(order[i], key, SUBSEP)
         if (key[2] != dtype)
             continue
         k = key[1] SUBSEP dtype
-        printf "| `%s` | %s | %s | %s | %s | %s | %s | %s |\n", key[1], worst[k], at[k], inputs[k],
-            wrong[k], nanoseconds(time[k]), nanoseconds(peer[k, "libmvec"]),
-            nanoseconds(peer[k, "sleef"])
+        printf "| `%s` | %s | %s | %s | %s | %s | %s |\n", key[1], worst[k], at[k], inputs[k], wrong[k],
+            times(2, k), times(3, k)
     }
 }
 
-file == 3 && /^<!-- end of figures -->/ {
+file == 4 && /^<!-- end of figures -->/ {
     is_inside = 0
 }
-file == 3 && !is_inside
-file == 3 && /^<!-- figures -->/ {
+file == 4 && !is_inside
+file == 4 && /^<!-- figures -->/ {
     is_inside = 1
-    print "Times: " processor ", ns an element of arrays of 4096 in cache.\n"
+    print "Times: " processor ", ns an element of arrays of 4096 in cache, with AVX-512 and with AVX2.\n"
     print_table("f32")
     print ""
     print_table("f64")
