@@ -63,6 +63,23 @@ for session in "$folder"/doc*.txt; do
     fi
 done
 
+# The code that the tutorial quotes: the lines between two markers of a file.
+while read -r file marker; do
+    awk -v start="/* [$marker] */" '
+        index($0, start) { inside = 1; next }
+        inside && index($0, "/* [end] */") { exit }
+        inside { print }' "$root/$file" > "$folder/expected"
+    awk -v start="<!-- $file [$marker] -->" '
+        $0 == start { found = 1; next }
+        found == 1 && /^```c$/ { found = 2; next }
+        found == 2 && /^```$/ { exit }
+        found == 2 { print }' "$root/docs/language.md" > "$folder/quoted"
+    [ -s "$folder/expected" ] && diff "$folder/expected" "$folder/quoted" > "$folder/diff"
+    report $? "docs/language.md quotes $file [$marker]" "$folder/diff"
+done < <(sed -n 's/^<!-- \(examples\/[^ ]*\) \[\(.*\)\] -->$/\1 \2/p' "$root/docs/language.md")
+[ "$(grep -c '^<!-- ' "$root/docs/language.md")" -ge 10 ]
+report $? "docs/language.md quotes code" "$root/docs/language.md"
+
 # ------------------------------------------------------------------------------------------------ agreement
 
 # Random expressions whose numbers are small integers, so that no order of additions matters.
