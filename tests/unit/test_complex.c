@@ -75,9 +75,9 @@ static long double complex exact_polar(long double complex z, long double comple
 
 /* The reference of pow is wrong by |w log z| 2^-64: up to 0.2 ulp of c128. */
 static const function functions[] = {
-    {"sqrt", 1, exact_sqrt, {0.51, 1.2}}, {"exp", 1, exact_exp, {1.3, 1.3}}, {"log", 1, exact_log, {1.5, 1.4}},
-    {"sin", 1, exact_sin, {0.51, 1.6}},   {"cos", 1, exact_cos, {0.51, 1.6}}, {"polar", 0, exact_polar, {1, 1}},
-    {"pow", 2, cpowl, {0.51, 1.6}},
+    {"sqrt", 1, exact_sqrt, {0.51, 1.15}}, {"exp", 1, exact_exp, {1.25, 1.25}}, {"log", 1, exact_log, {1.4, 1.4}},
+    {"sin", 1, exact_sin, {0.51, 1.55}},   {"cos", 1, exact_cos, {0.51, 1.55}}, {"polar", 0, exact_polar, {0.97, 0.95}},
+    {"pow", 2, cpowl, {0.51, 1.45}},
 };
 
 /** q[i] = f(z[i], w[i]) */
