@@ -53,6 +53,11 @@ def main(build, output):
     contents.append((info + "WHEEL", ("Wheel-Version: 1.0\nGenerator: quern\nRoot-Is-Purelib: false\nTag: %s\n" % tag).encode(), 0o644))
     for name in ("LICENSE", "NOTICE"):
         contents.append((info + name, open(os.path.join(ROOT, name), "rb").read(), 0o644))
+    # Licences and versions of what is linked statically, which builds with LLVM's shared library do not have.
+    for name, source in (("copyright", "copyright-libquern-llvm"), ("quern.spdx.json", "quern.spdx.json")):
+        path = os.path.join(build, "generated", source)
+        if os.path.exists(path):
+            contents.append((info + name, open(path, "rb").read(), 0o644))
     record = ""
     for name, data, _ in contents:
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
