@@ -110,6 +110,7 @@ void qn__timer_release(qn_timer *t)
 
 void qn__timer_forked(qn_timer *t)
 {
+    pthread_mutex_unlock(&t->lock); /* as the fork found it */
     qn__timer_init(t);
 }
 
