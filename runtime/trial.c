@@ -298,7 +298,7 @@ static int64_t due_ns(const qn_known_kernel *known)
     const qn_trials *t = &known->trials;
     double compile = (double)(t->compile_ns ? t->compile_ns : USUAL_COMPILE_NS);
     int n = 1 + t->n_tried + count_open(t);
-    return (int64_t)(compile * n / (1.0 / PRIOR_PARTS + t->saved));
+    return (int64_t)(compile * n / (1.0 / (double)PRIOR_PARTS + t->saved));
 }
 
 /** Both versions were timed. The lock is held. */
