@@ -8,6 +8,7 @@
 
 #include "ir/builder.h"
 
+/* Room for the longest lists that the functions take, and to see that a list is longer. */
 enum { MOST = 2 * QN_MAX_CARRIED };
 
 static qn_val value_of(uint64_t n)

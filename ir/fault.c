@@ -239,12 +239,13 @@ static void add_assert(qn_text *t, const qn_kernel *k, const qn_fault *f)
 /** Appends the place of the instruction that failed, and returns its line. */
 static int add_place(qn_text *t, const qn_kernel *k, const qn_fault *f)
 {
-    uint64_t at = (uint64_t)(-1 - f->site);
-    if (f->status == QN_ERR_ASSERT)
-        return qn__text_location(t, at >> 32 ? &k->function[(at >> 32) - 1]->body : k,
-                                 (uint32_t)at);
+    const qn_kernel *in;
+    if (f->status == QN_ERR_ASSERT) {
+        uint32_t inst = qn__inst_of_site(k, f->site, &in);
+        return qn__text_location(t, in, inst);
+    }
     if (f->status == QN_ERR_LIMIT)
-        return f->site == QN_SITE_UNKNOWN ? 0 : qn__text_location(t, k, (uint32_t)at);
+        return f->site == QN_SITE_UNKNOWN ? 0 : qn__text_location(t, k, (uint32_t)(-1 - f->site));
     return f->site < 0 ? 0 : qn__text_location(t, k, k->access[f->site].inst);
 }
 

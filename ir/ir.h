@@ -362,9 +362,10 @@ typedef struct qn_inst {
     uint64_t imm;
 } qn_inst;
 
+/** How many numbers QN_PIN_EXTENT, ... name. */
+enum { QN_PIN_KINDS = QN_PIN_SCALAR + 1 };
 /** What is pinned of the numbers of a parameter, by QN_PIN_EXTENT, ...; bit d of a mask: dimension
  * d. */
-enum { QN_PIN_KINDS = 4 };
 typedef struct qn_pinned {
     uint16_t constant[QN_PIN_KINDS], dynamic[QN_PIN_KINDS];
     uint8_t exponent[QN_PIN_KINDS][QN_MAX_RANK]; /* it is a multiple of 2 to this power */
@@ -656,9 +657,10 @@ typedef struct qn_domain {
 /** Evaluates the prologue. Errors: QN_ERR_OVERFLOW (too many iterations for int64), and if it is strict QN_ERR_RANGE for
  *  a begin above its end, which else is an empty range. */
 qn_status qn__domain(const qn_kernel *k, const qn_arg_value *args, bool is_strict, qn_domain *out, qn_error *err);
-/** The same for arguments that were checked, and what a launch on them moves and computes (ir/work.c). */
+/** qn__domain for arguments that were checked (ir/work.c). */
 qn_status qn__arg_domain(const qn_kernel *k, const qn_arg *args, bool is_strict, qn_domain *out, qn_error *err);
-void qn__work_of(const qn_kernel *k, const qn_arg *args, const qn_domain *domain, qn_work *out);
+/** What a launch on checked arguments moves and computes; 0 of both if the domain cannot be had. */
+qn_status qn__work_of(const qn_kernel *k, const qn_arg *args, qn_work *out, qn_error *err);
 /** Interval analysis of all values over the domain; sets proved[site] to 1 for each access whose every index is
  *  in range for all iterations and to 0 otherwise. `proved` has k->n_accesses entries. Sound; false on lack of memory. */
 bool qn__prove_bounds(const qn_kernel *k, const qn_arg_value *args, const qn_domain *domain,
@@ -738,9 +740,10 @@ size_t qn__interpret_stack(const qn_kernel *k);
  *  Complete and portable: the definition of every instruction. Errors: memory only. */
 qn_status qn__interpret(const qn_kernel *k, int n, const qn_arg *args, const qn_domain *domain,
                         int checks, qn_fault *fault, qn_error *err);
-/** The same while it looks for what `debug` says, bits QN_DEBUG_..., and keeps what is printed if
- * `printed` (ir/printed.h) is not NULL: returns QN_ERR_RACE or QN_ERR_NAN, with its message, if
- * that is the first failure; QN_ERR_MEMORY also without room to find races (ir/watch.c). */
+/** Runs a kernel as qn__interpret while it looks for what `debug` says, bits QN_DEBUG_..., and
+ * keeps what is printed if `printed` (ir/printed.h) is not NULL: returns QN_ERR_RACE or QN_ERR_NAN,
+ * with its message, if that is the first failure; QN_ERR_MEMORY also without room to find races
+ * (ir/watch.c). */
 qn_status qn__interpret_debugged(const qn_kernel *k, int n, const qn_arg *args,
                                  const qn_domain *domain, int checks, int debug,
                                  const qn_print_buffer *printed, qn_fault *fault, qn_error *err);

@@ -81,19 +81,6 @@ static int64_t bytes_of(const qn_view *v)
     return __builtin_mul_overflow(n, qn__element_bytes(v), &bytes) ? INT64_MAX : bytes;
 }
 
-void qn__work_of(const qn_kernel *k, const qn_arg *args, const qn_domain *domain, qn_work *out)
-{
-    *out = (qn_work){.flops = count_flops(k, domain)};
-    for (int i = 0; i < k->n_params; i++) {
-        const qn_kernel_parameter *p = &k->param[i];
-        int64_t bytes;
-        if (p->rank < 0 || __builtin_mul_overflow(bytes_of(args[i].view), p->is_read + p->is_written, &bytes) ||
-            __builtin_add_overflow(out->bytes, bytes, &bytes))
-            continue; /* no memory has so many */
-        out->bytes = bytes;
-    }
-}
-
 qn_status qn__arg_domain(const qn_kernel *k, const qn_arg *args, bool is_strict, qn_domain *out, qn_error *err)
 {
     qn_arg_value value[QN_MAX_PARAMS];
@@ -104,6 +91,25 @@ qn_status qn__arg_domain(const qn_kernel *k, const qn_arg *args, bool is_strict,
                                   .high = is_view ? 0 : args[i].high};
     }
     return qn__domain(k, value, is_strict, out, err);
+}
+
+qn_status qn__work_of(const qn_kernel *k, const qn_arg *args, qn_work *out, qn_error *err)
+{
+    qn_domain domain;
+    qn_status status = qn__arg_domain(k, args, false, &domain, err);
+    *out = (qn_work){.flops = status ? 0 : count_flops(k, &domain)};
+    if (status)
+        return status;
+    for (int i = 0; i < k->n_params; i++) {
+        const qn_kernel_parameter *p = &k->param[i];
+        int64_t bytes;
+        if (p->rank < 0 ||
+            __builtin_mul_overflow(bytes_of(args[i].view), p->is_read + p->is_written, &bytes) ||
+            __builtin_add_overflow(out->bytes, bytes, &bytes))
+            continue; /* no memory has so many */
+        out->bytes = bytes;
+    }
+    return QN_OK;
 }
 
 qn_status qn_kernel_work(const qn_kernel *k, int n, const qn_arg *args, qn_work *out, size_t out_bytes, qn_error *err)
@@ -124,13 +130,10 @@ qn_status qn_kernel_work(const qn_kernel *k, int n, const qn_arg *args, qn_work 
         if (status)
             return status;
     }
-    qn_domain domain;
     qn_work work;
-    k = qn__kernel_to_run(k);
-    qn_status status = qn__arg_domain(k, args, false, &domain, err);
+    qn_status status = qn__work_of(qn__kernel_to_run(k), args, &work, err);
     if (status)
         return status;
-    qn__work_of(k, args, &domain, &work);
     qn__struct_give(&work, sizeof work, out, out_bytes);
     return QN_OK;
 }

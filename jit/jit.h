@@ -169,7 +169,6 @@ static inline bool qn__is_multiple(const qn_facts *f, int d, int64_t n)
 }
 
 /** Powers of two that divide all values of a parameter's numbers that were met: exponents. */
-enum { QN_MOST_COMMON = 6 };
 typedef struct qn_common {
     uint8_t extent[QN_MAX_RANK], stride[QN_MAX_RANK], lower[QN_MAX_RANK];
     uint8_t scalar;

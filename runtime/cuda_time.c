@@ -137,15 +137,6 @@ static void finish(void *what)
         qn__gpu_leave(g, is_pushed);
 }
 
-/** What the launch reads, writes and computes. */
-static void measure(qn_gpu_span *span, const qn_task *t)
-{
-    qn_domain domain;
-    if (qn__arg_domain(t->kernel, t->args, false, &domain, NULL) == QN_OK)
-        qn__work_of(t->kernel, t->args, &domain, &span->work);
-    span->n_iterations = t->n_iterations;
-}
-
 qn_gpu_span *qn__gpu_span_begin(qn_stream *s, const qn_task *t)
 {
     qn_gpu *g = s->gpu;
@@ -163,7 +154,8 @@ qn_gpu_span *qn__gpu_span_begin(qn_stream *s, const qn_task *t)
     if (span->clock && api->event_create(&span->begin, 0) == QN_CU_OK &&
         api->event_create(&span->end, 0) == QN_CU_OK &&
         api->event_record(span->begin, s->handle) == QN_CU_OK) {
-        measure(span, t);
+        qn__work_of(t->kernel, t->args, &span->work, NULL);
+        span->n_iterations = t->n_iterations;
         return span;
     }
     free_span(span);

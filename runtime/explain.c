@@ -151,6 +151,20 @@ static int64_t number_of(const qn_arg *arg, int of, int d)
     return of == QN_PIN_EXTENT ? dim->extent : of == QN_PIN_STRIDE ? dim->stride : dim->lower;
 }
 
+/** That a number is no multiple of what is pinned. */
+static void hint_multiple(answer *a, int p, const qn_pinned *pinned, int of, int d)
+{
+    int64_t multiple = INT64_C(1) << pinned->exponent[of][d],
+            number = number_of(&a->l->args[p], of, d);
+    if (number % multiple == 0)
+        return;
+    add_hint(a);
+    qn__text_add(&a->text,
+                 "a multiple of %" PRId64
+                 ", as is pinned, for %s %d of argument %.60s, which is %" PRId64 "\n",
+                 multiple, qn__pin_names[of], d, a->l->kernel->param[p].name, number);
+}
+
 /** Pins, of the kernel and the options, that say of a number what is not so. */
 static void hint_pins(answer *a)
 {
@@ -161,19 +175,11 @@ static void hint_pins(answer *a)
         for (int i = 0; i < o->n_pins; i++)
             if (o->pins[i].param == p)
                 qn__pin_add(&pinned, &o->pins[i]);
-        for (int of = param->rank < 0 ? QN_PIN_SCALAR : 0;
-             of < (param->rank < 0 ? QN_PIN_KINDS : QN_PIN_SCALAR); of++)
-            for (int d = 0; d < (param->rank < 0 ? 1 : param->rank); d++) {
-                int64_t multiple = INT64_C(1) << pinned.exponent[of][d],
-                        number = number_of(&a->l->args[p], of, d);
-                if (number % multiple == 0)
-                    continue;
-                add_hint(a);
-                qn__text_add(&a->text,
-                             "a multiple of %" PRId64
-                             ", as is pinned, for %s %d of argument %.60s, which is %" PRId64 "\n",
-                             multiple, qn__pin_names[of], d, param->name, number);
-            }
+        if (param->rank < 0)
+            hint_multiple(a, p, &pinned, QN_PIN_SCALAR, 0);
+        for (int d = 0; d < param->rank; d++)
+            for (int of = 0; of < QN_PIN_SCALAR; of++)
+                hint_multiple(a, p, &pinned, of, d);
     }
 }
 

@@ -22,16 +22,17 @@
  */
 enum { MOST_EXACT = 2 };
 
-/* Multiples of less are of no use to vectors and wide accesses, and are more often met by accident.
+/* Exponents. Multiples of less than 4 are of no use to vectors and wide accesses, and are more
+ * often met by accident. The longest vectors have 64 lanes, of bytes: more is learned of no number.
  */
-enum { LEAST_COMMON = 2 };
+enum { LEAST_COMMON = 2, MOST_COMMON = 6 };
 
 /* ---------------------------------------------------------------- what values have in common */
 
 static void fold(uint8_t *exponent, int64_t value, bool is_first)
 {
     uint8_t of_value = (uint8_t)__builtin_ctz((unsigned)qn__power_of(value));
-    of_value = of_value > QN_MOST_COMMON ? QN_MOST_COMMON : of_value < LEAST_COMMON ? 0 : of_value;
+    of_value = of_value > MOST_COMMON ? MOST_COMMON : of_value < LEAST_COMMON ? 0 : of_value;
     *exponent = is_first || of_value < *exponent ? of_value : *exponent;
 }
 

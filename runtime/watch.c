@@ -50,10 +50,9 @@ static void trace_launch(const qn_watch *w, const qn_task *t, int64_t ns)
 static void count_launch(const qn_watch *w, const qn_task *t, int64_t ns)
 {
     qn_work work = {0};
-    qn_domain domain;
     bool is_host = t->executor != QN_CUDA;
-    if (is_host && qn__arg_domain(t->kernel, t->args, false, &domain, NULL) == QN_OK)
-        qn__work_of(t->kernel, t->args, &domain, &work);
+    if (is_host)
+        qn__work_of(t->kernel, t->args, &work, NULL);
     qn_kernel_counters add = {.launches = 1,
                               .hits = w->is_hit,
                               .on_gpu = !is_host,

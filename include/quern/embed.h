@@ -208,7 +208,7 @@ QN_API int qn_kernel_n_statements(const qn_kernel *k);
 /** Describes statement i. Pointers live as long as the kernel. `out_bytes` is sizeof *out. */
 QN_API qn_status qn_kernel_statement(const qn_kernel *k, int i, qn_statement *out, size_t out_bytes,
                                      qn_error *err);
-/** The same of a function, whose last statement is "return". */
+/** Number and descriptions of the statements of a function, whose last one is "return". */
 QN_API int qn_function_n_statements(const qn_function *f);
 QN_API qn_status qn_function_statement(const qn_function *f, int i, qn_statement *out,
                                        size_t out_bytes, qn_error *err);
