@@ -15,6 +15,7 @@ typedef struct rows {
     int64_t room; /* bytes */
     qn_view view;
     bool is_on_gpu;
+    bool is_unknown; /* work may still write to them */
 } rows;
 
 static qn_status no_memory(qn_context *c, const rows *r, qn_error *err)
@@ -98,7 +99,7 @@ static qn_status wait_for_gpu(qn_context *c, qn_stream *given, qn_error *err)
 
 /** Launches the kernel that prints into a view. */
 static qn_status launch_into_view(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
-                                  const qn_options *o, const rows *r, qn_error *err)
+                                  const qn_options *o, rows *r, qn_error *err)
 {
     const qn_kernel *printing;
     qn_arg all[QN_MAX_PARAMS];
@@ -112,9 +113,12 @@ static qn_status launch_into_view(qn_context *c, const qn_kernel *k, int n, cons
     options.print = NULL;
     options.plan = NULL; /* it is for a kernel with other dimensions */
     status = qn_launch(c, printing, n + 1, all, &options, err);
-    if (status == QN_OK && r->is_on_gpu)
-        status = wait_for_gpu(c, o->stream, err);
-    return status;
+    if (!r->is_on_gpu)
+        return status;
+    /* A launch that failed or was cancelled may have given work. */
+    qn_status waited = wait_for_gpu(c, o->stream, status ? NULL : err);
+    r->is_unknown = waited != QN_OK;
+    return status ? status : waited;
 }
 
 static qn_status check(const qn_kernel *k, int n, const qn_arg *args, const qn_options *o,
@@ -153,7 +157,8 @@ qn_status qn__launch_printing(qn_context *c, const qn_kernel *k, int n, const qn
     qn__context_retain(c);
     status = is_interpreted ? qn__launch_once(c, k, n, args, o, &r.buffer, err)
                             : launch_into_view(c, k, n, args, o, &r, err);
-    deliver(&r, o);
+    if (!r.is_unknown)
+        deliver(&r, o);
     close_rows(c, &r);
     qn__context_drop(c);
     return status;

@@ -3,9 +3,12 @@
  * test_cuda.c: devices, streams, marks, memory of CUDA spaces and launches on them, on the stub driver: what is right,
  * what is refused, and that nothing is used after it was freed, also where work waits.
  */
+#define _GNU_SOURCE
 #include "tests/unit/gpu.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
+#include <time.h>
 
 enum { N = 300 };
 
@@ -359,6 +362,66 @@ static void test_cancel(void)
     tap_ok(is_clean(stub), "nothing is left of what was cancelled");
 }
 
+/* ---------------------------------------------------------------- lines of work that goes on */
+
+static void count_lines(void *arg, const qn_printed *line)
+{
+    *(int64_t *)arg += line->message ? 1 : line->n_lost;
+}
+
+static void *cancel_soon(void *arg)
+{
+    (void)arg;
+    nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    __atomic_store_n(&cancel_flag, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+/** A launch that prints is cancelled while its work waits: lines are read when that work is done.
+ */
+static void test_cancelled_lines(void)
+{
+    static const char text[] =
+        "kernel \"lines\" {\n view x: f32[1]; %b: i64 = const 0; %n: i64 = extent x, 0;\n"
+        " %i: i64 = parallel %b, %n; print \"at\" %i; %v: f32 = cast %i; store x[%i], %v;\n}\n";
+    qn_context *c = stub_context();
+    qn_kernel *k = kernel_of(text);
+    qn_stream *s = NULL;
+    qn_error err = {0};
+    qn_stream_new(c, 0, &s, &err);
+    qn_view x = vector_in(c, QN_SPACE_CUDA, s, "x", QN_F32, 1 << 24), one = x;
+    const qn_arg all[] = {qn_arg_view(&x)}, first[] = {qn_arg_view(&one)};
+    int64_t n = 0;
+    qn_options o = {.bytes = sizeof o,
+                    .executor = QN_CUDA,
+                    .stream = s,
+                    .print = count_lines,
+                    .print_arg = &n,
+                    .specialize = QN_SPECIALIZE_DYNAMIC};
+    pthread_t thread;
+    one.layout.dim[0].extent = 4;
+    tap_ok(qn_launch(c, k, 1, first, &o, &err) == QN_OK && n == 4, "4 lines on a GPU: %s",
+           err.message);
+    stub->defer(1);
+    stub->reset();
+    n = 0;
+    o.cancel = &cancel_flag;
+    if (pthread_create(&thread, NULL, cancel_soon, NULL) != 0)
+        tap_ok(false, "test thread");
+    qn_status status = qn_launch(c, k, 1, all, &o, &err);
+    pthread_join(thread, NULL);
+    tap_ok(status == QN_ERR_CANCELLED, "a flag ends a launch whose work waits: %s", err.message);
+    tap_ok(n > 0 && n == stub->calls("cuLaunchKernel"),
+           "the lines of all that was given come: %lld", (long long)n);
+    stub->defer(0);
+    cancel_flag = 0;
+    qn_view_release(&x);
+    qn_stream_release(s);
+    qn_kernel_release(k);
+    qn_context_release(c);
+    tap_ok(is_clean(stub), "and nothing is left");
+}
+
 int main(void)
 {
     char reason[256];
@@ -373,6 +436,7 @@ int main(void)
     test_memory();
     test_launch();
     test_refused();
+    test_cancelled_lines();
     test_cancel();
     return tap_done();
 }
