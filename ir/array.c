@@ -2,7 +2,7 @@
 /*
  * array.c: constant arrays of kernels and functions, and lookups in them. Equal arrays are one.
  */
-#include "ir/builder.h"
+#include "ir/build/builder.h"
 
 #include <string.h>
 

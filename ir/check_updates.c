@@ -8,7 +8,7 @@
  * The element is the same if the index values are. Values of an earlier trip of a loop are followed only where the index
  * does not change from trip to trip.
  */
-#include "ir/builder.h"
+#include "ir/build/builder.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
  * values that are not taken apart. Two accesses collide if some iterations i and j = i + delta,
  * delta not 0, touch one element.
  */
-#include "ir/builder.h"
+#include "ir/build/builder.h"
 #include "ir/location.h"
 
 enum {

@@ -6,7 +6,7 @@
  * carried values and results. Scalar parameters move to the front, where the text declares them; an
  * else branch without instructions and values goes, as the text does not show it.
  */
-#include "ir/builder.h"
+#include "ir/build/builder.h"
 #include "ir/function.h"
 #include "ir/location.h"
 

@@ -4,7 +4,7 @@
  * Folding and numbering were done while building; what remains is to drop dead instructions and to
  * check.
  */
-#include "ir/builder.h"
+#include "ir/build/builder.h"
 #include "ir/function.h"
 #include "ir/location.h"
 

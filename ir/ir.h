@@ -97,7 +97,7 @@ int qn__dtype_class(int dtype);
 int qn__dtype_width(int dtype);
 static inline bool qn__is_integer(int dtype) { return (qn__dtype_class(dtype) & (QN_CLASS_S | QN_CLASS_U)) != 0; }
 /** f16 and bf16. Finished kernels load, store, select, carry and bitcast them, and cast them from and to f32 only: all else
- *  is expanded when it is built (ir/build_half.c). Their canonical form is that of u16. */
+ *  is expanded when it is built (ir/build/half.c). Their canonical form is that of u16. */
 static inline bool qn__is_half(int dtype) { return dtype == QN_F16 || dtype == QN_BF16; }
 /** Bits of the fraction and of +infinity of a float dtype. */
 typedef struct qn_float_format {
@@ -145,7 +145,7 @@ int64_t qn__dtype_align(int dtype, const qn_record *record);
 /** Appends "record 16 align 8 {f32 0, f64 8}". */
 void qn__record_print(const qn_record *r, qn_text *out);
 
-/* ---------------------------------------------------------------- layouts (ir/layout.c) */
+/* ---------------------------------------------------------------- layouts (ir/layout/layout.c) */
 
 /**
  * What the positions of a dimension stand for: a list of indices, or the members of a MultiView. Counted and immutable;
@@ -333,7 +333,7 @@ enum {
     QN_I_YIELD,   /* last instruction of each region: its values; no value */
     QN_I_RESULT,  /* result imm of the if, for, while or call that stands just before (its number is
                      arg 0) */
-    QN_I_TUPLE,  /* args parts; imm: number of the record; while building only (ir/build_tuple.c) */
+    QN_I_TUPLE,  /* args parts; imm: number of the record; while building only (ir/build/tuple.c) */
     QN_I_VIEW,   /* view parameter imm, as an argument of a call; no value */
     QN_I_CALL,   /* args values, then views, in the order of the parameters; imm: number of the
                     function; see result */
@@ -500,10 +500,10 @@ static inline uint64_t qn__lookup(const qn_elements *e, int64_t index)
     return e->bits[index < 0 ? 0 : index >= e->n ? e->n - 1 : index];
 }
 /** Whether a kernel, or one of the functions that it calls, has assertions or prints
- * (ir/build_assert.c). A kernel that runs has no prints. */
+ * (ir/build/assert.c). A kernel that runs has no prints. */
 bool qn__has_assertions(const qn_kernel *k);
 /** The number of a message in a list of at most QN_MAX_MESSAGES, where it is entered, as a copy, if
- *  it is new; -1 without room, -2 without memory (ir/build_assert.c). */
+ *  it is new; -1 without room, -2 without memory (ir/build/assert.c). */
 int qn__list_message(char **list, int32_t *n, const char *message);
 /** Whether the index of lookup i is in the array whatever its operands are (ir/array.c). */
 bool qn__is_lookup_proved(const qn_kernel *k, uint32_t i);

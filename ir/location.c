@@ -7,7 +7,7 @@
  */
 #include "quern/embed.h"
 
-#include "ir/builder.h"
+#include "ir/build/builder.h"
 #include "ir/location.h"
 
 #include <string.h>

@@ -6,7 +6,7 @@
  * once, and whoever loses a race to set it drops its copy.
  */
 #include "ir/math.h"
-#include "ir/builder.h"
+#include "ir/build/builder.h"
 #include "ir/function.h"
 
 #include <stdio.h>

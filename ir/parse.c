@@ -6,7 +6,7 @@
  * parameters and the frame of a kernel; parse_value.c holds names of values and literals,
  * parse_statement.c the statements. The first error ends the parse.
  */
-#include "ir/builder.h"
+#include "ir/build/builder.h"
 #include "ir/parse.h"
 #include "quern/embed.h"
 

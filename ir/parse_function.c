@@ -2,7 +2,7 @@
 /*
  * parse_function.c: functions in the kernel text: their definitions, calls, and libraries, which are texts of functions.
  */
-#include "ir/builder.h"
+#include "ir/build/builder.h"
 #include "ir/function.h"
 #include "ir/parse.h"
 

@@ -4,7 +4,7 @@
  * keywords. Open blocks are a list, so that nesting needs no stack of the host's thread. What is
  * allowed where is the builder's to say.
  */
-#include "ir/builder.h"
+#include "ir/build/builder.h"
 #include "ir/function.h"
 #include "ir/parse.h"
 

@@ -7,7 +7,7 @@
 #ifndef QN_IR_REPLAY_H
 #define QN_IR_REPLAY_H
 
-#include "ir/builder.h"
+#include "ir/build/builder.h"
 
 typedef struct qn_replay qn_replay;
 struct qn_replay {

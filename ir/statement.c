@@ -6,7 +6,7 @@
  */
 #include "quern/embed.h"
 
-#include "ir/builder.h"
+#include "ir/build/builder.h"
 #include "ir/function.h"
 #include "ir/location.h"
 

@@ -3,7 +3,7 @@
  * view.c: what can be said of views without their storage: the check of the struct, the address of
  * an element, and whether two views share elements. Storage and reference counts are the runtime's.
  */
-#include "ir/layout.h"
+#include "ir/layout/layout.h"
 
 #include <stdio.h>
 

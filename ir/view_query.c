@@ -3,7 +3,7 @@
  * view_query.c: what can be asked of a view: sizes, extents, strides, equality. Queries that take a
  * dimension refuse those beyond the rank.
  */
-#include "ir/layout.h"
+#include "ir/layout/layout.h"
 
 bool qn_view_is_allocated(const qn_view *v)
 {

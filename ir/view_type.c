@@ -4,7 +4,7 @@
  * extents and strides, so that an assignment succeeds if and only if the question says so. The
  * assignment itself, which counts references, is the runtime's.
  */
-#include "ir/layout.h"
+#include "ir/layout/layout.h"
 
 /* ---------------------------------------------------------------- types */
 

@@ -3,7 +3,7 @@
  * words.c: words that messages share: names of combinations, what is wrong with a number that names nothing, lists of
  * extents, and the known word that is nearest to an unknown one.
  */
-#include "ir/builder.h"
+#include "ir/build/builder.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,16 +2,17 @@
 /*
  * jit.h: from a kernel and facts about its arguments to machine code, as bytes. jit/ neither caches nor launches.
  *
- * facts*.c, key.c  in libquern: what is known about arguments, as a canonical byte string (the key)
- * share.c          in the provider: loads of one element become one
- * collapse.c       in the provider: dimensions that every access walks as one become one
- * plan*.c          in the provider: how the domain is walked; data in, data out, no LLVM
- * analyse.c        in the provider: shapes of values (uniform, linear, varying) and affine addresses, no LLVM
- * cost.c, budget.c  in the provider: what compiling takes, and plans that take less; no LLVM
- * narrow.c         in the provider: in how many bits lanes hold integers
- * llvm_*.c         in the provider: lowering and emission; the only files that include LLVM headers
- * elf.c            in the provider: object file -> relocation-free blob
- * provider.h       the one function between the two libraries
+ * The folders stand on a kernel's way, and each uses those before it only:
+ *
+ * facts/       in libquern: what is known about arguments, as a canonical byte string (the key)
+ * analysis/    loads of one element become one (share.c), dimensions that every access walks as one become
+ *              one (collapse.c); shapes of values and affine addresses (analyse.c), bits of integers (narrow.c)
+ * schedule/    how the domain is walked: data in, data out; what compiling takes (cost.c, budget.c)
+ * lower/       the kernel as LLVM IR under a plan; with it target/nvptx/, what PTX does differently
+ * emit/        module -> object bytes or PTX, object -> relocation-free blob (elf.c); the pipeline (provider.c)
+ * provider.h   the one function between the two libraries
+ *
+ * All but facts/ and emit/gdb.c belongs to the provider. LLVM is known from lower/ on.
  */
 #ifndef QN_JIT_JIT_H
 #define QN_JIT_JIT_H
@@ -35,7 +36,7 @@ int qn__ptx_of_isa(int isa);
 int qn__threads_of_isa(int isa);
 int qn__shared_of_isa(int isa);
 
-/* ---------------------------------------------------------------- facts (jit/facts.c, facts_gpu.c) */
+/* ---------------------------------------------------------------- facts (jit/facts/facts.c, facts/gpu.c) */
 
 /** Who may meet the elements of atomics while a launch runs: other launches and threads of the host, too; the threads of the
  *  launch; or the one thread that it runs on, for which plain instructions are atomic. */
@@ -217,7 +218,7 @@ bool qn__scalar_holds(const qn_param_fact *f, int dtype, uint64_t bits);
 /** Fills the argument block (n_slots entries) for the arguments. */
 void qn__facts_fill(const qn_facts *f, const qn_kernel *k, const qn_arg *args, int64_t *slots);
 
-/* ---------------------------------------------------------------- key (jit/key.c) */
+/* ---------------------------------------------------------------- key (jit/facts/key.c) */
 
 /** Canonical bytes of facts, field by field; the same facts give the same bytes. */
 void qn__key_encode(const qn_facts *f, qn_text *out);
@@ -226,7 +227,7 @@ qn_status qn__key_decode(const void *key, size_t n, qn_facts *out, qn_error *err
 /** The same as text, one fact a line. */
 void qn__key_print(const qn_facts *f, const qn_kernel *k, qn_text *out);
 
-/* ---------------------------------------------------------------- plan (jit/plan.c, plan_print.c) */
+/* ---------------------------------------------------------------- plan (jit/schedule/plan.c, schedule/print.c) */
 
 /** What follows the last whole step of a dimension. TILE: one step of fewer vectors, the last of them under a mask, where
  *  the number left is known. OVERLAP: one more step that ends with the dimension, so that some iterations run twice. */
@@ -265,7 +266,7 @@ typedef struct qn_plan {
     int32_t remainder;           /* of the lane dimension: NONE, MASK, SCALAR or TILE */
     int32_t jam_rest; /* of the jammed one: OVERLAP, or SCALAR: a smaller step where its size is
                          known, else one by one; or TILE: in steps of 8, 4, 2 and 1 */
-    uint32_t pack;               /* load that is copied for each step of the lanes, 0: none (jit/llvm_pack.c) */
+    uint32_t pack;               /* load that is copied for each step of the lanes, 0: none (jit/lower/pack.c) */
     int32_t pack_steps;          /* steps of the lanes for which all that a batch loads in reduces is copied together, 0: none is;
                                     pack is 0 then */
     int64_t scratch_bytes;       /* for the copies, the sums of a strip, or what is carried */
@@ -316,12 +317,12 @@ enum { QN_STAGE_SIDE = 64, QN_STAGE_THREADS = 256 };
 enum { QN_PRODUCT_SIDE = 128, QN_PRODUCT_CHUNK = 16 };
 
 /** Where nothing is checked (QN_CHECKS_NONE), takes the assertions out of a kernel of the provider's
- *  own (jit/share.c). */
+ *  own (jit/analysis/share.c). */
 void qn__drop_assertions(qn_kernel *k, const qn_facts *f);
 /** Makes loads of one element one; changes the kernel and the access sites of *f, which were collected for it and stand in
- *  its key as they were (jit/share.c). Out of memory: changes nothing. */
+ *  its key as they were (jit/analysis/share.c). Out of memory: changes nothing. */
 void qn__share_loads(qn_kernel *k, qn_facts *f);
-/** Merges parallel dimensions that every access walks as one: their ranges in *f change (jit/collapse.c). Keys are made of
+/** Merges parallel dimensions that every access walks as one: their ranges in *f change (jit/analysis/collapse.c). Keys are made of
  *  facts as they were collected. Out of memory: merges none. */
 void qn__collapse(const qn_kernel *k, qn_facts *f);
 /** Makes the plan. Pure: same kernel and facts, same plan. Never fails: the fallback is scalar code as declared. */
@@ -421,7 +422,7 @@ typedef struct qn_blob_info {
 } qn_blob_info;
 
 
-/** ELF object -> blob (jit/elf.c). Sections .text and .rodata*, relocations PC32, PLT32, PC64 between them only; anything
+/** ELF object -> blob (jit/emit/elf.c). Sections .text and .rodata*, relocations PC32, PLT32, PC64 between them only; anything
  *  else is QN_ERR_INTERNAL naming it. Appends the bytes to `code`. */
 qn_status qn__elf_to_blob(const void *object, size_t n, const char *symbol, qn_text *code,
                           uint32_t *entry, uint32_t *align, qn_error *err);

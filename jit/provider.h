@@ -6,7 +6,7 @@
 #ifndef QN_JIT_PROVIDER_H
 #define QN_JIT_PROVIDER_H
 
-#include "jit/budget.h"
+#include "jit/schedule/budget.h"
 
 /** Both sides must be built from the same sources; set by the build (a hash of the version and sources). */
 #ifndef QN_BUILD_ID

@@ -4,7 +4,7 @@
  * options; number, kind, dtype and rank of arguments; data, alignment and space; traits; that
  * stores cannot collide; the domain; overlap.
  */
-#include "runtime/cuda_stream.h"
+#include "runtime/cuda/stream.h"
 #include "runtime/launch.h"
 
 #include <stdio.h>

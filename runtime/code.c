@@ -3,7 +3,7 @@
  * code.c: the life of a qn_code, and its texts. The last reference gives its pages back to
  * the arena; until then it keeps the guts of the context alive.
  */
-#include "runtime/cuda_module.h"
+#include "runtime/cuda/module.h"
 #include "runtime/launch.h"
 
 #include <string.h>

@@ -16,7 +16,7 @@
 #include "runtime/cache.h"
 #include "runtime/compile.h"
 #include "runtime/copy.h"
-#include "runtime/cuda.h"
+#include "runtime/cuda/cuda.h"
 #include "runtime/deadline.h"
 #include "runtime/disk.h"
 #include "runtime/history.h"

@@ -9,7 +9,7 @@
 
 #include "quern/cuda.h"
 #include "runtime/context.h"
-#include "runtime/cuda_copy.h"
+#include "runtime/cuda/copy.h"
 #include "runtime/watch.h"
 
 #include <stdio.h>

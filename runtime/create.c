@@ -8,7 +8,7 @@
 
 #include "runtime/buffer.h"
 #include "runtime/context.h"
-#include "runtime/cuda_memory.h"
+#include "runtime/cuda/memory.h"
 
 enum { CACHE_LINE = 64, MAX_ALIGNMENT = 2 << 20 };
 

@@ -9,7 +9,7 @@
  * This is on the short way of a launch: no allocation, no calls, and nothing but loads from the
  * descriptors.
  */
-#include "runtime/cuda_stream.h"
+#include "runtime/cuda/stream.h"
 #include "runtime/launch.h"
 
 #include <string.h>

@@ -27,7 +27,7 @@ const char *qn__entry_kind(int32_t kind);
 enum {
     QN_STORED_ENVIRONMENT, /* text: who made it, and for which processor or driver */
     QN_STORED_KERNEL,      /* canonical */
-    QN_STORED_KEY,         /* of jit/key.c */
+    QN_STORED_KEY,         /* of jit/facts/key.c */
     QN_N_IDENTITY,
     QN_STORED_NAME = QN_N_IDENTITY, /* of the kernel, for people */
     QN_STORED_INFO,                 /* what a launch must know, see runtime/stored.c */

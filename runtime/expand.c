@@ -5,8 +5,8 @@
  * made by ir/expand_tables.c once for each combination of tables, and kept in a list of the
  * context, the latest first.
  */
-#include "runtime/cuda_stream.h"
-#include "runtime/cuda_table.h"
+#include "runtime/cuda/stream.h"
+#include "runtime/cuda/table.h"
 #include "runtime/table.h"
 
 #include <string.h>

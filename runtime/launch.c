@@ -4,7 +4,7 @@
  * way: describe, find, compare byte ranges where a pair is written, run. It allocates nothing and
  * reads no clock unless the host listens.
  */
-#include "runtime/cuda_stream.h"
+#include "runtime/cuda/stream.h"
 #include "runtime/launch.h"
 #include "runtime/watch.h"
 

@@ -205,17 +205,17 @@ void qn__range_fill(const qn_kernel *k, const qn_blob_info *info, const qn_domai
                     int64_t *range);
 /** Runs a task; `slots` and `range` as generated code takes them, for the whole domain. */
 qn_status qn__task_run(const qn_task *t, const int64_t *slots, const int64_t *range, qn_error *err);
-/** Gives a task to its stream (cuda_launch.c). */
+/** Gives a task to its stream (cuda/launch.c). */
 qn_status qn__cuda_run(const qn_task *t, const int64_t *slots, qn_error *err);
-/** Whether the memory of all views can be used by a stream (cuda_launch.c). */
+/** Whether the memory of all views can be used by a stream (cuda/launch.c). */
 qn_status qn__cuda_check_views(qn_stream *s, const char *who, int n, const qn_arg *args,
                                qn_error *err);
-/** Loads code on the GPU of a stream (cuda_module.c). */
+/** Loads code on the GPU of a stream (cuda/module.c). */
 qn_status qn__cuda_load(qn_stream *s, const char *who, qn_code *f, qn_error *err);
-/** Bytes of scratch memory on the GPU that a task needs (cuda_launch.c). */
+/** Bytes of scratch memory on the GPU that a task needs (cuda/launch.c). */
 qn_status qn__cuda_scratch(const qn_task *t, int64_t *bytes, qn_error *err);
 /** Gives a task's kernels, and nothing else, to a stream that is captured; `fault` is the device address of its record, 0
- *  if it needs none (cuda_launch.c). */
+ *  if it needs none (cuda/launch.c). */
 qn_status qn__cuda_capture(const qn_task *t, const int64_t *slots, qn_stream *s, uint64_t fault, uint64_t scratch,
                            qn_error *err);
 /** qn_launch of a kernel that prints, with the option `print`, of a caller of this version

@@ -4,7 +4,7 @@
  * code, and the argument block, so running it on one thread is: look at the floating-point control
  * bits, clear the fault record, enter.
  */
-#include "runtime/cuda_table.h"
+#include "runtime/cuda/table.h"
 #include "runtime/watch.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
  * instead, with one more argument. When the launch has ended, its lines go to the function in the
  * options.
  */
-#include "runtime/cuda_stream.h"
+#include "runtime/cuda/stream.h"
 #include "runtime/launch.h"
 
 /** The rows of a launch; on a GPU they are in memory of the host that the GPU reaches. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * row.c: rows of different lengths that lie one behind the other, on the host. In kernels they are
- * loops (ir/build_rows.c).
+ * loops (ir/build/rows.c).
  */
 #include "runtime/buffer.h"
 

@@ -6,7 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "runtime/symbols.h"
-#include "jit/gdb.h"
+#include "jit/emit/gdb.h"
 #include "runtime/context.h"
 
 #include <elf.h>

@@ -6,7 +6,7 @@
  */
 #include "runtime/table.h"
 
-#include "runtime/cuda_table.h"
+#include "runtime/cuda/table.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -26,7 +26,7 @@ typedef struct qn_holder {
     qn_member *member; /* [n], with references to the owners */
     void *room;
     int64_t *offset; /* [n], in `room`, aligned so that code for one MultiView is that of others */
-    _Atomic(struct qn_table_copy *) copies; /* of the offsets, on GPUs (cuda_table.c) */
+    _Atomic(struct qn_table_copy *) copies; /* of the offsets, on GPUs (cuda/table.c) */
 } qn_holder;
 
 /** Replaces what *out says of a MultiView by its member that slices select, if they select one (table.c). */

@@ -93,7 +93,7 @@ for my $page ('docs/views.md', 'docs/coming-from.md') {
 my ($consumers) = slurp('docs/adding-an-op.md') =~ /^\| file \|.*?\n((?:\|.*\n)+)/m;
 my @listed = sort map { /^\| `([^`]+)`/ ? $1 : () } split /\n/, $consumers // '';
 my @found = sort grep { slurp($_) =~ m{^#include "quern/ops\.def"}m } map { s{^\Q$root\E/}{}r }
-    map { glob "$root/$_" } qw(include/*.h include/quern/*.h ir/*.[ch] jit/*.[ch] runtime/*.[ch]);
+    map { glob "$root/$_" } qw(include/*.h include/quern/*.h ir/*.[ch] ir/*/*.[ch] jit/*.h jit/*/*.[ch] runtime/*.[ch] runtime/cuda/*.[ch]);
 ok(@found && "@listed" eq "@found", 'docs/adding-an-op.md lists the files that the rows of the op table reach');
 print "# listed: @listed\n# found: @found\n" if "@listed" ne "@found";
 

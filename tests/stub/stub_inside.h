@@ -80,7 +80,7 @@ typedef struct link_state {
     char *text;
     char *log;
     size_t log_bytes;
-    char *info; /* of LOG_BYTES of runtime/cuda_module.c */
+    char *info; /* of LOG_BYTES of runtime/cuda/module.c */
 } link_state;
 
 /** All of the driver. */

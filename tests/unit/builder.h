@@ -5,7 +5,7 @@
 #ifndef QN_TESTS_BUILDER_H
 #define QN_TESTS_BUILDER_H
 
-#include "ir/builder.h"
+#include "ir/build/builder.h"
 #include "tests/tap.h"
 
 static const qn_val inert = {0};

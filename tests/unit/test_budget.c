@@ -4,7 +4,7 @@
  * took seconds and hundreds of megabytes before there was a budget: which step each takes, that what is left is within the
  * budget, that the history says so, and that the results are those of the interpreter.
  */
-#include "jit/budget.h"
+#include "jit/schedule/budget.h"
 #include "runtime/context.h"
 #include "tests/sanitizer.h"
 #include "tests/tap.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_builder.c: folding, numbering, contraction, atomic views, dead code, limits. Looks into the builder (ir/builder.h) to
+ * test_builder.c: folding, numbering, contraction, atomic views, dead code, limits. Looks into the builder (ir/build/builder.h) to
  * see what was appended. Misuse is in test_builder_misuse.c, collisions and the verifier are in test_finish.c.
  */
 #include "tests/unit/builder.h"

@@ -5,7 +5,7 @@
  * what follows a lost context, a fork, and PTX that is refused.
  */
 #include "tests/fill.h"
-#include "runtime/cuda_driver.h"
+#include "runtime/cuda/driver.h"
 #include "tests/unit/gpu.h"
 
 #include <stdlib.h>

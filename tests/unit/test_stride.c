@@ -3,7 +3,7 @@
  * test_stride.c: lanes a few elements apart that are taken out of plain loads: no load reads an element outside those from the
  * first lane's to the last lane's, and each lane has its element, from one load.
  */
-#include "jit/stride.h"
+#include "jit/schedule/stride.h"
 #include "tests/tap.h"
 
 enum { MOST_STRIDE = 40, MOST_WIDTH = 64 };

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * narrow.c: in how many bits lanes hold the integers of a kernel. A sum of bytes that is computed as i32 needs 16 bits, an
+ * index loaded as i32 needs 32 although addresses have 64: with the ranges of all values known, vectors of fewer bits hold
+ * the same numbers. Only lanes are narrow: scalars, memory and what reduces and loops carry have their types.
+ *
+ * Forwards, the fewest bits for the range of each value; backwards, as many as all its uses want, so that nothing is
+ * computed narrow only to be extended. Knows no LLVM.
+ */
+#include "jit/analysis/analyse.h"
+
+enum { LEAST_MULTIPLIED = 16 }; /* there is no multiplication and no shift of bytes */
+
+static bool fits(qn_interval x, int bits, bool is_signed)
+{
+    if (bits >= 64)
+        return true;
+    if (is_signed)
+        return x.low >= -(INT64_C(1) << (bits - 1)) && x.high < INT64_C(1) << (bits - 1);
+    return x.low >= 0 && x.high < INT64_C(1) << bits;
+}
+
+/** Fewest bits of 8, 16, 32 and those of the type. */
+static int bits_of(qn_interval x, int type)
+{
+    int bits = 8, most = qn__dtype_width(type);
+    while (bits < most && !fits(x, bits, x.low < 0))
+        bits *= 2;
+    return bits;
+}
+
+/* ---------------------------------------------------------------- ranges */
+
+/** Indices of a dimension; what is beyond an end that is not above the begin does not run. */
+static qn_interval range_of_dim(const qn_facts *f, int d)
+{
+    int64_t low = qn__fact_interval(&f->begin[d]).low, end = qn__fact_interval(&f->end[d]).high;
+    return (qn_interval){low, end > low ? end - 1 : low, false};
+}
+
+static qn_interval range_of(const qn_kernel *k, const qn_facts *f, const qn_interval *value, uint32_t i)
+{
+    const qn_inst *x = &k->inst[i];
+    return x->op == QN_I_DIM ? range_of_dim(f, (int)x->imm) : qn__facts_range(k, f, value, i);
+}
+
+/* ---------------------------------------------------------------- widths */
+
+static bool is_constant(const qn_kernel *k, uint32_t i, int64_t low, int64_t high)
+{
+    int64_t n = (int64_t)k->inst[i].imm;
+    return k->inst[i].op == QN_I_CONST && n >= low && n <= high;
+}
+
+/** Whether a value in this range may be negative. (What is not known of a u64 has the range of an i64.) */
+static bool may_be_negative(qn_interval x, int type)
+{
+    return x.low < 0 && qn__dtype_class(type) == QN_CLASS_S;
+}
+
+/** Bits in which the operands fit together, both signed or both not, from `bits` on. */
+static int common_bits(const qn_interval *value, uint32_t a, uint32_t b, int type, int bits, bool *is_signed)
+{
+    *is_signed = may_be_negative(value[a], type) || may_be_negative(value[b], type);
+    while (bits < qn__dtype_width(type) && !(fits(value[a], bits, *is_signed) && fits(value[b], bits, *is_signed)))
+        bits *= 2;
+    return bits;
+}
+
+/** How instruction i, whose result is in `range`, is computed: sets *at, and returns the bits of its result. */
+static int width_of(const qn_kernel *k, const qn_interval *value, uint32_t i, qn_value_info *at)
+{
+    const qn_inst *x = &k->inst[i];
+    const uint32_t *arg = qn__args(k, i);
+    int least = bits_of(value[i], x->type), natural = qn__dtype_width(x->type);
+    if (x->op == QN_I_CAST && qn__is_integer(k->inst[arg[0]].type))
+        return least;
+    if (x->op < QN_I_PURE)
+        return x->op == QN_I_CONST || x->op == QN_I_DIM || x->op == QN_I_EXTENT || x->op == QN_I_LOWER ? least : natural;
+    int type = k->inst[arg[x->n_args - 1]].type, bits;
+    bool is_signed = may_be_negative(value[i], x->type);
+    if (!qn__is_integer(type))
+        return natural;
+    switch (qn__pure(x)) {
+    case QN_OP_mul:
+        least = least < LEAST_MULTIPLIED ? LEAST_MULTIPLIED : least;
+        break;
+    case QN_OP_add: case QN_OP_sub: case QN_OP_neg: case QN_OP_and: case QN_OP_or: case QN_OP_xor: case QN_OP_select:
+        break;
+    case QN_OP_shl:
+        least = least < LEAST_MULTIPLIED ? LEAST_MULTIPLIED : least;
+        if (!is_constant(k, arg[1], 0, least - 1))
+            return natural;
+        break;
+    case QN_OP_shr:
+        least = common_bits(value, arg[0], arg[0], type, LEAST_MULTIPLIED, &is_signed);
+        if (!is_constant(k, arg[1], 0, least - 1))
+            return natural;
+        break;
+    case QN_OP_div: case QN_OP_rem:
+        if (!is_constant(k, arg[1], 1, INT64_MAX))
+            return natural;
+        least = common_bits(value, arg[0], arg[1], type, LEAST_MULTIPLIED, &is_signed);
+        break;
+    case QN_OP_min: case QN_OP_max:
+        least = common_bits(value, arg[0], arg[1], type, 8, &is_signed);
+        break;
+    case QN_OP_eq: case QN_OP_ne: case QN_OP_lt: case QN_OP_le: case QN_OP_gt: case QN_OP_ge:
+        bits = common_bits(value, arg[0], arg[1], type, 8, &is_signed);
+        at->at = (uint8_t)bits;
+        at->at_signed = is_signed;
+        return natural;
+    default:
+        return natural;
+    }
+    at->at = (uint8_t)(least < natural ? least : natural);
+    at->at_signed = is_signed;
+    return at->at;
+}
+
+/** Bits that instruction i wants of operand n. */
+static int wanted_bits(const qn_kernel *k, const qn_value_info *v, uint32_t i, int n)
+{
+    const qn_inst *x = &k->inst[i];
+    uint32_t arg = qn__args(k, i)[n];
+    if (x->op == QN_I_CAST && qn__is_integer(x->type))
+        return v[i].held;
+    if (x->op == QN_I_CAST)
+        return qn__dtype_class(x->type) == QN_CLASS_F && v[arg].held < 32 ? 32 : v[arg].held;
+    if (qn__is_access(x) && n < qn__n_indices(k, i)) /* the processor extends 32 bits in a gather */
+        return v[arg].held;
+    if (v[i].at)
+        return v[i].at;
+    return qn__dtype_width(k->inst[arg].type);
+}
+
+bool qn__narrow(const qn_kernel *k, const qn_facts *f, qn_analysis *a)
+{
+    qn_interval *range = qn__zalloc(k->n_insts, sizeof *range);
+    uint8_t *want = qn__zalloc(k->n_insts, 1);
+    for (uint32_t i = 1; range && want && i < k->n_insts; i++) {
+        qn_value_info *v = &a->value[i];
+        range[i] = range_of(k, f, range, i);
+        v->at = 0;
+        v->held = (uint8_t)(k->inst[i].type == QN_VOID ? 0 : qn__dtype_width(k->inst[i].type));
+        if (k->inst[i].type == QN_BOOL || qn__is_integer(k->inst[i].type))
+            v->held = (uint8_t)width_of(k, range, i, v);
+        v->is_signed = may_be_negative(range[i], k->inst[i].type);
+        for (v->least = 8; v->least < 64 && !fits(range[i], v->least, true);)
+            v->least = (uint8_t)(v->least * 2);
+        want[i] = UINT8_MAX;
+    }
+    for (uint32_t i = k->n_insts; range && want && i-- > 1;) {
+        qn_value_info *v = &a->value[i];
+        /* not beyond the type: what wraps there, as a cast to fewer bits does, would not */
+        if (want[i] != UINT8_MAX && want[i] > qn__dtype_width(k->inst[i].type))
+            want[i] = (uint8_t)qn__dtype_width(k->inst[i].type);
+        bool is_raised = qn__is_integer(k->inst[i].type) && qn__is_pure(&k->inst[i]) && want[i] != UINT8_MAX && want[i] > v->held;
+        if (is_raised) {
+            v->held = want[i];
+            v->at = v->at ? want[i] : 0;
+        }
+        for (int n = 0; n < k->inst[i].n_args; n++) {
+            uint32_t arg = qn__args(k, i)[n];
+            int bits = wanted_bits(k, a->value, i, n);
+            want[arg] = bits < want[arg] ? (uint8_t)bits : want[arg];
+        }
+    }
+    bool is_done = range && want;
+    qn__free(range);
+    qn__free(want);
+    return is_done;
+}
+
+uint32_t qn__paired_product(const qn_kernel *k, const qn_analysis *a, uint32_t reduce)
+{
+    const qn_inst *x = &k->inst[reduce];
+    if (x->op != QN_I_REDUCE || x->sub != QN_COMBINE_SUM || (x->type != QN_I32 && x->type != QN_U32))
+        return 0;
+    uint32_t product = qn__args(k, x->region[1] - 1)[0];
+    const uint32_t *factor = qn__args(k, product);
+    if (qn__pure(&k->inst[product]) != QN_OP_mul || k->inst[product].type != x->type)
+        return 0;
+    return a->value[factor[0]].least <= 16 && a->value[factor[1]].least <= 16 ? product : 0;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * share.c: two loads that read one element are one. A kernel written naively names the same element in several sums; the
+ * code generator sees that only where no store stands between, because it does not know which views share memory. Here
+ * that is known: a launch whose views overlap runs in iteration order, unless they are the same elements accessed with one
+ * index tuple throughout.
+ *
+ * Requires: a kernel of the provider's own, facts of it. Ensures: the same results; loads that are shared are no access
+ * any more (k->access keeps the numbers of the others). Knows no LLVM.
+ */
+#include "jit/analysis/analyse.h"
+
+#include <string.h>
+
+typedef struct sharer {
+    const qn_kernel *k;
+    const qn_facts *f;
+    qn_analysis a;
+} sharer;
+
+static bool is_atomic(const qn_kernel_parameter *p)
+{
+    return p->has_atomics || (p->traits & QN_ATOMIC);
+}
+
+/** Which region of its parent an instruction stands in: 0 or 1. */
+static int side_of(const qn_kernel *k, uint32_t i)
+{
+    uint32_t parent = k->inst[i].parent;
+    return parent && i >= k->inst[parent].region[1];
+}
+
+/** Whether m runs whenever i does, and before it: it stands in the same region or in one around it. */
+static bool comes_first(const qn_kernel *k, uint32_t m, uint32_t i)
+{
+    for (; i; i = k->inst[i].parent)
+        if (k->inst[m].parent == k->inst[i].parent && side_of(k, m) == side_of(k, i))
+            return m < i;
+    return false;
+}
+
+static bool has_same_indices(const sharer *s, uint32_t m, uint32_t i)
+{
+    for (int r = 0; r < qn__n_indices(s->k, i); r++)
+        if (memcmp(&s->a.affine[qn__args(s->k, m)[r]], &s->a.affine[qn__args(s->k, i)[r]], sizeof(qn_affine)) != 0)
+            return false;
+    return true;
+}
+
+/** Whether two indices are different values, whatever the symbols in them are. */
+static bool is_different(const qn_affine *x, const qn_affine *y)
+{
+    return memcmp(x->sym, y->sym, sizeof x->sym) == 0 && memcmp(x->sym_coef, y->sym_coef, sizeof x->sym_coef) == 0 &&
+           (x->constant != y->constant || memcmp(x->coef, y->coef, sizeof x->coef) != 0);
+}
+
+static bool is_long(const qn_fact *extent)
+{
+    return extent->kind == QN_FACT_EXACT && extent->value > 1;
+}
+
+static bool is_other(const qn_fact *x, const qn_fact *y)
+{
+    return x->kind == QN_FACT_EXACT && y->kind == QN_FACT_EXACT && x->value != y->value;
+}
+
+/** Whether two views are known to have other extents, or other strides where they matter: views of one index are the same
+ *  elements whatever their strides. */
+static bool has_other_layout(const qn_facts *f, const qn_param_fact *x, const qn_param_fact *y, int rank)
+{
+    for (int d = 0; d < rank; d++) {
+        const qn_dim_fact *one = &x->dim[d], *other = &y->dim[d];
+        if (is_other(&one->extent, &other->extent))
+            return true;
+        if (one->n_digits == 1 && other->n_digits == 1 && is_long(&one->extent) &&
+            is_other(&f->digit[one->first_digit].stride, &f->digit[other->first_digit].stride))
+            return true;
+    }
+    return false;
+}
+
+/** Whether arguments p and q may be the same elements in a launch that does not run in iteration order: then all accesses of
+ *  both have one index tuple. */
+static bool may_be_same(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint64_t p, uint64_t q)
+{
+    int rank = k->param[p].rank;
+    uint32_t first = 0;
+    if (p == q)
+        return true;
+    if (rank != k->param[q].rank || k->param[p].dtype != k->param[q].dtype ||
+        has_other_layout(f, &f->param[p], &f->param[q], rank))
+        return false;
+    for (uint32_t n = 0; n < k->n_accesses; n++) {
+        uint32_t i = k->access[n].inst;
+        if (k->inst[i].imm != p && k->inst[i].imm != q)
+            continue;
+        first = first ? first : i;
+        for (int r = 0; r < rank; r++)
+            if (is_different(&a->affine[qn__args(k, i)[r]], &a->affine[qn__args(k, first)[r]]))
+                return false;
+    }
+    return true;
+}
+
+bool qn__is_written_too(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint64_t p)
+{
+    for (int q = 0; q < k->n_params; q++)
+        if (k->param[q].is_written && may_be_same(k, f, a, p, (uint64_t)q))
+            return true;
+    return false;
+}
+
+uint64_t qn__written_too(const qn_kernel *k, const qn_facts *f, const qn_analysis *a)
+{
+    uint64_t mask = 0;
+    for (int p = 0; p < k->n_params; p++)
+        if (k->param[p].rank >= 0 && qn__is_written_too(k, f, a, (uint64_t)p))
+            mask |= UINT64_C(1) << p;
+    return mask;
+}
+
+/** Whether the element that m loads may have changed when i loads it. */
+static bool may_change(const sharer *s, uint32_t m, uint32_t i)
+{
+    const qn_kernel *k = s->k;
+    bool is_one_region = k->inst[m].parent == k->inst[i].parent;
+    for (uint32_t n = 0; n < k->n_accesses; n++) {
+        uint32_t w = k->access[n].inst;
+        if (k->inst[w].op != QN_I_LOAD && (!is_one_region || (m < w && w < i)) &&
+            may_be_same(k, s->f, &s->a, k->inst[i].imm, k->inst[w].imm))
+            return true;
+    }
+    return false;
+}
+
+/** An earlier load of the same element, or 0. */
+static uint32_t earlier_load(const sharer *s, uint32_t site)
+{
+    const qn_kernel *k = s->k;
+    uint32_t i = k->access[site].inst;
+    const qn_inst *x = &k->inst[i];
+    if (x->op != QN_I_LOAD || is_atomic(&k->param[x->imm]) || qn__is_checked(s->f, k, site))
+        return 0;
+    for (uint32_t n = 0; n < site; n++) {
+        uint32_t m = k->access[n].inst;
+        const qn_inst *y = &k->inst[m];
+        if (y->op == QN_I_LOAD && y->imm == x->imm && y->sub == x->sub && !qn__is_checked(s->f, k, n) &&
+            comes_first(k, m, i) && has_same_indices(s, m, i) && !may_change(s, m, i))
+            return m;
+    }
+    return 0;
+}
+
+/** Takes access `site` out of the tables; its value is that of m from now on. */
+static void replace(qn_kernel *k, qn_facts *f, qn_analysis *a, uint32_t site, uint32_t m)
+{
+    uint32_t i = k->access[site].inst, rest = --k->n_accesses - site;
+    for (uint32_t n = 0; n < k->n_operands; n++)
+        k->operand[n] = k->operand[n] == i ? m : k->operand[n];
+    for (uint32_t n = 1; n < k->n_insts; n++) /* indices that were loaded twice */
+        for (int sym = 0; sym < 2; sym++)
+            a->affine[n].sym[sym] = a->affine[n].sym[sym] == i ? m : a->affine[n].sym[sym];
+    k->inst[i].op = QN_I_CONST; /* nobody asks for it */
+    k->inst[i].n_args = 0;
+    k->inst[i].sub = 0;
+    k->inst[i].imm = 0;
+    f->n_accesses--;
+    memmove(&k->access[site], &k->access[site + 1], rest * sizeof *k->access);
+    memmove(&f->proved[site], &f->proved[site + 1], rest);
+}
+
+void qn__drop_assertions(qn_kernel *k, const qn_facts *f)
+{
+    if (f->checks != QN_CHECKS_NONE || !qn__has_assertions(k))
+        return;
+    for (uint32_t i = 1; i < k->n_insts; i++)
+        if (k->inst[i].op == QN_I_ASSERT) {
+            k->inst[i].op = QN_I_CONST; /* nobody asks for it */
+            k->inst[i].type = QN_BOOL;
+            k->inst[i].n_args = 0;
+            k->inst[i].imm = 0;
+        }
+    for (int n = 0; n < k->n_messages; n++)
+        qn__free(k->message[n]);
+    k->n_messages = 0;
+}
+
+void qn__share_loads(qn_kernel *k, qn_facts *f)
+{
+    sharer s = {.k = k, .f = f};
+    if (f->is_ordered || !qn__analyse(k, f, -1, -1, &s.a))
+        return;
+    for (uint32_t site = 1; site < k->n_accesses; site++) {
+        uint32_t m = earlier_load(&s, site);
+        if (m)
+            replace(k, f, &s.a, site--, m);
+    }
+    qn__analysis_release(&s.a);
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * provider.c: the one function that libquern calls here, and the pipeline behind it: text and key -> kernel and
+ * facts -> plan -> module -> object -> blob, or PTX. One compile uses one fresh LLVMContext and leaves nothing behind but the
+ * target machines and their passes in *thread_state.
+ */
+#define _GNU_SOURCE
+#include "jit/lower/parts.h"
+
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+/* One compile in progress. All of it is released by compile(). */
+typedef struct compilation {
+    qn_request *r;
+    qn_kernel *kernel;
+    qn_facts facts;
+    qn_plan plan;
+    char symbol[QN_DEBUG_NAME_BYTES];
+    qn_debug *debug; /* NULL: no lines for debuggers */
+    qn_machine *machine; /* of the thread */
+    qn_diagnostics diagnostics;
+    qn_emitted emitted;
+    LLVMContextRef context;
+    LLVMModuleRef module;
+    const char *object; /* of the machine */
+    size_t object_bytes;
+    qn_text code;
+} compilation;
+
+enum { TIME_PARSE = 0, TIME_BUILD = 1, TIME_EMIT = 2, TIME_LOAD = 3 };
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* ---------------------------------------------------------------- texts */
+
+static void send(const qn_request *r, int what, const void *data, size_t n)
+{
+    if (r->sink)
+        r->sink(r->sink_arg, what, data, n);
+}
+
+/* Sends a text and releases it. A text that did not fit into memory is left out: it is for people. */
+static void send_text(const qn_request *r, int what, qn_text *t)
+{
+    if (!t->failed && t->data)
+        send(r, what, t->data, t->n);
+    qn__text_release(t);
+}
+
+static void send_key(const compilation *c)
+{
+    if (c->r->texts & QN_DUMP_KEY) {
+        qn_text text = {0};
+        qn__key_print(&c->facts, c->kernel, &text);
+        send_text(c->r, QN_SINK_KEY, &text);
+    }
+}
+
+static void send_plan(const compilation *c)
+{
+    if (c->r->texts & QN_DUMP_PLAN) {
+        qn_text text = {0};
+        qn__plan_print(&c->plan, c->kernel, &text);
+        if (!c->plan.is_gpu)
+            qn__text_add(&text, "code %" PRId64 " units, %s\n", c->r->descent.units, qn__rung_name(c->r->descent.rung));
+        send_text(c->r, QN_SINK_PLAN, &text);
+    }
+}
+
+static bool is_large(const compilation *c)
+{
+    return !c->plan.is_gpu && qn__is_large(&c->emitted);
+}
+
+static qn_status send_llvm_and_asm(const compilation *c)
+{
+    if (c->r->texts & QN_DUMP_LLVM) {
+        char *text = LLVMPrintModuleToString(c->module);
+        send(c->r, QN_SINK_LLVM, text, strlen(text));
+        LLVMDisposeMessage(text);
+    }
+    if (c->plan.is_gpu || !(c->r->texts & QN_DUMP_ASM))
+        return QN_OK;
+    LLVMModuleRef copy = LLVMCloneModule(c->module); /* emission uses a module up */
+    LLVMMemoryBufferRef text = NULL;
+    qn_status status =
+        qn__llvm_assembly(c->machine, copy, is_large(c), &c->diagnostics, &text, &c->r->error);
+    if (status == QN_OK) {
+        send(c->r, QN_SINK_ASM, LLVMGetBufferStart(text), LLVMGetBufferSize(text));
+        LLVMDisposeMemoryBuffer(text);
+    }
+    LLVMDisposeModule(copy);
+    return status;
+}
+
+/* ---------------------------------------------------------------- steps */
+
+/* 1. Text and key -> kernel, facts, plan. */
+static qn_status read_request(compilation *c)
+{
+    qn_request *r = c->r;
+    qn_status status = qn__kernel_parse_canonical(r->kernel, r->kernel_bytes, &c->kernel, &r->error);
+    if (status == QN_OK)
+        status = qn__key_decode(r->key, r->key_bytes, &c->facts, &r->error);
+    if (status != QN_OK)
+        return status;
+    if (c->facts.n_params != c->kernel->n_params || c->facts.n_dims != c->kernel->n_dims ||
+        c->facts.n_accesses != c->kernel->n_accesses)
+        return qn__fail(&r->error, QN_ERR_INTERNAL,
+                        "qn_llvm_provider: key of %d parameters, %d dimensions, %u accesses for a kernel "
+                        "of %d, %d, %u",
+                        c->facts.n_params, c->facts.n_dims, c->facts.n_accesses, c->kernel->n_params,
+                        c->kernel->n_dims, c->kernel->n_accesses);
+    send_key(c);
+    qn__drop_assertions(c->kernel, &c->facts);
+    qn__share_loads(c->kernel, &c->facts);
+    qn__collapse(c->kernel, &c->facts);
+    qn__plan_make(c->kernel, &c->facts, &c->plan);
+    if (r->is_retry)
+        qn__step_to_fast(c->kernel, &c->facts, &c->plan, &r->descent);
+    return QN_OK;
+}
+
+/* 2. Kernel, facts, plan -> module. */
+static qn_status build_module(compilation *c)
+{
+    qn_request *r = c->r;
+    qn_status status = qn__llvm_machine(r->thread_state, &c->facts, false, &c->machine, &r->error);
+    if (status != QN_OK)
+        return status;
+    if (c->plan.is_gpu)
+        snprintf(c->symbol, sizeof c->symbol, QN_GPU_ENTRY);
+    else if (r->loader == QN_LOADER_ORC)
+        qn__orc_symbol(c->symbol, sizeof c->symbol);
+    else
+        snprintf(c->symbol, sizeof c->symbol, "%s", r->debug_name ? r->debug_name : "quern_kernel");
+    c->context = qn__llvm_context(&c->diagnostics, r->texts & (QN_DUMP_LLVM | QN_DUMP_ASM));
+    c->module = qn__llvm_module(c->context, c->machine);
+    if (r->debug_path && !c->plan.is_gpu)
+        c->debug = qn__debug_begin(c->module, c->kernel, r->debug_path, c->symbol);
+    status = qn__llvm_lower(c->module, c->kernel, &c->facts, &c->plan, r->most_units, c->symbol, c->debug, &r->info, &r->descent,
+                            &c->emitted, &r->error);
+    qn__debug_end(c->debug);
+    send_plan(c);
+    if (status == QN_OK && r->descent.rung == QN_RUNG_FAST)
+        status = qn__llvm_machine(r->thread_state, &c->facts, true, &c->machine, &r->error);
+    if (status != QN_OK)
+        return status;
+    qn__llvm_finish_functions(c->module, c->machine);
+    return qn__llvm_verify(c->module, &r->error);
+}
+
+/**
+ * Appends PTX in which no abs.s16 is left: ptxas (CUDA 13) takes its result for a number whose sign
+ * is extended, which that of -32768 is not, and a comparison then sees 32768. The larger of x and
+ * -x has the right bits. LLVM makes the instruction from selects and shifts too, so that only its
+ * output shows all of them.
+ */
+static void add_ptx(qn_text *out, const char *text, size_t n)
+{
+    static const char name[] = "abs.s16 \t";
+    const char *at = text;
+    for (const char *found; (found = strstr(at, name)) != NULL;) {
+        const char *result = found + sizeof name - 1, *operand = strstr(result, ", "),
+                   *end = strchr(result, ';');
+        if (!operand || !end || operand > end)
+            break; /* no instruction that LLVM prints */
+        int n_result = (int)(operand - result), n_operand = (int)(end - operand - 2);
+        operand += 2;
+        qn__text_bytes(out, at, (size_t)(found - at));
+        qn__text_add(out, "{ .reg .b16 minus; neg.s16 minus, %.*s; max.s16 %.*s, %.*s, minus; }",
+                     n_operand, operand, n_result, result, n_operand, operand);
+        at = end + 1;
+    }
+    qn__text_bytes(out, at, n - (size_t)(at - text));
+}
+
+/* PTX is a text; what it would call and does not hold is an error. */
+static qn_status emit_ptx(compilation *c)
+{
+    static const char called[] = ".extern .func";
+    qn_request *r = c->r;
+    const char *text;
+    size_t n;
+    qn_status status = qn__llvm_code(c->machine, c->module, is_large(c), &c->diagnostics, &text, &n, &r->error);
+    if (status != QN_OK)
+        return status;
+    add_ptx(&c->code, text, n);
+    qn__text_bytes(&c->code, "", 1);
+    if (c->code.failed)
+        return qn__fail(&r->error, QN_ERR_MEMORY, "qn_llvm_provider: no memory for the PTX");
+    const char *found = strstr(c->code.data, called);
+    return found ? qn__fail(&r->error, QN_ERR_INTERNAL, "qn_llvm_provider: the PTX calls %.80s", found) : QN_OK;
+}
+
+/* 3. Module -> object -> blob. The orc loader takes the object, but the same things are refused in it. */
+static qn_status emit_code(compilation *c)
+{
+    qn_request *r = c->r;
+    qn_status status = send_llvm_and_asm(c);
+    if (c->plan.is_gpu)
+        return status == QN_OK ? emit_ptx(c) : status;
+    if (status == QN_OK)
+        status = qn__llvm_code(c->machine, c->module, is_large(c), &c->diagnostics, &c->object, &c->object_bytes, &r->error);
+    if (status == QN_OK)
+        status = qn__elf_to_blob(c->object, c->object_bytes, c->symbol, &c->code, &r->info.entry, &r->info.align,
+                                 &r->error);
+    return status;
+}
+
+/* 4. To the caller, or into the LLJIT. */
+static qn_status deliver_code(compilation *c)
+{
+    qn_request *r = c->r;
+    if (r->loader == QN_LOADER_ORC && !c->plan.is_gpu)
+        return qn__orc_load(c->object, c->object_bytes, c->symbol, &r->orc_entry, &r->orc_handle, &r->error);
+    send(r, QN_SINK_CODE, c->code.data, c->code.n);
+    if (r->debug_path && !c->plan.is_gpu)
+        send(r, QN_SINK_OBJECT, c->object, c->object_bytes);
+    return QN_OK;
+}
+
+static void release(compilation *c)
+{
+    qn__text_release(&c->code);
+    if (c->module)
+        LLVMDisposeModule(c->module);
+    if (c->context)
+        LLVMContextDispose(c->context);
+    qn__facts_release(&c->facts);
+    qn_kernel_release(c->kernel);
+}
+
+/* Whether the memory that a compile may need can be had: LLVM ends the process where it cannot. */
+static qn_status check_memory(qn_error *err)
+{
+    void *all = mmap(NULL, (size_t)QN_BUDGET_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (all == MAP_FAILED)
+        return qn__fail(err, QN_ERR_MEMORY, "qn_llvm_provider: no room for the %" PRId64 " MB that a compile may need",
+                        QN_BUDGET_BYTES >> 20);
+    munmap(all, (size_t)QN_BUDGET_BYTES);
+    return QN_OK;
+}
+
+/* The pipeline. */
+static qn_status compile(qn_request *r)
+{
+    static qn_status (*const step[])(compilation *) = {
+        [TIME_PARSE] = read_request,
+        [TIME_BUILD] = build_module,
+        [TIME_EMIT] = emit_code,
+        [TIME_LOAD] = deliver_code,
+    };
+    compilation c = {.r = r};
+    qn_status status = check_memory(&r->error);
+    if (status != QN_OK)
+        return status;
+    qn__llvm_start();
+    qn__llvm_guard_begin(r);
+    for (int i = 0; i <= TIME_LOAD && status == QN_OK; i++) {
+        double start = now_ms();
+        status = step[i](&c);
+        r->milliseconds[i] = now_ms() - start;
+    }
+    release(&c);
+    qn__llvm_guard_end();
+    return status;
+}
+
+/* ---------------------------------------------------------------- the boundary */
+
+static qn_status check_compile(qn_request *r)
+{
+    if (!r->kernel || !r->key || !r->thread_state || !r->fatal ||
+        (!r->sink && r->loader != QN_LOADER_ORC))
+        return qn__fail(&r->error, QN_ERR_ARGUMENT, "qn_llvm_provider: incomplete request");
+    if (r->loader != QN_LOADER_ARENA && r->loader != QN_LOADER_ORC)
+        return qn__fail(&r->error, QN_ERR_ARGUMENT, "qn_llvm_provider: unknown loader %d", r->loader);
+    return QN_OK;
+}
+
+static qn_status check_versions(qn_request *r)
+{
+    if (!r->build_id || strcmp(r->build_id, QN_BUILD_ID) != 0)
+        return qn__fail(&r->error, QN_ERR_VERSION, "qn_llvm_provider: built as %s, called as %s",
+                        QN_BUILD_ID, r->build_id ? r->build_id : "(none)");
+    unsigned major = 0, minor = 0, patch = 0;
+    LLVMGetVersion(&major, &minor, &patch);
+    if (major != LLVM_VERSION_MAJOR)
+        return qn__fail(&r->error, QN_ERR_PROVIDER, "qn_llvm_provider: needs LLVM %d, found %u.%u.%u",
+                        LLVM_VERSION_MAJOR, major, minor, patch);
+    return QN_OK;
+}
+
+/** The file that LLVM was loaded from: a library of its own, or this one if LLVM is linked in. NULL if the loader does not say. */
+static const char *path_of_llvm(void)
+{
+    void (*function)(unsigned *, unsigned *, unsigned *) = LLVMGetVersion;
+    const void *address;
+    Dl_info info = {0};
+    memcpy(&address, &function, sizeof address); /* ISO C has no cast between the two */
+    return dladdr(address, &info) ? info.dli_fname : NULL;
+}
+
+static qn_status serve(qn_request *r)
+{
+    qn_status status = check_versions(r);
+    if (status != QN_OK)
+        return status;
+    switch (r->kind) {
+    case QN_REQUEST_START:
+        qn__llvm_start();
+        qn__exit_begin();
+        r->llvm_path = path_of_llvm();
+        return QN_OK;
+    case QN_REQUEST_COMPILE:
+        status = check_compile(r);
+        return status == QN_OK ? compile(r) : status;
+    case QN_REQUEST_FREE:
+        qn__orc_free(r->orc_handle);
+        r->orc_handle = NULL;
+        return QN_OK;
+    case QN_REQUEST_THREAD_END:
+        if (r->thread_state)
+            qn__llvm_thread_end(r->thread_state);
+        return QN_OK;
+    default:
+        return qn__fail(&r->error, QN_ERR_ARGUMENT, "qn_llvm_provider: unknown request %d", r->kind);
+    }
+}
+
+QN_API int qn_llvm_provider(qn_request *r);
+
+int qn_llvm_provider(qn_request *r)
+{
+    if (!r)
+        return QN_ERR_ARGUMENT;
+    if (r->bytes != sizeof *r) /* its fields are not where we would write them */
+        return QN_ERR_VERSION;
+    memset(&r->error, 0, sizeof r->error);
+    if (!qn__exit_enter())
+        return (int)qn__fail(&r->error, QN_ERR_BUSY, "qn_llvm_provider: the process ends");
+    qn_status status = serve(r);
+    qn__exit_leave();
+    return (int)status;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpu.c: what is specific to NVPTX before any code is generated: which instruction sets there are, the facts about
+ * views that only PTX uses, and how much work a launch has. Knows neither LLVM nor CUDA.
+ */
+#include "jit/facts/facts.h"
+
+/* ---------------------------------------------------------------- instruction sets */
+
+/** Lowest PTX ISA version (times 10) of each, the threads that one multiprocessor holds, and its
+ * shared memory in KiB (CUDA C++ Programming Guide, technical specifications per compute
+ * capability). */
+static const struct {
+    int isa, ptx, threads, shared;
+} isas[] = {{QN_ISA_SM70, 63, 2048, 96},  {QN_ISA_SM75, 63, 1024, 64},
+            {QN_ISA_SM80, 70, 2048, 164}, {QN_ISA_SM86, 71, 1536, 100},
+            {QN_ISA_SM89, 78, 1536, 100}, {QN_ISA_SM90, 78, 2048, 228}};
+enum { N_ISAS = sizeof isas / sizeof isas[0] };
+
+int qn__isa_of_gpu(int capability)
+{
+    int best = 0;
+    for (int i = 0; i < N_ISAS; i++)
+        if (isas[i].isa <= capability)
+            best = isas[i].isa;
+    return best;
+}
+
+/** Its place in the table, or -1. */
+static int place_of(int isa)
+{
+    for (int i = 0; i < N_ISAS; i++)
+        if (isas[i].isa == isa)
+            return i;
+    return -1;
+}
+
+int qn__ptx_of_isa(int isa)
+{
+    int at = place_of(isa);
+    return at < 0 ? 0 : isas[at].ptx;
+}
+
+int qn__threads_of_isa(int isa)
+{
+    int at = place_of(isa);
+    return at < 0 ? 0 : isas[at].threads;
+}
+
+int qn__shared_of_isa(int isa)
+{
+    int at = place_of(isa);
+    return at < 0 ? 0 : isas[at].shared << 10;
+}
+
+/* ---------------------------------------------------------------- views */
+
+/** Whether no element of view p is written through any argument. */
+static bool is_constant_memory(const qn_kernel *k, const qn_arg *args, int p)
+{
+    for (int q = 0; q < k->n_params; q++)
+        if (k->param[q].rank >= 0 && k->param[q].is_written &&
+            (q == p || qn__view_relation(args[p].view, args[q].view) != QN_DISJOINT))
+            return false;
+    return true;
+}
+
+static int32_t alignment(const void *data)
+{
+    int32_t align = 0;
+    while (align < 4 && ((uintptr_t)data >> align & 1) == 0)
+        align++;
+    return align;
+}
+
+void qn__facts_gpu(const qn_kernel *k, const qn_arg *args, qn_facts *f)
+{
+    f->ptx = qn__ptx_of_isa(f->isa);
+    for (int p = 0; p < k->n_params; p++) {
+        if (k->param[p].rank < 0)
+            continue;
+        f->param[p].is_constant_memory = is_constant_memory(k, args, p);
+        f->param[p].align = alignment(args[p].view->data);
+    }
+}
+
+/* ---------------------------------------------------------------- work */
+
+static int64_t divide_up(int64_t n, int64_t by)
+{
+    return n / by + (n % by != 0);
+}
+
+int64_t qn__gpu_units(const qn_gpu_step *s, const qn_kernel *k, const qn_domain *domain)
+{
+    int64_t n = 1, points = 1;
+    if (s->units > 0 && !domain->is_empty)
+        return s->units;
+    for (int d = 0; d < k->n_dims; d++) {
+        int64_t extent = domain->end[d] - domain->begin[d];
+        bool is_reduction = qn__is_reduction(k, d);
+        if (!is_reduction && extent <= 0)
+            return 0;
+        if (is_reduction)
+            points *= extent;
+        else if (s->tile[d])
+            n *= divide_up(extent, s->tile[d]);
+    }
+    if (s->points)
+        n *= points > 0 ? divide_up(points, s->points) : 1;
+    return n;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * address.c: the address of an access. It is a byte pointer for lane 0 plus what the lanes add. The pointer is built
+ * from terms, outermost loop first, so that everything that does not change in a loop is computed outside it and shared
+ * between accesses; what no loop changes comes next, as one index register; the constant part is added last and becomes
+ * the displacement of the instruction.
+ */
+#include "jit/lower/lower.h"
+
+#include <string.h>
+
+/* ---------------------------------------------------------------- terms of an address */
+
+static void add_term(lower *g, address *x, LLVMValueRef value, int at, int64_t scale, LLVMValueRef stride)
+{
+    int64_t known;
+    if (scale == 0)
+        return;
+    if (!stride && qn__is_const(value, &known)) {
+        x->constant = qn__wrap_add(x->constant, qn__wrap_mul(known, scale));
+        return;
+    }
+    for (int n = 0; n < x->n_terms; n++)
+        if (x->term[n].value == value && x->term[n].stride == stride) {
+            x->term[n].scale = qn__wrap_add(x->term[n].scale, scale);
+            return;
+        }
+    if (x->n_terms == MOST_TERMS) {
+        g->failed = true;
+        return;
+    }
+    x->term[x->n_terms++] = (term){value, stride, scale, at};
+}
+
+static bool is_element(int64_t scale)
+{
+    return scale == 1 || scale == 2 || scale == 4 || scale == 8;
+}
+
+/** lanes += vector x scale [x stride]. Where one vector of elements is all, a gather scales it. */
+static void add_lanes(lower *g, address *x, LLVMValueRef vector, int64_t scale, LLVMValueRef stride)
+{
+    LLVMValueRef v = vector;
+    if (!x->lanes && !x->scaled && !stride && is_element(scale) && !LLVMIsConstant(vector)) {
+        x->scaled = vector;
+        x->scale = scale;
+        return;
+    }
+    if (x->scaled) {
+        LLVMValueRef first = x->scaled;
+        x->scaled = NULL;
+        x->lanes = x->scale == 1 ? first : LLVMBuildMul(g->b, first, qn__const_splat(g, qn__const_i64(g, x->scale)), "");
+    }
+    if (scale != 1)
+        v = LLVMBuildMul(g->b, v, qn__const_splat(g, qn__const_i64(g, scale)), "");
+    if (stride)
+        v = LLVMBuildMul(g->b, v, qn__splat(g, stride, 0), "");
+    x->lanes = x->lanes ? LLVMBuildAdd(g->b, x->lanes, v, "") : v;
+}
+
+/** Adds (affine form) x scale [x stride] for part p. */
+static void add_affine(lower *g, address *x, uint32_t value, int p, int64_t scale, LLVMValueRef stride)
+{
+    const qn_affine *f = &g->a.affine[value];
+    int64_t constant = f->constant;
+    for (int d = 0; d < g->k->n_dims; d++) {
+        if (!f->coef[d])
+            continue;
+        bool is_lane = d == g->p->lane_dim;
+        constant = qn__wrap_add(constant, qn__wrap_mul(f->coef[d], qn__part_ahead(g, d, p) + g->ahead[d]));
+        add_term(g, x, g->iv[d], g->iv_level[d], qn__wrap_mul(f->coef[d], scale), stride);
+        if (is_lane && g->width > 1 && stride)
+            add_lanes(g, x, qn__lanes(g, g->i64, qn__wrap_mul(f->coef[d], scale)), 1, stride);
+        else if (is_lane && g->width > 1)
+            x->lane_bytes = qn__wrap_add(x->lane_bytes, qn__wrap_mul(f->coef[d], scale));
+    }
+    for (int s = 0; s < 2; s++) {
+        uint32_t sym = f->sym[s];
+        if (!sym)
+            continue;
+        int64_t by = qn__wrap_mul(f->sym_coef[s], scale);
+        if (g->width > 1 && g->a.value[sym].shape != QN_UNIFORM)
+            add_lanes(g, x, qn__vector(g, sym, p), by, stride);
+        else
+            add_term(g, x, qn__scalar(g, sym, p), qn__level_of(g, sym, p), by, stride);
+    }
+    if (constant)
+        add_term(g, x, qn__const_i64(g, constant), 0, scale, stride);
+}
+
+/** index - lower bound, as a scalar (vector = false) or a vector. */
+LLVMValueRef qn__relative_index(lower *g, uint32_t value, int p, const qn_fact *lower_bound, bool vector)
+{
+    LLVMValueRef v = vector ? qn__vector(g, value, p) : qn__scalar(g, value, p);
+    if (lower_bound->kind == QN_FACT_EXACT && lower_bound->value == 0)
+        return v;
+    LLVMValueRef low = qn__fact(g, lower_bound);
+    return LLVMBuildSub(g->b, v, vector ? qn__splat(g, low, 0) : low, "");
+}
+
+static LLVMValueRef shared_division(lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int *at)
+{
+    LLVMValueRef found = qn__memo_find(g, kind, a, b, 0, at);
+    if (found)
+        return found;
+    place here;
+    *at = qn__seek(g, *at, &here);
+    found = kind == MEMO_QUOTIENT ? LLVMBuildUDiv(g->b, a, b, "") : LLVMBuildURem(g->b, a, b, "");
+    qn__unseek(g, &here);
+    qn__memo_add(g, kind, a, b, 0, *at, found);
+    return found;
+}
+
+static bool is_vector(LLVMValueRef v)
+{
+    return LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMVectorTypeKind;
+}
+
+/** Digits of `rest`, fastest first, at the level `at`. */
+static void add_digits(lower *g, address *x, LLVMValueRef rest, int at, bool vector, const qn_dim_fact *dim,
+                       int64_t bytes)
+{
+    for (int n = 0; n < dim->n_digits; n++) {
+        const qn_digit_fact *digit = &g->f->digit[dim->first_digit + n];
+        bool exact = digit->stride.kind == QN_FACT_EXACT;
+        int64_t scale = exact ? qn__wrap_mul(digit->stride.value, bytes) : bytes;
+        LLVMValueRef stride = exact ? NULL : qn__fact(g, &digit->stride), part = rest;
+        if (n + 1 < dim->n_digits) {
+            LLVMValueRef extent = qn__fact(g, &digit->extent);
+            extent = vector ? qn__splat(g, extent, 0) : extent;
+            part = shared_division(g, MEMO_REMAINDER, rest, extent, &at);
+            rest = shared_division(g, MEMO_QUOTIENT, rest, extent, &at);
+        }
+        if (vector && scale)
+            add_lanes(g, x, part, scale, stride);
+        else
+            add_term(g, x, part, at, scale, stride);
+    }
+}
+
+static void add_dimension(lower *g, address *x, uint32_t value, int p, const qn_dim_fact *dim, int64_t bytes)
+{
+    if (dim->n_digits == 0)
+        return;
+    if (dim->n_digits > 1) {
+        bool vector = g->width > 1 && g->a.value[value].shape != QN_UNIFORM;
+        LLVMValueRef position = qn__relative_index(g, value, p, &dim->lower, vector);
+        int at = dim->lower.kind == QN_FACT_EXACT && dim->lower.value == 0 ? qn__level_of(g, value, p) : g->depth;
+        add_digits(g, x, position, at, vector, dim, bytes);
+        return;
+    }
+    const qn_digit_fact *digit = &g->f->digit[dim->first_digit];
+    bool exact = digit->stride.kind == QN_FACT_EXACT;
+    int64_t scale = exact ? qn__wrap_mul(digit->stride.value, bytes) : bytes;
+    LLVMValueRef stride = exact ? NULL : qn__fact(g, &digit->stride);
+    if (scale == 0)
+        return;
+    add_affine(g, x, value, p, scale, stride);
+    add_term(g, x, qn__fact(g, &dim->lower), 0, qn__wrap_mul(scale, -1), stride);
+}
+
+/* ---------------------------------------------------------------- building an address */
+
+static LLVMValueRef shared_product(lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int64_t n, int *at)
+{
+    LLVMValueRef found = qn__memo_find(g, kind, a, b, n, at);
+    if (found)
+        return found;
+    place here;
+    *at = qn__seek(g, *at, &here);
+    if (kind == MEMO_SCALE)
+        found = LLVMBuildMul(g->b, a, qn__const_i64(g, n), "");
+    else if (kind == MEMO_PRODUCT)
+        found = LLVMBuildMul(g->b, a, b, "");
+    else if (kind == MEMO_SUM)
+        found = LLVMBuildAdd(g->b, a, b, "");
+    else
+        found = LLVMBuildGEP2(g->b, g->i8, a, &b, 1, "");
+    qn__unseek(g, &here);
+    qn__memo_add(g, kind, a, b, n, *at, found);
+    return found;
+}
+
+LLVMValueRef qn__element_pointer(lower *g, LLVMValueRef base, LLVMValueRef index, int at, int64_t bytes)
+{
+    int scaled = at;
+    LLVMValueRef offset = shared_product(g, MEMO_SCALE, index, NULL, bytes, &scaled);
+    at = scaled > at ? scaled : at; /* the product may have been there before the base */
+    return shared_product(g, MEMO_ADDRESS, base, offset, 0, &at);
+}
+
+static LLVMValueRef term_bytes(lower *g, const term *t, int *at)
+{
+    LLVMValueRef v = t->value;
+    *at = t->level;
+    if (t->stride) {
+        int stride_level = 0;
+        LLVMValueRef bytes = t->scale == 1 ? t->stride : shared_product(g, MEMO_SCALE, t->stride, NULL, t->scale, &stride_level);
+        return shared_product(g, MEMO_PRODUCT, v, bytes, 0, at);
+    }
+    return t->scale == 1 ? v : shared_product(g, MEMO_SCALE, v, NULL, t->scale, at);
+}
+
+/** Outermost level first. */
+static void sort_terms(address *x)
+{
+    for (int n = 1; n < x->n_terms; n++) {
+        term t = x->term[n];
+        int m = n;
+        for (; m > 0 && x->term[m - 1].level > t.level; m--)
+            x->term[m] = x->term[m - 1];
+        x->term[m] = t;
+    }
+}
+
+/** pointer + offset, whose level is `at`. */
+static void add_offset(lower *g, address *x, LLVMValueRef offset, int at)
+{
+    x->level = at > x->level ? at : x->level;
+    x->pointer = shared_product(g, MEMO_ADDRESS, x->pointer, offset, 0, &x->level);
+}
+
+/** The sum: what the loops add, outermost first, so that the terms of the loops around are shared; then, as one offset, what
+ *  is constant in the whole function: neighbours with dynamic strides are then a register each, not an address that is
+ *  made anew for every row. */
+static void add_terms(lower *g, address *x)
+{
+    LLVMValueRef constant = NULL;
+    int constant_level = 0; /* deeper where it is first needed in a branch */
+    sort_terms(x);
+    for (int n = 0; n < x->n_terms; n++) {
+        int at;
+        LLVMValueRef offset = term_bytes(g, &x->term[n], &at);
+        if (x->term[n].level > 0) {
+            add_offset(g, x, offset, at);
+            continue;
+        }
+        constant_level = at > constant_level ? at : constant_level;
+        constant = constant ? shared_product(g, MEMO_SUM, constant, offset, 0, &constant_level) : offset;
+    }
+    if (constant)
+        add_offset(g, x, constant, constant_level);
+}
+
+static void finish_address(lower *g, address *x, const qn_param_fact *param, int64_t bytes)
+{
+    x->pointer = qn__slot(g, param->slot, g->ptr);
+    x->level = 0;
+    add_terms(g, x);
+    if (x->lanes || x->scaled || (x->lane_bytes && x->lane_bytes != bytes && x->lane_bytes != -bytes)) {
+        x->kind = ADDRESS_LANES;
+        x->stride = x->lanes || x->scaled || x->lane_bytes % bytes ? 0 : x->lane_bytes / bytes;
+        if (x->lane_bytes)
+            add_lanes(g, x, qn__lanes(g, g->i64, x->lane_bytes), 1, NULL);
+    } else {
+        x->kind = x->lane_bytes == 0 ? ADDRESS_UNIFORM : x->lane_bytes == bytes ? ADDRESS_UNIT : ADDRESS_REVERSED;
+        if (x->kind == ADDRESS_REVERSED)
+            x->constant = qn__wrap_add(x->constant, -(int64_t)(g->width - 1) * bytes);
+    }
+}
+
+/** The displacement is added where the access is, so that it ends in the instruction. */
+void qn__displace(lower *g, address *x)
+{
+    if (x->constant)
+        x->pointer = qn__ahead(g, x->pointer, x->constant);
+}
+
+/** Address of part p of access i. With `clamped`, positions come from there instead of the index operands. */
+void qn__make_address(lower *g, uint32_t i, int p, const LLVMValueRef *clamped, address *x)
+{
+    const qn_inst *inst = &g->k->inst[i];
+    const qn_param_fact *param = &g->f->param[inst->imm];
+    const uint32_t *arg = qn__args(g->k, i);
+    const qn_kernel_parameter *of = &g->k->param[inst->imm];
+    int64_t unit = param->unit ? param->unit : of->record ? of->record->bytes : qn_dtype_bytes(of->dtype);
+    memset(x, 0, sizeof *x);
+    x->constant = qn__access_offset(g->k, i);
+    for (int r = 0; r < qn__n_indices(g->k, i); r++) {
+        const qn_dim_fact *dim = &param->dim[r];
+        if (clamped && dim->n_digits > 0) /* positions are relative to the lower bound; one digit is a case of several */
+            add_digits(g, x, clamped[r], g->depth, is_vector(clamped[r]), dim, unit);
+        else
+            add_dimension(g, x, arg[r], p, dim, unit);
+    }
+    finish_address(g, x, param, qn__access_bytes(g->k, i));
+}
+
+/** Pointers of all lanes. */
+LLVMValueRef qn__lane_pointers(lower *g, const address *x)
+{
+    if (g->width == 1)
+        return x->pointer;
+    if (x->scaled) {
+        LLVMTypeRef element = LLVMIntTypeInContext(g->context, (unsigned)x->scale * 8);
+        LLVMValueRef index = x->scaled;
+        return LLVMBuildGEP2(g->b, element, x->pointer, &index, 1, "");
+    }
+    LLVMValueRef offsets = x->lanes;
+    int64_t bytes = x->lane_bytes;
+    if (x->kind == ADDRESS_UNIFORM)
+        offsets = LLVMConstNull(qn__vector_of(g, g->i64));
+    else if (x->kind != ADDRESS_LANES)
+        offsets = qn__lanes(g, g->i64, bytes);
+    LLVMValueRef base = x->pointer;
+    if (x->kind == ADDRESS_REVERSED)
+        base = qn__ahead(g, base, (int64_t)(g->width - 1) * -bytes);
+    return LLVMBuildGEP2(g->b, g->i8, base, &offsets, 1, "");
+}
+

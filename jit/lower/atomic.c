@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * atomic.c: atomic operations, relaxed. What the machine cannot do in one instruction is a loop around
+ * compare-exchange. A launch that only one thread runs needs neither where nobody else meets its elements: a load, the
+ * operation and a store. lower/atomic_lanes.c is about lanes.
+ */
+#include "jit/lower/atomic.h"
+#include "jit/target/nvptx/team.h"
+
+/* ---------------------------------------------------------------- values */
+
+LLVMTypeRef qn__bits_like(lower *g, int dtype, LLVMValueRef v)
+{
+    LLVMTypeRef t = LLVMIntTypeInContext(g->context, (unsigned)(8 * qn_dtype_bytes(dtype))), old = LLVMTypeOf(v);
+    return LLVMGetTypeKind(old) == LLVMVectorTypeKind ? LLVMVectorType(t, LLVMGetVectorSize(old)) : t;
+}
+
+LLVMValueRef qn__as_bits(lower *g, int dtype, LLVMValueRef v)
+{
+    if (dtype == QN_BOOL)
+        return qn__lower_bitcast(g, QN_U8, dtype, v);
+    return qn__dtype_class(dtype) == QN_CLASS_F ? LLVMBuildBitCast(g->b, v, qn__bits_like(g, dtype, v), "") : v;
+}
+
+LLVMValueRef qn__from_bits(lower *g, int dtype, LLVMValueRef v)
+{
+    if (dtype == QN_BOOL)
+        return qn__lower_bitcast(g, dtype, QN_U8, v);
+    LLVMTypeRef t = qn__scalar_type(g, dtype), old = LLVMTypeOf(v);
+    if (LLVMGetTypeKind(old) == LLVMVectorTypeKind)
+        t = LLVMVectorType(t, LLVMGetVectorSize(old));
+    return qn__dtype_class(dtype) == QN_CLASS_F ? LLVMBuildBitCast(g->b, v, t, "") : v;
+}
+
+/** f16 and bf16 are combined in f32 and rounded once, as everywhere. */
+static LLVMValueRef combine_values(lower *g, int combine, int dtype, LLVMValueRef old, LLVMValueRef v)
+{
+    if (!qn__is_half(dtype))
+        return qn__lower_combine(g, combine, dtype, old, v);
+    LLVMValueRef x = qn__lower_cast(g, QN_F32, dtype, old), y = qn__lower_cast(g, QN_F32, dtype, v);
+    return qn__lower_cast(g, dtype, QN_F32, qn__lower_combine(g, combine, QN_F32, x, y));
+}
+
+LLVMValueRef qn__updated(lower *g, const update *u, LLVMValueRef old, LLVMValueRef v, LLVMValueRef expected)
+{
+    if (u->combine == QN_UPDATE)
+        return qn__expression_of(g, u->of, old);
+    if (u->combine == QN_COMBINE_EXCHANGE)
+        return v;
+    if (u->combine != QN_COMBINE_COMPARE_EXCHANGE)
+        return combine_values(g, u->combine, u->dtype, old, v);
+    LLVMValueRef is_same = LLVMBuildICmp(g->b, LLVMIntEQ, qn__as_bits(g, u->dtype, old), qn__as_bits(g, u->dtype, expected), "");
+    return LLVMBuildSelect(g->b, is_same, v, old, "");
+}
+
+/* ---------------------------------------------------------------- one element */
+
+/** The bits that were there, and whether they were the expected ones. */
+static LLVMValueRef exchange_compare(lower *g, LLVMValueRef pointer, LLVMValueRef expected, LLVMValueRef v)
+{
+    return LLVMBuildAtomicCmpXchg(g->b, pointer, expected, v, LLVMAtomicOrderingMonotonic, LLVMAtomicOrderingMonotonic,
+                                  false);
+}
+
+/** What no instruction does, floats, bool and expressions: a loop around compare-exchange with the op table's meaning. */
+static LLVMValueRef update_by_exchange(lower *g, const update *u, LLVMValueRef pointer, LLVMValueRef v)
+{
+    LLVMTypeRef t = qn__bits_like(g, u->dtype, v);
+    LLVMValueRef first = LLVMBuildLoad2(g->b, t, pointer, "");
+    LLVMSetAlignment(first, (unsigned)qn_dtype_bytes(u->dtype));
+    qn__make_relaxed(g, first);
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(g->b), again = qn__new_block(g, "again"), done = qn__new_block(g, "done");
+    LLVMBuildBr(g->b, again);
+    LLVMPositionBuilderAtEnd(g->b, again);
+    LLVMValueRef old = LLVMBuildPhi(g->b, t, "");
+    LLVMValueRef new = qn__updated(g, u, qn__from_bits(g, u->dtype, old), v, NULL);
+    LLVMValueRef pair = exchange_compare(g, pointer, old, qn__as_bits(g, u->dtype, new));
+    LLVMValueRef found = LLVMBuildExtractValue(g->b, pair, 0, "");
+    LLVMValueRef values[2] = {first, found};
+    LLVMBasicBlockRef blocks[2] = {before, LLVMGetInsertBlock(g->b)};
+    LLVMAddIncoming(old, values, blocks, 2);
+    LLVMBuildCondBr(g->b, LLVMBuildExtractValue(g->b, pair, 1, ""), done, again);
+    LLVMPositionBuilderAtEnd(g->b, done);
+    return qn__from_bits(g, u->dtype, found);
+}
+
+static LLVMValueRef update_plain(lower *g, const update *u, LLVMValueRef pointer, LLVMValueRef v, LLVMValueRef expected)
+{
+    unsigned align = (unsigned)qn_dtype_bytes(u->dtype);
+    LLVMValueRef bits = LLVMBuildLoad2(g->b, qn__bits_like(g, u->dtype, v), pointer, "");
+    LLVMSetAlignment(bits, align);
+    LLVMValueRef old = qn__from_bits(g, u->dtype, bits);
+    LLVMValueRef new = qn__updated(g, u, old, v, expected);
+    LLVMSetAlignment(LLVMBuildStore(g->b, qn__as_bits(g, u->dtype, new), pointer), align);
+    return old;
+}
+
+LLVMValueRef qn__update_element(lower *g, const update *u, LLVMValueRef pointer, LLVMValueRef v, LLVMValueRef expected)
+{
+    int dtype = u->dtype, combine = u->combine;
+    bool is_signed = qn__dtype_class(dtype) == QN_CLASS_S, is_float = qn__dtype_class(dtype) == QN_CLASS_F;
+    if (u->is_plain)
+        return update_plain(g, u, pointer, v, expected);
+    if (combine == QN_COMBINE_COMPARE_EXCHANGE) {
+        LLVMValueRef pair = exchange_compare(g, pointer, qn__as_bits(g, dtype, expected), qn__as_bits(g, dtype, v));
+        return qn__from_bits(g, dtype, LLVMBuildExtractValue(g->b, pair, 0, ""));
+    }
+    bool is_native = g->p->is_gpu && combine == QN_COMBINE_SUM && dtype == QN_F64; /* that of f32 flushes to zero */
+    if (is_native)
+        return LLVMBuildAtomicRMW(g->b, LLVMAtomicRMWBinOpFAdd, pointer, v, LLVMAtomicOrderingMonotonic, false);
+    if (combine == QN_UPDATE || ((is_float || dtype == QN_BOOL) && combine != QN_COMBINE_EXCHANGE))
+        return update_by_exchange(g, u, pointer, v);
+    static const LLVMAtomicRMWBinOp ops[QN_N_COMBINES] = {
+        [QN_COMBINE_SUM] = LLVMAtomicRMWBinOpAdd, [QN_COMBINE_MIN] = LLVMAtomicRMWBinOpMin,
+        [QN_COMBINE_MAX] = LLVMAtomicRMWBinOpMax, [QN_COMBINE_AND] = LLVMAtomicRMWBinOpAnd,
+        [QN_COMBINE_OR] = LLVMAtomicRMWBinOpOr,   [QN_COMBINE_XOR] = LLVMAtomicRMWBinOpXor,
+        [QN_COMBINE_EXCHANGE] = LLVMAtomicRMWBinOpXchg,
+    };
+    LLVMAtomicRMWBinOp op = ops[combine];
+    if (!is_signed && combine == QN_COMBINE_MIN)
+        op = LLVMAtomicRMWBinOpUMin;
+    if (!is_signed && combine == QN_COMBINE_MAX)
+        op = LLVMAtomicRMWBinOpUMax;
+    LLVMValueRef old = LLVMBuildAtomicRMW(g->b, op, pointer, qn__as_bits(g, dtype, v), LLVMAtomicOrderingMonotonic, false);
+    return qn__from_bits(g, dtype, old);
+}
+
+/* ---------------------------------------------------------------- plain or locked */
+
+bool qn__is_used(const qn_kernel *k, uint32_t i)
+{
+    for (uint32_t user = i + 1; user < k->n_insts; user++)
+        for (int n = 0; n < k->inst[user].n_args; n++)
+            if (qn__args(k, user)[n] == i)
+                return true;
+    return false;
+}
+
+LLVMValueRef qn__update_as_needed(lower *g, uint32_t i, const expression *e, emit_update *emit, const void *of)
+{
+    update u = {.inst = i, .of = e, .dtype = g->k->inst[i].type, .combine = g->k->inst[i].sub, .is_used = qn__is_used(g->k, i)};
+    if (!g->alone) {
+        u.is_plain = g->p->atomics == QN_ATOMICS_OF_ONE;
+        LLVMValueRef v = emit(g, &u, of);
+        return u.is_used ? v : NULL;
+    }
+    branch x = qn__begin_choice(g, g->alone, "alone", "together");
+    u.is_plain = true;
+    LLVMValueRef old[2] = {emit(g, &u, of), NULL};
+    qn__begin_other(g, &x);
+    u.is_plain = false;
+    old[1] = emit(g, &u, of);
+    qn__end_branch(g, &x, NULL);
+    return u.is_used ? qn__join(g, &x, old[0], old[1]) : NULL;
+}
+
+/* ---------------------------------------------------------------- one lane */
+
+/** Where one update goes, and its operands. */
+typedef struct single {
+    LLVMValueRef pointer, value, expected;
+} single;
+
+static LLVMValueRef emit_single(lower *g, const update *u, const void *of)
+{
+    const single *s = of;
+    bool may_reduce = g->p->is_gpu && !u->is_used && !u->is_plain;
+    if (may_reduce && qn__nvptx_reduce(g, u->combine, u->dtype, s->pointer, s->value))
+        return NULL;
+    qn__expression_take(g, u->of, NULL);
+    return qn__update_element(g, u, s->pointer, s->value, s->expected);
+}
+
+static LLVMValueRef update_single(lower *g, uint32_t i, int p, const check *c, const expression *e)
+{
+    const qn_inst *inst = &g->k->inst[i];
+    const uint32_t *arg = qn__args(g->k, i);
+    int n = qn__n_indices(g->k, i);
+    single s = {.value = qn__is_update(inst) ? LLVMConstNull(qn__scalar_type(g, inst->type)) : qn__scalar(g, arg[n], p),
+                .expected = inst->n_args > n + 1 ? qn__scalar(g, arg[n + 1], p) : NULL};
+    bool is_one_branch = c->is_needed && !c->is_clamped && !g->mask[p] && !g->p->is_gpu;
+    if (!is_one_branch)
+        qn__report(g, i, p, c);
+    LLVMValueRef condition = c->is_needed ? qn__mask_and(g, g->mask[p], c->ok) : g->mask[p];
+    branch then = {0};
+    condition = qn__mask_and(g, condition, qn__team_begin(g));
+    if (is_one_branch)
+        then = qn__begin_checked(g, c);
+    else if (condition)
+        then = qn__begin_branch(g, condition);
+    address x;
+    qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
+    qn__displace(g, &x);
+    s.pointer = x.pointer;
+    LLVMValueRef old = qn__update_as_needed(g, i, e, emit_single, &s);
+    old = old ? old : LLVMConstNull(LLVMTypeOf(s.value));
+    if (is_one_branch)
+        old = qn__end_checked(g, &then, i, p, old);
+    else if (condition)
+        old = qn__end_branch(g, &then, old);
+    qn__team_end(g);
+    return g->is_team ? qn__team_same(g, old) : old;
+}
+
+uint32_t qn__lower_atomic(lower *g, uint32_t i, uint32_t end)
+{
+    uint32_t last = qn__update_group(g, i, end);
+    if (last)
+        return last;
+    FOR_PARTS(g, p)
+    {
+        expression e;
+        if (!qn__expression_open(g, &e, i, p))
+            return i;
+        check c = qn__make_check(g, i, p);
+        qn__set(g, i, p, g->width == 1 ? update_single(g, i, p, &c, &e) : qn__update_lanes(g, i, p, &c, &e), g->depth);
+        qn__expression_close(&e);
+    }
+    return i;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * branch.c: masks, branches that skip code where none of its lanes is active, and choices between two pieces of code. Each
+ * piece is a level of its own, out of which nothing is hoisted.
+ */
+#include "jit/lower/lower.h"
+
+#include <string.h>
+
+void qn__clear_masks(lower *g)
+{
+    memset(g->mask, 0, sizeof g->mask);
+    memset(g->tail_mask, 0, sizeof g->tail_mask);
+    memset(g->edges, 0, sizeof g->edges);
+    memset(g->side, 0, sizeof g->side);
+}
+
+/**
+ * A mask of constant lanes whose lanes LLVM does not know. LLVM 19 may give the upper half of a masked load no mask at all where
+ * its lanes follow from an `and` with constants, as in <1, 1, 1, 0, 0, 0, 0, 0> of 256-bit registers, and then reads beyond the
+ * view (tests/unit/test_code.c). No address of a user's process has the uppermost bit, which LLVM cannot know.
+ */
+static LLVMValueRef hidden(lower *g, LLVMValueRef mask)
+{
+    LLVMTypeRef type = LLVMTypeOf(mask);
+    if (LLVMGetTypeKind(type) != LLVMVectorTypeKind || !LLVMIsConstant(mask))
+        return mask;
+    LLVMTypeRef bits = LLVMIntTypeInContext(g->context, LLVMGetVectorSize(type));
+    LLVMValueRef zero = LLVMBuildAShr(g->b, LLVMBuildPtrToInt(g->b, g->slots, g->i64, ""), qn__const_i64(g, 63), "");
+    zero = LLVMGetVectorSize(type) < 64 ? LLVMBuildTrunc(g->b, zero, bits, "") : zero;
+    return LLVMBuildBitCast(g->b, LLVMBuildOr(g->b, LLVMConstBitCast(mask, bits), zero, ""), type, "");
+}
+
+LLVMValueRef qn__mask_and(lower *g, LLVMValueRef mask, LLVMValueRef more)
+{
+    return !mask ? more : !more ? mask : LLVMBuildAnd(g->b, hidden(g, mask), hidden(g, more), "");
+}
+
+LLVMValueRef qn__any(lower *g, LLVMValueRef mask)
+{
+    if (!mask)
+        return LLVMConstInt(g->i1, 1, false);
+    LLVMTypeRef t = LLVMTypeOf(mask);
+    if (LLVMGetTypeKind(t) != LLVMVectorTypeKind)
+        return mask;
+    LLVMTypeRef bits = LLVMIntTypeInContext(g->context, LLVMGetVectorSize(t));
+    LLVMValueRef all = LLVMBuildBitCast(g->b, mask, bits, "");
+    return LLVMBuildICmp(g->b, LLVMIntNE, all, LLVMConstInt(bits, 0, false), "");
+}
+
+static void begin_side(lower *g, LLVMBasicBlockRef block)
+{
+    qn__level_open(g, true, false, false);
+    LLVMPositionBuilderAtEnd(g->b, block);
+}
+
+static void end_side(lower *g, branch *x, int n)
+{
+    x->last[n] = LLVMGetInsertBlock(g->b);
+    LLVMBuildBr(g->b, x->join);
+    qn__level_close(g);
+}
+
+branch qn__begin_choice(lower *g, LLVMValueRef condition, const char *then, const char *other)
+{
+    branch x = {.from = LLVMGetInsertBlock(g->b)};
+    LLVMBasicBlockRef first = qn__new_block(g, then);
+    x.other = other ? qn__new_block(g, other) : NULL;
+    x.join = qn__new_block(g, "join");
+    LLVMBuildCondBr(g->b, condition, first, other ? x.other : x.join);
+    begin_side(g, first);
+    return x;
+}
+
+branch qn__begin_branch(lower *g, LLVMValueRef condition)
+{
+    return qn__begin_choice(g, condition, "then", NULL);
+}
+
+void qn__begin_other(lower *g, branch *x)
+{
+    end_side(g, x, 0);
+    LLVMPositionBuilderAtEnd(g->b, x->from);
+    begin_side(g, x->other);
+}
+
+LLVMValueRef qn__join(lower *g, const branch *x, LLVMValueRef taken, LLVMValueRef other)
+{
+    LLVMValueRef phi = LLVMBuildPhi(g->b, LLVMTypeOf(taken), ""), values[2] = {taken, other};
+    LLVMBasicBlockRef blocks[2] = {x->last[0], x->last[1]};
+    LLVMAddIncoming(phi, values, blocks, 2);
+    return phi;
+}
+
+LLVMValueRef qn__end_branch(lower *g, branch *x, LLVMValueRef value)
+{
+    end_side(g, x, x->other ? 1 : 0);
+    if (!x->other)
+        x->last[1] = x->from;
+    LLVMPositionBuilderAtEnd(g->b, x->join);
+    return value ? qn__join(g, x, value, LLVMConstNull(LLVMTypeOf(value))) : NULL;
+}
+
+void qn__choose_branch(lower *g, branch *x, LLVMValueRef *values, const LLVMValueRef *others, int n)
+{
+    qn__end_branch(g, x, NULL);
+    for (int m = 0; m < n; m++)
+        if (values[m] != others[m])
+            values[m] = qn__join(g, x, values[m], others[m]);
+}

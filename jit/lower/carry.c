@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * carry.c: non-temporal stores of rows that begin anywhere in a cache line, in transposing kernels: each step of the lanes
+ * fills 64 bytes of many rows, of a line and the next. What a step stores waits in memory of the launch, a line for each row;
+ * the step behind it takes the end of that and the beginning of its own elements, and writes the line that they make.
+ *
+ *   first step     stores its elements as usual: the line where they begin is another's too
+ *   later ones     write the line that begins after the first element of the step before, up to their own first element
+ *   end of a row   what the last line lacks of the last step's elements is stored as usual
+ *
+ * So many rows (plan->carry) run at a time that their lines stay in the second-level cache.
+ */
+#include "jit/lower/lower.h"
+#include "jit/schedule/plan.h"
+
+static bool is_carried(const lower *g, uint32_t site)
+{
+    return qn__is_carried(g->k, g->f, &g->a, g->p, site);
+}
+
+bool qn__has_carry(const lower *g)
+{
+    for (uint32_t site = 0; site < g->k->n_accesses && g->p->carry; site++)
+        if (is_carried(g, site))
+            return true;
+    return false;
+}
+
+/** Memory for the row that stands in g->iv, and those behind it. */
+static LLVMValueRef row_memory(lower *g, uint32_t site)
+{
+    int d = g->p->jam_dim, n = 0;
+    for (uint32_t before = 0; before < site; before++)
+        n += is_carried(g, before);
+    LLVMValueRef row = qn__element_pointer(g, g->carry.memory, g->iv[d], g->iv_level[d], LINE_BYTES);
+    return qn__ahead(g, row, (int64_t)n * g->p->carry * LINE_BYTES);
+}
+
+/** Bytes from the beginning of a line to `pointer`. */
+static LLVMValueRef bytes_into_line(lower *g, LLVMValueRef pointer)
+{
+    return LLVMBuildAnd(g->b, LLVMBuildPtrToInt(g->b, pointer, g->i64, ""), qn__const_i64(g, LINE_BYTES - 1), "");
+}
+
+static LLVMValueRef lane_numbers(const lower *g, int64_t bytes)
+{
+    return qn__lanes(g, LLVMIntTypeInContext(g->context, (unsigned)bytes * 8), 1);
+}
+
+/** How many elements so many bytes are, in all lanes. */
+static LLVMValueRef in_all_lanes(lower *g, LLVMValueRef line_bytes, int64_t bytes)
+{
+    LLVMValueRef n = LLVMBuildUDiv(g->b, line_bytes, qn__const_i64(g, bytes), "");
+    n = LLVMBuildTrunc(g->b, n, LLVMIntTypeInContext(g->context, (unsigned)bytes * 8), "");
+    return qn__splat(g, n, g->depth);
+}
+
+/** Elements n, n + 1, ... of the vectors `left` and `right` side by side; n in all lanes. */
+static LLVMValueRef joined(lower *g, LLVMValueRef left, LLVMValueRef right, LLVMValueRef n, int64_t bytes)
+{
+    LLVMTypeRef t = LLVMTypeOf(right), words = LLVMTypeOf(n);
+    LLVMValueRef args[3] = {LLVMBuildBitCast(g->b, left, words, ""), LLVMBuildAdd(g->b, lane_numbers(g, bytes), n, ""),
+                            LLVMBuildBitCast(g->b, right, words, "")};
+    const char *name = bytes == 8   ? "llvm.x86.avx512.vpermi2var.q.512"
+                       : bytes == 4 ? "llvm.x86.avx512.vpermi2var.d.512"
+                                    : "llvm.x86.avx512.vpermi2var.hi.512";
+    return LLVMBuildBitCast(g->b, qn__call(g, name, NULL, 0, args, 3), t, "");
+}
+
+void qn__carry_open(lower *g, LLVMValueRef first_row, LLVMValueRef first_lane)
+{
+    LLVMValueRef before = LLVMBuildMul(g->b, first_row, qn__const_i64(g, -LINE_BYTES), "");
+    g->carry.memory = LLVMBuildGEP2(g->b, g->i8, g->scratch_memory, &before, 1, "");
+    g->carry.first = first_lane;
+}
+
+bool qn__carry_store(lower *g, uint32_t i, int p, LLVMValueRef v, LLVMValueRef pointer)
+{
+    if (!g->carry.first || !is_carried(g, g->site[i]))
+        return false;
+    int64_t bytes = qn__access_bytes(g->k, i);
+    LLVMValueRef row = qn__ahead(g, row_memory(g, g->site[i]), (int64_t)(p % g->jam_max) * LINE_BYTES);
+    LLVMValueRef is_first = LLVMBuildICmp(g->b, LLVMIntEQ, g->iv[g->p->lane_dim], g->carry.first, "");
+    branch x = qn__begin_choice(g, is_first, "first", "line");
+    LLVMSetAlignment(LLVMBuildStore(g->b, v, pointer), (unsigned)bytes);
+    qn__begin_other(g, &x);
+    LLVMValueRef old = LLVMBuildLoad2(g->b, LLVMTypeOf(v), row, ""), into = bytes_into_line(g, pointer);
+    LLVMSetAlignment(old, LINE_BYTES);
+    LLVMValueRef back = LLVMBuildNeg(g->b, into, ""), begin = LLVMBuildGEP2(g->b, g->i8, pointer, &back, 1, "");
+    LLVMValueRef n = in_all_lanes(g, LLVMBuildAdd(g->b, back, qn__const_i64(g, LINE_BYTES), ""), bytes);
+    qn__make_nontemporal(g, LLVMBuildStore(g->b, joined(g, old, v, n, bytes), begin), LINE_BYTES);
+    qn__end_branch(g, &x, NULL);
+    LLVMSetAlignment(LLVMBuildStore(g->b, v, row), LINE_BYTES);
+    return true;
+}
+
+/** Stores the end of one row: the lanes stand behind the last step. */
+static void end_row(lower *g, uint32_t site)
+{
+    uint32_t i = g->k->access[site].inst;
+    int64_t bytes = qn__access_bytes(g->k, i);
+    address x;
+    qn__make_address(g, i, 0, NULL, &x);
+    qn__displace(g, &x);
+    LLVMTypeRef types[2] = {qn__vector_of(g, qn__memory_type(g, qn__access_dtype(g->k, i))), g->ptr};
+    LLVMValueRef first = LLVMBuildSub(g->b, qn__const_i64(g, LINE_BYTES), bytes_into_line(g, x.pointer), "");
+    LLVMValueRef mask = LLVMBuildICmp(g->b, LLVMIntUGE, lane_numbers(g, bytes), in_all_lanes(g, first, bytes), "");
+    LLVMValueRef v = LLVMBuildLoad2(g->b, types[0], row_memory(g, site), "");
+    LLVMSetAlignment(v, LINE_BYTES);
+    LLVMValueRef args[4] = {v, qn__ahead(g, x.pointer, -LINE_BYTES), LLVMConstInt(g->i32, (unsigned)bytes, false), mask};
+    qn__call(g, "llvm.masked.store", types, 2, args, 4);
+}
+
+void qn__carry_close(lower *g, span rows, LLVMValueRef end)
+{
+    loop once, l;
+    g->width = g->p->width;
+    qn__once_open(g, &once, LLVMBuildICmp(g->b, LLVMIntNE, end, g->carry.first, ""));
+    qn__loop_open(g, &l, rows.low, rows.high, 1, true, false, 0, NULL, NULL);
+    qn__set_index(g, g->p->jam_dim, l.index);
+    qn__set_index(g, g->p->lane_dim, end);
+    for (uint32_t site = 0; site < g->k->n_accesses; site++)
+        if (is_carried(g, site))
+            end_row(g, site);
+    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &once, NULL, NULL);
+    g->carry.first = NULL;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * check.c: the checks of indices that were not proved at the call, and for which lanes an access is performed.
+ */
+#include "jit/lower/lower.h"
+
+/* ---------------------------------------------------------------- in range */
+
+bool qn__indices_are_uniform(const lower *g, uint32_t i)
+{
+    const qn_param_fact *param = &g->f->param[g->k->inst[i].imm];
+    const uint32_t *arg = qn__args(g->k, i);
+    for (int r = 0; r < qn__n_indices(g->k, i); r++)
+        if (g->a.value[arg[r]].shape != QN_UNIFORM && param->dim[r].n_digits > 0)
+            return false;
+    return true;
+}
+
+static LLVMValueRef in_range(lower *g, LLVMValueRef position, const qn_dim_fact *dim, bool vector)
+{
+    LLVMValueRef extent = qn__fact(g, &dim->extent);
+    return LLVMBuildICmp(g->b, LLVMIntULT, position, vector ? qn__splat(g, extent, 0) : extent, "");
+}
+
+static LLVMValueRef like(lower *g, const check *c, LLVMValueRef scalar)
+{
+    return c->is_vector ? qn__splat(g, scalar, 0) : scalar;
+}
+
+/** The position of the nearest index of dimension r; an extent of 0 leaves no lane active. Indices are compared as they are, with
+ *  sign: the distance of a far one from the lower bound wraps. */
+static void clamp_position(lower *g, check *c, int r, uint32_t value, int p, const qn_dim_fact *dim)
+{
+    int64_t known;
+    LLVMValueRef low = qn__fact(g, &dim->lower), extent = qn__fact(g, &dim->extent);
+    place here;
+    qn__seek(g, 0, &here); /* where all facts are known */
+    LLVMValueRef last = LLVMBuildSub(g->b, LLVMBuildAdd(g->b, low, extent, ""), qn__const_i64(g, 1), "");
+    LLVMValueRef some = LLVMBuildICmp(g->b, LLVMIntNE, extent, qn__const_i64(g, 0), "");
+    qn__unseek(g, &here);
+    LLVMValueRef v = c->is_vector ? qn__vector(g, value, p) : qn__scalar(g, value, p);
+    LLVMTypeRef t = LLVMTypeOf(v);
+    LLVMValueRef from_below[2] = {v, like(g, c, low)};
+    LLVMValueRef from_above[2] = {qn__call(g, "llvm.smax", &t, 1, from_below, 2), like(g, c, last)};
+    v = qn__call(g, "llvm.smin", &t, 1, from_above, 2);
+    bool is_from_zero = qn__is_const(low, &known) && known == 0;
+    c->position[r] = is_from_zero ? v : LLVMBuildSub(g->b, v, like(g, c, low), "");
+    if (qn__is_const(extent, &known) && known > 0)
+        return;
+    LLVMValueRef ok = like(g, c, some);
+    c->ok = c->ok ? LLVMBuildAnd(g->b, c->ok, ok, "") : ok;
+}
+
+/** Whether 32 bits are enough to compare an index that differs between lanes. */
+static bool is_short_index(const lower *g, uint32_t value, const qn_dim_fact *dim)
+{
+    bool is_plain = dim->lower.kind == QN_FACT_EXACT && dim->lower.value == 0 && dim->extent.kind == QN_FACT_EXACT;
+    return is_plain && dim->extent.value <= INT32_MAX && g->a.value[value].shape == QN_VARYING &&
+           g->a.value[value].held <= 32 && !g->p->is_gpu;
+}
+
+/** A load ahead of its check: of the first element along a dimension whose index is out of range, which is noted. */
+static void note_range(lower *g, int p, check *c)
+{
+    LLVMValueRef ok = g->mask[p] ? LLVMBuildOr(g->b, c->ok, LLVMBuildNot(g->b, g->mask[p], ""), "") : c->ok;
+    *g->in_range = LLVMBuildAnd(g->b, *g->in_range, ok, "");
+    c->ok = NULL;
+    c->is_needed = false;
+    c->is_clamped = true;
+}
+
+check qn__make_check(lower *g, uint32_t i, int p)
+{
+    check c = {0};
+    const qn_param_fact *param = &g->f->param[g->k->inst[i].imm];
+    const uint32_t *arg = qn__args(g->k, i);
+    if (!qn__is_checked(g->f, g->k, g->site[i]) || g->covered[g->site[i]])
+        return c;
+    c.is_vector = g->width > 1 && !qn__indices_are_uniform(g, i);
+    c.is_clamped = param->checks == QN_CHECKS_CLAMP;
+    for (int r = 0; r < qn__n_indices(g->k, i); r++) {
+        const qn_dim_fact *dim = &param->dim[r];
+        if (dim->n_digits == 0)
+            continue;
+        c.is_needed = true;
+        if (c.is_vector && !c.is_clamped && is_short_index(g, arg[r], dim)) {
+            LLVMValueRef extent = qn__const_splat(g, LLVMConstInt(g->i32, (unsigned long long)dim->extent.value, false));
+            LLVMValueRef below = LLVMBuildICmp(g->b, LLVMIntULT, qn__vector_bits(g, arg[r], p, 32), extent, "");
+            c.ok = c.ok ? LLVMBuildAnd(g->b, c.ok, below, "") : below;
+            continue;
+        }
+        if (c.is_clamped) {
+            clamp_position(g, &c, r, arg[r], p, dim);
+            continue;
+        }
+        c.position[r] = qn__relative_index(g, arg[r], p, &dim->lower, c.is_vector);
+        LLVMValueRef ok = in_range(g, c.position[r], dim, c.is_vector);
+        c.ok = c.ok ? LLVMBuildAnd(g->b, c.ok, ok, "") : ok;
+        if (g->in_range)
+            c.position[r] = LLVMBuildSelect(g->b, ok, c.position[r], qn__const_i64(g, 0), "");
+    }
+    c.is_needed = c.is_needed && c.ok;
+    if (c.is_needed && g->in_range && !c.is_clamped)
+        note_range(g, p, &c);
+    return c;
+}
+
+void qn__report(lower *g, uint32_t i, int p, const check *c)
+{
+    if (!c->is_needed || c->is_clamped)
+        return;
+    LLVMValueRef bad = LLVMBuildNot(g->b, c->ok, "");
+    if (c->is_vector)
+        bad = qn__mask_and(g, g->mask[p], bad);
+    else if (g->mask[p]) /* the first active lane fails first */
+        bad = LLVMBuildAnd(g->b, g->mask[p], qn__splat(g, bad, g->depth), "");
+    qn__note_fault(g, i, p, bad, QN_ERR_BOUNDS);
+}
+
+/* ---------------------------------------------------------------- active lanes */
+
+/** Whether a value is wrong in lanes that are not active: it counts in a loop that they have left, or comes from a region
+ *  that was skipped because no lane was active. */
+static bool depends_on_region(const qn_kernel *k, uint32_t value, int depth)
+{
+    const qn_inst *x = &k->inst[value];
+    if (x->op == QN_I_RESULT || x->op == QN_I_CARRIED || x->op == QN_I_INDEX || depth == 0)
+        return true;
+    for (int n = 0; x->op >= QN_I_CAST && qn__is_pure(x) && n < x->n_args; n++)
+        if (depends_on_region(k, qn__args(k, value)[n], depth - 1))
+            return true;
+    return false;
+}
+
+bool qn__ignores_masks(const lower *g, uint32_t i)
+{
+    enum { MOST_DEPTH_OF_INDEX = 8 };
+    if (g->k->inst[i].op != QN_I_LOAD || !g->f->proved[g->site[i]])
+        return false;
+    for (int r = 0; r < qn__n_indices(g->k, i); r++)
+        if (depends_on_region(g->k, qn__args(g->k, i)[r], MOST_DEPTH_OF_INDEX))
+            return false;
+    return true;
+}
+
+/** Lanes for which a vector access is performed: NULL for all. Proved loads ignore the masks of branches where their
+ *  addresses are right for every iteration of the domain. */
+LLVMValueRef qn__access_mask(lower *g, uint32_t i, int p, const check *c)
+{
+    LLVMValueRef mask = qn__ignores_masks(g, i) ? g->tail_mask[p] : g->mask[p];
+    if (c->is_needed)
+        mask = qn__mask_and(g, mask, c->is_vector ? c->ok : qn__splat(g, c->ok, g->depth));
+    return mask;
+}
+
+/* ---------------------------------------------------------------- one branch for an access */
+
+bool qn__is_one_branch(const lower *g, uint32_t i, int p, const check *c)
+{
+    bool is_single = g->unroll * g->jam == 1 && (g->width == 1 || g->a.value[i].shape == QN_UNIFORM);
+    return c->is_needed && !c->is_vector && !c->is_clamped && is_single && !g->mask[p] && !g->p->is_gpu;
+}
+
+branch qn__begin_checked(lower *g, const check *c)
+{
+    branch x = qn__begin_choice(g, c->ok, "then", "failed");
+    qn__mark_likely(g, LLVMGetBasicBlockTerminator(x.from));
+    return x;
+}
+
+LLVMValueRef qn__end_checked(lower *g, branch *x, uint32_t i, int p, LLVMValueRef value)
+{
+    qn__begin_other(g, x);
+    qn__note_fault(g, i, p, LLVMConstInt(g->i1, 1, false), QN_ERR_BOUNDS);
+    return qn__end_branch(g, x, value);
+}

@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * control.c: regions, loops over the domain, and `if`. Control flow on a value that is the same for the whole block
+ * becomes branches; on one that differs it becomes masks, with a branch around a region that touches memory, or computes more
+ * than such a test costs, when no lane is active.
+ */
+#include "jit/lower/yields.h"
+
+#include "jit/schedule/budget.h"
+
+#include <string.h>
+
+/* ---------------------------------------------------------------- what LLVM does not see through */
+
+LLVMValueRef qn__opaque(lower *g, LLVMValueRef v)
+{
+    LLVMTypeRef type = LLVMTypeOf(v), t = LLVMFunctionType(type, &type, 1, false);
+    const char *same = g->p->is_gpu && type == g->i64 ? "=l,0" : "=r,0";
+    LLVMValueRef barrier = LLVMGetInlineAsm(t, "", 0, same, 4, false, false, LLVMInlineAsmDialectATT, false);
+    return LLVMBuildCall2(g->b, t, barrier, &v, 1, "");
+}
+
+/* ---------------------------------------------------------------- counted loops of LLVM */
+
+void qn__loop_open(lower *g, loop *l, LLVMValueRef start, LLVMValueRef end, int64_t step, bool guarded,
+                   bool is_sequential, int n_carried, LLVMValueRef *init, LLVMValueRef *phi)
+{
+    int64_t s = 0, e = 0;
+    bool is_known = qn__is_const(start, &s) && qn__is_const(end, &e);
+    *l = (loop){.start = start, .end = end, .step = qn__const_i64(g, step), .init = init, .phi = phi, .n_carried = n_carried,
+                .most_trips = INT64_MAX, .outer_work = g->work};
+    g->work = 0;
+    if (is_known)
+        qn__loop_most(l, e - s);
+    if (is_known && e - s == step) {
+        l->is_single = true;
+        l->index = start;
+        l->head = qn__new_block(g, "once");
+        LLVMBuildBr(g->b, l->head);
+        qn__level_open(g, false, is_sequential, false); /* what it holds must not be taken for the next loop's */
+        LLVMPositionBuilderAtEnd(g->b, l->head);
+        for (int n = 0; n < n_carried; n++)
+            phi[n] = init[n];
+        return;
+    }
+    l->is_guarded = guarded && !is_known;
+    if (l->is_guarded) {
+        l->guard = LLVMGetInsertBlock(g->b);
+        l->after = qn__new_block(g, "after");
+        LLVMBasicBlockRef inside = qn__new_block(g, "inside");
+        LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntNE, start, end, ""), inside, l->after);
+        qn__level_open(g, false, false, true);
+        LLVMPositionBuilderAtEnd(g->b, inside);
+    }
+    l->before = LLVMGetInsertBlock(g->b);
+    l->head = qn__new_block(g, "loop");
+    LLVMBuildBr(g->b, l->head);
+    qn__level_open(g, false, is_sequential, false);
+    LLVMPositionBuilderAtEnd(g->b, l->head);
+    l->index = LLVMBuildPhi(g->b, g->i64, "");
+    for (int n = 0; n < n_carried; n++)
+        phi[n] = LLVMBuildPhi(g->b, LLVMTypeOf(init[n]), "");
+}
+
+void qn__loop_most(loop *l, int64_t n_indices)
+{
+    int64_t trips = n_indices / LLVMConstIntGetSExtValue(l->step);
+    trips += trips < INT64_MAX; /* the last one may not be whole */
+    l->most_trips = trips < l->most_trips ? trips : l->most_trips;
+}
+
+void qn__loop_bound(const lower *g, loop *l, int d)
+{
+    if (!l->is_single && qn__is_exact(g->f, d))
+        qn__loop_most(l, qn__trips(g->f, d));
+}
+
+void qn__once_open(lower *g, loop *l, LLVMValueRef condition)
+{
+    if (!condition) {
+        qn__loop_open(g, l, qn__const_i64(g, 0), qn__const_i64(g, 1), 1, false, false, 0, NULL, NULL);
+        return;
+    }
+    *l = (loop){.is_single = true, .is_guarded = true, .outer_work = g->work, .after = qn__new_block(g, "after")};
+    g->work = 0;
+    LLVMBasicBlockRef inside = qn__new_block(g, "once");
+    LLVMBuildCondBr(g->b, condition, inside, l->after);
+    qn__level_open(g, false, false, true);
+    LLVMPositionBuilderAtEnd(g->b, inside);
+}
+
+static void close_single(lower *g, loop *l, LLVMValueRef *next, LLVMValueRef *out)
+{
+    g->work += l->outer_work;
+    if (l->is_guarded)
+        LLVMBuildBr(g->b, l->after);
+    qn__level_close(g);
+    if (l->is_guarded)
+        LLVMPositionBuilderAtEnd(g->b, l->after);
+    for (int n = 0; n < l->n_carried; n++)
+        out[n] = next[n];
+}
+
+/** Jumps back to the head, behind a look if `polls`; the block from which l->after is entered. The look is not on the way
+ *  back, so that the loop has one way out at its end whether there is a look or not. */
+static LLVMBasicBlockRef close_simple(lower *g, loop *l, LLVMValueRef index, LLVMValueRef *next, bool polls)
+{
+    if (polls)
+        qn__look(g);
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b);
+    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntNE, index, l->end, ""), l->head, l->after);
+    LLVMAddIncoming(l->index, &l->start, &l->before, 1);
+    LLVMAddIncoming(l->index, &index, &latch, 1);
+    for (int n = 0; n < l->n_carried; n++) {
+        LLVMAddIncoming(l->phi[n], &l->init[n], &l->before, 1);
+        LLVMAddIncoming(l->phi[n], &next[n], &latch, 1);
+    }
+    return latch;
+}
+
+void qn__loop_close(lower *g, loop *l, LLVMValueRef *next, LLVMValueRef *out)
+{
+    if (l->is_single) {
+        close_single(g, l, next, out);
+        return;
+    }
+    /* LLVM's loop strength reduction sees no induction variable, so it leaves our addresses alone, and a third of a small
+       kernel's compile time is saved. */
+    LLVMValueRef index = qn__opaque(g, LLVMBuildAdd(g->b, l->index, l->step, ""));
+    int64_t trips = qn__strip_trips(g, l->head, l->most_trips, l->outer_work);
+    if (!l->is_guarded)
+        l->after = qn__new_block(g, "after");
+    LLVMBasicBlockRef latch = trips > 1 ? qn__strip_close(g, l, index, next, trips) : close_simple(g, l, index, next, trips > 0);
+    qn__level_close(g);
+    if (l->is_guarded)
+        qn__level_close(g);
+    LLVMPositionBuilderAtEnd(g->b, l->after);
+    for (int n = 0; n < l->n_carried; n++) {
+        out[n] = next[n];
+        if (!l->is_guarded)
+            continue;
+        LLVMValueRef values[2] = {l->init[n], next[n]};
+        LLVMBasicBlockRef blocks[2] = {l->guard, latch};
+        out[n] = LLVMBuildPhi(g->b, LLVMTypeOf(next[n]), "");
+        LLVMAddIncoming(out[n], values, blocks, 2);
+    }
+}
+
+/* ---------------------------------------------------------------- results of regions */
+
+bool qn__yields_new(lower *g, yields *y, int n)
+{
+    memset(y, 0, sizeof *y);
+    y->n = n > QN_MAX_CARRIED ? QN_MAX_CARRIED : n;
+    y->value = qn__zalloc((size_t)(y->n + 1) * MOST_PARTS, sizeof *y->value);
+    if (!y->value)
+        g->failed = true;
+    return y->value != NULL;
+}
+
+void qn__find_results(const qn_kernel *k, uint32_t i, yields *y)
+{
+    for (uint32_t r = k->inst[i].region[2]; r < k->n_insts && k->inst[r].op == QN_I_RESULT; r++)
+        if (qn__args(k, r)[0] == i && k->inst[r].imm < (uint64_t)y->n)
+            y->receiver[k->inst[r].imm] = r;
+}
+
+bool qn__wants_vector(const lower *g, uint32_t receiver)
+{
+    return g->width > 1 && g->a.value[receiver].shape != QN_UNIFORM;
+}
+
+static LLVMValueRef shaped(lower *g, uint32_t value, int p, uint32_t receiver)
+{
+    return qn__wants_vector(g, receiver) ? qn__vector(g, value, p) : qn__scalar(g, value, p);
+}
+
+void qn__collect(lower *g, yields *y, const uint32_t *operand)
+{
+    for (int n = 0; n < y->n; n++)
+        FOR_PARTS(g, p)
+            if (y->receiver[n] && qn__canonical_part(g, y->receiver[n], p) == p)
+                *slot_of(y, n, p) = shaped(g, operand[n], p, y->receiver[n]);
+}
+
+void qn__join_yields(lower *g, const yields *then, const yields *other, const branch *x)
+{
+    for (int n = 0; n < then->n; n++)
+        FOR_PARTS(g, p)
+        {
+            LLVMValueRef yes = *slot_of(then, n, p), no = *slot_of(other, n, p);
+            if (yes && no)
+                qn__set(g, then->receiver[n], p, qn__join(g, x, yes, no), g->depth);
+        }
+}
+
+/* ---------------------------------------------------------------- if */
+
+/** A branch's region, and what it yields. */
+static void lower_side(lower *g, uint32_t begin, uint32_t end, yields *y)
+{
+    qn__lower_region(g, begin, end);
+    if (y->n)
+        qn__collect(g, y, qn__args(g->k, end - 1));
+}
+
+static void lower_uniform_if(lower *g, uint32_t i, yields *then, yields *other)
+{
+    const qn_inst *x = &g->k->inst[i];
+    LLVMValueRef condition = qn__scalar(g, qn__args(g->k, i)[0], 0);
+    branch choice = qn__begin_choice(g, condition, "yes", "no");
+    lower_side(g, x->region[0], x->region[1], then);
+    qn__begin_other(g, &choice);
+    lower_side(g, x->region[1], x->region[2], other);
+    qn__end_branch(g, &choice, NULL);
+    qn__join_yields(g, then, other, &choice);
+}
+
+LLVMValueRef qn__any_part(lower *g)
+{
+    LLVMValueRef any = NULL;
+    FOR_PARTS(g, p)
+    {
+        LLVMValueRef one = qn__any(g, g->mask[p]);
+        any = any ? LLVMBuildOr(g->b, any, one, "") : one;
+    }
+    return any;
+}
+
+/** Whether any lane of any part is set; `masks` are never NULL. */
+static LLVMValueRef any_of(lower *g, const LLVMValueRef *masks)
+{
+    LLVMValueRef all = NULL;
+    FOR_PARTS(g, p)
+        all = !all || all == masks[p] ? masks[p] : LLVMBuildOr(g->b, all, masks[p], "");
+    return qn__any(g, all);
+}
+
+/** Units of a region of pure values, those left out that are the same in all lanes: they may stand outside. */
+static int64_t cost_of_values(const lower *g, uint32_t begin, uint32_t end)
+{
+    int64_t units = 0;
+    for (uint32_t i = begin; i < end; i++) {
+        int n_parts = 0;
+        FOR_PARTS(g, p)
+            n_parts += qn__canonical_part(g, i, p) == p;
+        if (g->width == 1 || g->a.value[i].shape != QN_UNIFORM)
+            units += n_parts * qn__cost_of_instruction(g->k, g->f, &g->a, i, false, g->width);
+    }
+    return units;
+}
+
+/** Whether code goes around a side of a divergent if where no lane takes it. */
+static bool is_branched(const lower *g, uint32_t i, int side, int n_yields)
+{
+    const qn_inst *x = &g->k->inst[i];
+    uint32_t begin = x->region[side], end = x->region[side + 1];
+    if (qn__region_has_memory(g->k, begin, end))
+        return true;
+    int64_t units = n_yields ? cost_of_values(g, begin, end) : 0;
+    return qn__goes_around(g->k, i, side, units, g->unroll * g->jam, g->f->isa);
+}
+
+/** What lanes of part p get as result n, of those where the condition of `if` i holds and of the others. */
+static LLVMValueRef chosen(lower *g, uint32_t i, const yields *then, const yields *other, int n, int p)
+{
+    uint32_t condition = qn__args(g->k, i)[0];
+    LLVMValueRef yes = *slot_of(then, n, p), no = *slot_of(other, n, p);
+    /* A condition that differs only between jammed iterations gives uniform results. */
+    bool vector = qn__wants_vector(g, then->receiver[n]);
+    LLVMValueRef which = vector ? qn__vector(g, condition, p) : qn__scalar(g, condition, p);
+    return LLVMBuildSelect(g->b, which, yes, no, "");
+}
+
+/**
+ * A side of a divergent if that is branched around. Memory is accessed under the mask of the lanes that take it. What is pure is
+ * right in all of these lanes, active or not, whether the side is skipped or not: accesses that were proved in range rely on it.
+ * If the other side's values are there, `last`, the lanes' results are chosen behind the branch, so that where no lane
+ * takes this side the other's values are the results as they stand.
+ */
+static void lower_branched_side(lower *g, uint32_t i, int side, yields *y, const yields *last)
+{
+    const qn_inst *x = &g->k->inst[i];
+    uint32_t begin = x->region[side], end = x->region[side + 1], condition = qn__args(g->k, i)[0];
+    LLVMValueRef outer[MOST_PARTS], takes[MOST_PARTS];
+    bool is_pure = !qn__region_has_memory(g->k, begin, end);
+    memcpy(outer, g->mask, sizeof outer);
+    FOR_PARTS(g, p)
+    {
+        takes[p] = qn__vector(g, condition, p);
+        takes[p] = side ? LLVMBuildNot(g->b, takes[p], "") : takes[p];
+        g->mask[p] = is_pure ? outer[p] : qn__mask_and(g, outer[p], takes[p]);
+    }
+    branch active = qn__begin_choice(g, is_pure ? any_of(g, takes) : qn__any_part(g), "active", NULL);
+    lower_side(g, begin, end, y);
+    for (int n = 0; last && n < y->n; n++)
+        FOR_PARTS(g, p)
+            if (*slot_of(y, n, p) && *slot_of(last, n, p))
+                *slot_of(y, n, p) = side ? chosen(g, i, last, y, n, p) : chosen(g, i, y, last, n, p);
+    qn__end_branch(g, &active, NULL);
+    for (int n = 0; n < y->n; n++)
+        FOR_PARTS(g, p)
+        {
+            LLVMValueRef v = *slot_of(y, n, p), without = last ? *slot_of(last, n, p) : NULL;
+            if (v)
+                *slot_of(y, n, p) = qn__join(g, &active, v, without ? without : LLVMConstNull(LLVMTypeOf(v)));
+        }
+    memcpy(g->mask, outer, sizeof outer);
+}
+
+/** Whether a region, of which `if`s may be a part, only computes. */
+static bool computes_only(const qn_kernel *k, uint32_t begin, uint32_t end)
+{
+    for (uint32_t i = begin; i < end; i++) {
+        int op = k->inst[i].op;
+        if (!qn__is_pure(&k->inst[i]) && op != QN_I_IF && op != QN_I_YIELD)
+            return false;
+    }
+    return true;
+}
+
+/** Whether each iteration of a thread of a GPU takes its own branch: sides only compute, and cost more than two blocks of code. */
+static bool is_branched_by_part(const lower *g, uint32_t i)
+{
+    const qn_inst *x = &g->k->inst[i];
+    if (!g->p->is_gpu || g->width > 1 || !computes_only(g->k, x->region[0], x->region[2]))
+        return false;
+    int64_t units = 0;
+    for (uint32_t n = x->region[0]; n < x->region[2]; n++)
+        units += qn__cost_of_instruction(g->k, g->f, &g->a, n, false, 1);
+    return units > 2 * qn__work_units(QN_WORK_BLOCK, 64, 1, g->f->isa);
+}
+
+/** The parts of results of an `if` that are emitted; their number. */
+static int parts_of_results(const lower *g, const yields *y, int *part)
+{
+    int n_parts = 0;
+    FOR_PARTS(g, p)
+    {
+        bool has_results = false;
+        for (int n = 0; n < y->n; n++)
+            has_results |= y->receiver[n] && qn__canonical_part(g, y->receiver[n], p) == p;
+        if (has_results)
+            part[n_parts++] = p;
+    }
+    return n_parts;
+}
+
+/** Whether a thread of a GPU computes the usual side of an `if` in any case, and then looks whether
+ * the rare one is needed. */
+static bool is_rare_of_thread(const lower *g, uint32_t i)
+{
+    const qn_inst *x = &g->k->inst[i];
+    return g->p->is_gpu && g->width == 1 && x->sub &&
+           computes_only(g->k, x->region[0], x->region[2]);
+}
+
+/** The usual side of all parts, without branches between them, and one branch to the rare sides,
+ * where each part has its own. */
+static void lower_rare_if(lower *g, uint32_t i, yields *rare, yields *usual)
+{
+    const qn_inst *x = &g->k->inst[i];
+    int part[MOST_PARTS], n_parts = parts_of_results(g, rare, part), outer = g->one_part;
+    LLVMValueRef condition[MOST_PARTS], any = NULL;
+    for (int n = 0; n < n_parts; n++) {
+        condition[n] = qn__scalar(g, qn__args(g->k, i)[0], part[n]);
+        any = !any || any == condition[n] ? condition[n] : LLVMBuildOr(g->b, any, condition[n], "");
+    }
+    if (!any)
+        return; /* nobody uses a result */
+    lower_side(g, x->region[1], x->region[2], usual);
+    branch all = qn__begin_choice(g, any, "rare", NULL);
+    for (int n = 0; n < n_parts; n++) {
+        g->one_part = 1 + part[n];
+        branch one = n_parts > 1 ? qn__begin_choice(g, condition[n], "one", NULL) : all;
+        lower_side(g, x->region[0], x->region[1], rare);
+        if (n_parts > 1)
+            qn__end_branch(g, &one, NULL);
+        for (int m = 0; m < rare->n && n_parts > 1; m++)
+            FOR_PARTS(g, p)
+                if (*slot_of(rare, m, p))
+                    *slot_of(rare, m, p) =
+                        qn__join(g, &one, *slot_of(rare, m, p), *slot_of(usual, m, p));
+    }
+    g->one_part = outer;
+    qn__end_branch(g, &all, NULL);
+    qn__join_yields(g, rare, usual, &all);
+}
+
+/** An `if` for one part after the other, so that the registers of a rare side are those of one
+ * part. */
+static void lower_if_by_part(lower *g, uint32_t i, yields *then, yields *other)
+{
+    int part[MOST_PARTS], n_parts = parts_of_results(g, then, part);
+    for (int n = 0; n < n_parts; n++)
+        (void)qn__scalar(g, qn__args(g->k, i)[0], part[n]); /* outside the branches */
+    for (int n = 0; n < n_parts; n++) {
+        g->one_part = 1 + part[n];
+        lower_uniform_if(g, i, then, other);
+    }
+    g->one_part = 0;
+}
+
+/** The sides one after the other: first the one that is computed in any case, if there is one. */
+static void lower_masked_if(lower *g, uint32_t i, yields *then, yields *other)
+{
+    const qn_inst *x = &g->k->inst[i];
+    yields *sides[2] = {then, other};
+    bool branched[2];
+    for (int n = 0; n < 2; n++)
+        branched[n] = is_branched(g, i, n, then->n);
+    int first = branched[0] && !branched[1];
+    for (int n = 0; n < 2; n++) {
+        int side = first ^ n;
+        if (branched[side])
+            lower_branched_side(g, i, side, sides[side], n ? sides[first] : NULL);
+        else if (then->n)
+            qn__collect(g, sides[side], qn__args(g->k, x->region[side + 1] - 1));
+    }
+    const yields *last = sides[!first];
+    for (int n = 0; n < then->n; n++)
+        FOR_PARTS(g, p)
+        {
+            LLVMValueRef v = *slot_of(last, n, p);
+            if (v && *slot_of(sides[first], n, p))
+                qn__set(g, then->receiver[n], p, branched[!first] ? v : chosen(g, i, then, other, n, p), g->depth);
+        }
+}
+
+/** Whether all results of an `if` that only computes are there: kept from an earlier reduce. */
+static bool is_known(const lower *g, uint32_t i, const yields *y)
+{
+    bool is_there = g->kept && y->n > 0 &&
+                    computes_only(g->k, g->k->inst[i].region[0], g->k->inst[i].region[2]);
+    for (int n = 0; is_there && n < y->n; n++)
+        is_there = !y->receiver[n] ||
+                   (g->value[y->receiver[n]].is_set && g->value[y->receiver[n]].part[0]);
+    return is_there;
+}
+
+static void lower_if(lower *g, uint32_t i)
+{
+    const qn_inst *x = &g->k->inst[i];
+    int n = g->k->inst[x->region[1] - 1].n_args;
+    yields then, other;
+    if (!qn__yields_new(g, &then, n))
+        return;
+    if (qn__yields_new(g, &other, n)) {
+        qn__find_results(g->k, i, &then);
+        qn__find_results(g->k, i, &other);
+        if (is_known(g, i, &then))
+            ;
+        else if (is_rare_of_thread(g, i))
+            lower_rare_if(g, i, &then, &other);
+        else if (qn__is_uniform(g, qn__args(g->k, i)[0]))
+            lower_uniform_if(g, i, &then, &other);
+        else if (is_branched_by_part(g, i))
+            lower_if_by_part(g, i, &then, &other);
+        else
+            lower_masked_if(g, i, &then, &other);
+    }
+    qn__free(then.value);
+    qn__free(other.value);
+}
+
+/* ---------------------------------------------------------------- regions */
+
+void qn__lower_region(lower *g, uint32_t begin, uint32_t end)
+{
+    for (uint32_t i = begin; i < end && qn__spend(g, i); i = g->k->inst[i].region[2]) {
+        qn__debug_at(g, i);
+        switch (g->k->inst[i].op) {
+        case QN_I_LOAD:
+            qn__lower_load(g, i);
+            break;
+        case QN_I_STORE:
+            qn__lower_store(g, i);
+            break;
+        case QN_I_ATOMIC:
+            i = qn__lower_atomic(g, i, end);
+            break;
+        case QN_I_ASSERT:
+            qn__lower_assert(g, i);
+            break;
+        case QN_I_IF:
+            lower_if(g, i);
+            break;
+        case QN_I_FOR:
+            qn__lower_for(g, i);
+            break;
+        case QN_I_WHILE:
+            qn__lower_while(g, i);
+            break;
+        case QN_I_REDUCE:
+            i = qn__lower_reduce(g, i);
+            break;
+        default: /* pure: emitted where it is used */
+            break;
+        }
+    }
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * count.c: how much work a function is for the code generator, by the table of cost.h: what was emitted is counted,
+ * whatever was thought before.
+ */
+#include "jit/lower/parts.h"
+
+#include "jit/schedule/cost.h"
+
+#include <string.h>
+
+typedef struct shape {
+    int bits, lanes;
+} shape;
+
+static int bits_of(LLVMTypeRef t)
+{
+    switch (LLVMGetTypeKind(t)) {
+    case LLVMIntegerTypeKind:
+        return (int)LLVMGetIntTypeWidth(t);
+    case LLVMHalfTypeKind:
+    case LLVMBFloatTypeKind:
+        return 16;
+    case LLVMFloatTypeKind:
+        return 32;
+    default:
+        return 64;
+    }
+}
+
+static shape shape_of(LLVMValueRef v)
+{
+    LLVMTypeRef t = LLVMTypeOf(v);
+    bool is_vector = LLVMGetTypeKind(t) == LLVMVectorTypeKind;
+    return (shape){bits_of(is_vector ? LLVMGetElementType(t) : t), is_vector ? (int)LLVMGetVectorSize(t) : 1};
+}
+
+static shape wider(shape a, shape b)
+{
+    return a.bits * a.lanes >= b.bits * b.lanes ? a : b;
+}
+
+static bool starts(const char *name, size_t n, const char *with)
+{
+    return n >= strlen(with) && memcmp(name, with, strlen(with)) == 0;
+}
+
+static int64_t units_of_call(LLVMValueRef i, int isa)
+{
+    size_t n = 0;
+    const char *name = LLVMGetValueName2(LLVMGetCalledValue(i), &n);
+    unsigned n_args = LLVMGetNumArgOperands(i);
+    shape s = n_args ? shape_of(LLVMGetOperand(i, 0)) : (shape){64, 1};
+    if (starts(name, n, "llvm.masked.gather"))
+        s = shape_of(i);
+    if (starts(name, n, "llvm.masked.load"))
+        s = shape_of(i);
+    int work = starts(name, n, "llvm.masked.gather")    ? QN_WORK_GATHER
+               : starts(name, n, "llvm.masked.scatter") ? QN_WORK_SCATTER
+               : starts(name, n, "llvm.masked.")        ? QN_WORK_MASKED
+               : starts(name, n, "llvm.ct")             ? QN_WORK_COUNT_BITS
+               : starts(name, n, "llvm.smax") || starts(name, n, "llvm.smin") || starts(name, n, "llvm.umax") ||
+                       starts(name, n, "llvm.umin") || starts(name, n, "llvm.abs")
+                   ? QN_WORK_EXTREMUM
+                   : QN_WORK_SIMPLE;
+    return qn__work_units(work, s.bits, s.lanes, isa);
+}
+
+static int64_t units_of(LLVMValueRef i, int isa)
+{
+    shape s = shape_of(i);
+    switch (LLVMGetInstructionOpcode(i)) {
+    case LLVMMul:
+        return qn__work_units(QN_WORK_MULTIPLY, s.bits, s.lanes, isa);
+    case LLVMUDiv:
+    case LLVMSDiv:
+    case LLVMURem:
+    case LLVMSRem:
+        return qn__work_units(LLVMIsConstant(LLVMGetOperand(i, 1)) ? QN_WORK_DIVIDE_CONSTANT : QN_WORK_DIVIDE, s.bits, s.lanes, isa);
+    case LLVMShl:
+    case LLVMLShr:
+    case LLVMAShr:
+        return qn__work_units(LLVMIsConstant(LLVMGetOperand(i, 1)) && s.bits > 8 ? QN_WORK_SIMPLE : QN_WORK_SHIFT, s.bits, s.lanes, isa);
+    case LLVMICmp:
+    case LLVMFCmp:
+        s = shape_of(LLVMGetOperand(i, 0));
+        return qn__work_units(QN_WORK_SIMPLE, s.bits, s.lanes, isa);
+    case LLVMSelect:
+        return qn__work_units(QN_WORK_SELECT, s.bits, s.lanes, isa);
+    case LLVMTrunc:
+    case LLVMZExt:
+    case LLVMSExt:
+        s = wider(s, shape_of(LLVMGetOperand(i, 0)));
+        return qn__work_units(QN_WORK_RESIZE, s.bits, s.lanes, isa);
+    case LLVMFPToUI:
+    case LLVMFPToSI:
+    case LLVMUIToFP:
+    case LLVMSIToFP:
+    case LLVMFPTrunc:
+    case LLVMFPExt:
+        s = wider(s, shape_of(LLVMGetOperand(i, 0)));
+        return qn__work_units(QN_WORK_CONVERT, s.bits, s.lanes, isa);
+    case LLVMStore:
+        s = shape_of(LLVMGetOperand(i, 0));
+        return qn__work_units(QN_WORK_MOVE, s.bits, s.lanes, isa);
+    case LLVMLoad:
+        return qn__work_units(QN_WORK_MOVE, s.bits, s.lanes, isa);
+    case LLVMShuffleVector:
+        s = wider(s, shape_of(LLVMGetOperand(i, 0)));
+        return qn__work_units(QN_WORK_SHUFFLE, s.bits, s.lanes, isa);
+    case LLVMExtractElement:
+    case LLVMInsertElement:
+        return qn__work_units(QN_WORK_LANE, 8, 2, isa);
+    case LLVMAtomicRMW:
+    case LLVMAtomicCmpXchg:
+        return qn__work_units(QN_WORK_ATOMIC, s.bits, 1, isa);
+    case LLVMCall:
+        return units_of_call(i, isa);
+    case LLVMBr:
+    case LLVMRet:
+        return 0;
+    default:
+        return qn__work_units(QN_WORK_SIMPLE, s.bits, s.lanes, isa);
+    }
+}
+
+/** How often LLVM splits the block for this instruction: a scalar select without an instruction of its own, lanes one by one
+ *  under a mask, atomic operations that become loops. */
+static int n_splits(LLVMValueRef i, int isa)
+{
+    LLVMOpcode op = LLVMGetInstructionOpcode(i);
+    shape s = shape_of(i);
+    if (op == LLVMAtomicRMW)
+        return 1;
+    if (op == LLVMSelect) {
+        LLVMTypeKind condition = LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(i, 0)));
+        bool is_plain = LLVMGetTypeKind(LLVMTypeOf(i)) == LLVMIntegerTypeKind && s.bits > 8;
+        return condition != LLVMVectorTypeKind && !is_plain;
+    }
+    if (op != LLVMCall || LLVMGetNumArgOperands(i) < 3)
+        return 0;
+    size_t n = 0;
+    const char *name = LLVMGetValueName2(LLVMGetCalledValue(i), &n);
+    if (!starts(name, n, "llvm.masked."))
+        return 0;
+    s = starts(name, n, "llvm.masked.s") ? shape_of(LLVMGetOperand(i, 0)) : s;
+    int work = starts(name, n, "llvm.masked.gather") ? QN_WORK_GATHER : starts(name, n, "llvm.masked.scatter") ? QN_WORK_SCATTER : QN_WORK_MASKED;
+    return qn__work_units(work, s.bits, s.lanes, isa) >= 8 * s.lanes ? s.lanes : 0;
+}
+
+/** Whether fast selection does not know an instruction of scalars: those of f16, and most conversions between floats and what
+ *  is no signed integer of 32 or 64 bits (llc -fast-isel -pass-remarks-missed=sdagisel). Calls are selected alone. */
+static bool is_slow(LLVMValueRef i, int isa)
+{
+    shape s = shape_of(i);
+    LLVMOpcode op = LLVMGetInstructionOpcode(i);
+    if (LLVMGetNumOperands(i) == 0 || op == LLVMBr || op == LLVMCall)
+        return false;
+    LLVMValueRef from = LLVMGetOperand(i, 0);
+    if (LLVMGetTypeKind(LLVMTypeOf(i)) == LLVMHalfTypeKind || LLVMGetTypeKind(LLVMTypeOf(from)) == LLVMHalfTypeKind)
+        return true;
+    switch (op) {
+    case LLVMFPToSI:
+        return s.bits < 32;
+    case LLVMSIToFP:
+        return shape_of(from).bits < 32;
+    case LLVMUIToFP:
+        return shape_of(from).bits < 32 || isa < QN_ISA_V4;
+    case LLVMFPToUI:
+    case LLVMFRem:
+        return true;
+    case LLVMICmp:
+        return shape_of(from).bits == 1;
+    case LLVMFreeze:
+        return s.bits == 1;
+    default:
+        return false;
+    }
+}
+
+/** Lanes of a gather or scatter, else 0. */
+int qn__lane_accesses(LLVMValueRef i)
+{
+    if (!LLVMIsACallInst(i))
+        return 0;
+    for (unsigned at = 0; at < LLVMGetNumArgOperands(i); at++) {
+        LLVMTypeRef type = LLVMTypeOf(LLVMGetOperand(i, at));
+        if (LLVMGetTypeKind(type) == LLVMVectorTypeKind &&
+            LLVMGetTypeKind(LLVMGetElementType(type)) == LLVMPointerTypeKind)
+            return (int)LLVMGetVectorSize(type);
+    }
+    return 0;
+}
+
+qn_emitted qn__llvm_count(LLVMValueRef function, int isa, bool is_fast)
+{
+    qn_emitted n = {0};
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(function); b; b = LLVMGetNextBasicBlock(b)) {
+        int64_t units = qn__work_units(QN_WORK_BLOCK, 64, 1, isa), instructions = 0, splits = 0, slow = 0;
+        for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
+            units += units_of(i, isa);
+            n.lanes += qn__lane_accesses(i);
+            splits += n_splits(i, isa);
+            slow = is_fast && is_slow(i, isa) ? units : slow;
+            instructions++;
+        }
+        units += slow * (QN_FAST_UNITS_OF_SLOW - 1);
+        units += splits * units / 2 / (is_fast ? QN_MOVES_PER_FAST_UNIT : QN_MOVES_PER_UNIT);
+        n.units += units;
+        n.instructions += instructions;
+        n.largest_block = units > n.largest_block ? units : n.largest_block;
+        n.most_in_block = instructions > n.most_in_block ? instructions : n.most_in_block;
+    }
+    return n;
+}
+
+/** A conversion between a float and an integer by way of a signed integer that has more bits, where the value is the same; else
+ *  NULL. */
+static LLVMValueRef converted(LLVMValueRef i, LLVMBuilderRef b, LLVMContextRef context)
+{
+    LLVMOpcode op = LLVMGetInstructionOpcode(i);
+    LLVMValueRef from = LLVMGetNumOperands(i) == 1 ? LLVMGetOperand(i, 0) : NULL;
+    bool is_signed = op == LLVMSIToFP || op == LLVMFPToSI, is_to_float = op == LLVMSIToFP || op == LLVMUIToFP;
+    if (!is_to_float && op != LLVMFPToSI && op != LLVMFPToUI)
+        return NULL;
+    shape s = shape_of(is_to_float ? from : i);
+    if (s.lanes > 1 || s.bits >= (is_signed ? 32 : 64))
+        return NULL;
+    LLVMTypeRef wide = LLVMIntTypeInContext(context, s.bits < 32 ? 32 : 64);
+    if (!is_to_float)
+        return LLVMBuildTrunc(b, LLVMBuildFPToSI(b, from, wide, ""), LLVMTypeOf(i), "");
+    from = is_signed ? LLVMBuildSExt(b, from, wide, "") : LLVMBuildZExt(b, from, wide, "");
+    return LLVMBuildSIToFP(b, from, LLVMTypeOf(i), "");
+}
+
+void qn__llvm_suit_fast(LLVMValueRef function, LLVMBuilderRef b)
+{
+    LLVMContextRef context = LLVMGetModuleContext(LLVMGetGlobalParent(function));
+    for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
+        for (LLVMValueRef i = LLVMGetFirstInstruction(block), next; i; i = next) {
+            LLVMTypeRef t = LLVMTypeOf(i);
+            LLVMTypeKind kind = LLVMGetTypeKind(t);
+            bool is_narrow = kind == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(t) <= 8;
+            bool is_float = kind == LLVMFloatTypeKind || kind == LLVMDoubleTypeKind;
+            next = LLVMGetNextInstruction(i);
+            LLVMPositionBuilderBefore(b, i);
+            LLVMValueRef other = converted(i, b, context);
+            if (other) {
+                LLVMReplaceAllUsesWith(i, other);
+                LLVMInstructionEraseFromParent(i);
+                continue;
+            }
+            if (LLVMGetInstructionOpcode(i) != LLVMSelect || !(is_narrow || is_float))
+                continue;
+            LLVMTypeRef wide = LLVMIntTypeInContext(context, kind == LLVMDoubleTypeKind ? 64 : 32);
+            LLVMValueRef v[2];
+            for (unsigned n = 0; n < 2; n++)
+                v[n] = is_float ? LLVMBuildBitCast(b, LLVMGetOperand(i, n + 1), wide, "")
+                                : LLVMBuildZExt(b, LLVMGetOperand(i, n + 1), wide, "");
+            LLVMValueRef all = LLVMBuildSelect(b, LLVMGetOperand(i, 0), v[0], v[1], "");
+            all = is_float ? LLVMBuildBitCast(b, all, t, "") : LLVMBuildTrunc(b, all, t, "");
+            LLVMReplaceAllUsesWith(i, all);
+            LLVMInstructionEraseFromParent(i);
+        }
+}
+
+bool qn__is_large(const qn_emitted *n)
+{
+    enum { MOST_IN_BLOCK = 512, MOST = 2000, MOST_UNITS_IN_BLOCK = 8000, MOST_UNITS = 10000 };
+    return n->most_in_block > MOST_IN_BLOCK || n->instructions > MOST || n->largest_block > MOST_UNITS_IN_BLOCK || n->units > MOST_UNITS;
+}

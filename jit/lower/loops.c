@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * loops.c: `for` and `while`. A loop whose trips differ between lanes runs under masks until no lane is active. A `for`
+ * whose index is that of accesses which were not proved is emitted twice (lower/version.c): without checks where the whole
+ * range is in the views, and with them.
+ */
+#include "jit/target/nvptx/team.h"
+#include "jit/lower/yields.h"
+
+#include <string.h>
+
+/* ---------------------------------------------------------------- loops: carried values */
+
+/** State of a loop of the kernel while it is lowered. */
+typedef struct carried {
+    yields init, phi, next;
+    LLVMBasicBlockRef before;
+} carried;
+
+static bool carried_new(lower *g, carried *c, uint32_t i, uint32_t first, int n)
+{
+    memset(c, 0, sizeof *c);
+    if (!qn__yields_new(g, &c->init, n) || !qn__yields_new(g, &c->phi, n) || !qn__yields_new(g, &c->next, n))
+        return false;
+    for (uint32_t r = first; g->k->inst[r].op == QN_I_CARRIED; r++)
+        if (g->k->inst[r].imm < (uint64_t)c->init.n)
+            c->init.receiver[g->k->inst[r].imm] = r;
+    memcpy(c->phi.receiver, c->init.receiver, sizeof c->phi.receiver);
+    memcpy(c->next.receiver, c->init.receiver, sizeof c->next.receiver);
+    qn__collect(g, &c->init, qn__args(g->k, i) + (g->k->inst[i].op == QN_I_FOR ? 2 : 1));
+    return true;
+}
+
+static void carried_free(carried *c)
+{
+    qn__free(c->init.value);
+    qn__free(c->phi.value);
+    qn__free(c->next.value);
+}
+
+/** Makes the phis of the carried values in the current block, entered from c->before. */
+static void carried_phis(lower *g, carried *c)
+{
+    for (int n = 0; n < c->init.n; n++)
+        FOR_PARTS(g, p)
+        {
+            LLVMValueRef init = *slot_of(&c->init, n, p);
+            if (!init)
+                continue;
+            LLVMValueRef phi = LLVMBuildPhi(g->b, LLVMTypeOf(init), "");
+            LLVMAddIncoming(phi, &init, &c->before, 1);
+            *slot_of(&c->phi, n, p) = phi;
+            qn__set(g, c->phi.receiver[n], p, phi, g->depth);
+        }
+}
+
+/** Closes the phis with the next values from block `latch`; lanes that are not in `active` keep theirs. */
+static void carried_close(lower *g, carried *c, LLVMValueRef *active)
+{
+    for (int n = 0; n < c->init.n; n++)
+        FOR_PARTS(g, p)
+        {
+            LLVMValueRef phi = *slot_of(&c->phi, n, p), next = *slot_of(&c->next, n, p);
+            if (phi && active && active[p])
+                *slot_of(&c->next, n, p) = LLVMBuildSelect(g->b, active[p], next, phi, "");
+        }
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b);
+    for (int n = 0; n < c->init.n; n++)
+        FOR_PARTS(g, p)
+            if (*slot_of(&c->phi, n, p))
+                LLVMAddIncoming(*slot_of(&c->phi, n, p), slot_of(&c->next, n, p), &latch, 1);
+}
+
+/** The results of a loop are the carried values at its head when it ends. */
+static void carried_results(lower *g, const carried *c, uint32_t i)
+{
+    yields y = {.n = c->init.n};
+    qn__find_results(g->k, i, &y);
+    for (int n = 0; n < y.n; n++)
+        FOR_PARTS(g, p)
+            if (y.receiver[n] && *slot_of(&c->phi, n, p))
+                qn__set(g, y.receiver[n], p, *slot_of(&c->phi, n, p), g->depth);
+}
+
+/* ---------------------------------------------------------------- for and while */
+
+/** A loop with its test at the head, under masks or a `while`. Blocks: before -> head -> body -> head, head -> after. */
+typedef struct headed {
+    carried c;
+    LLVMBasicBlockRef head, body, after, latch;
+    LLVMValueRef trip; /* i64, 0, 1, ...; NULL: trips are counted down */
+    countdown left;
+    pace pace;
+    LLVMValueRef outer[MOST_PARTS];
+    bool is_divergent;
+} headed;
+
+/** `most`: trips that are allowed, before the loop. */
+static void head_open(lower *g, headed *h, LLVMValueRef most)
+{
+    h->c.before = LLVMGetInsertBlock(g->b);
+    h->head = qn__new_block(g, "head");
+    h->body = qn__new_block(g, "body");
+    h->after = qn__new_block(g, "after");
+    LLVMBuildBr(g->b, h->head);
+    qn__level_open(g, false, true, false);
+    LLVMPositionBuilderAtEnd(g->b, h->head);
+    LLVMValueRef zero = qn__const_i64(g, 0);
+    h->trip = h->left.is_here ? NULL : LLVMBuildPhi(g->b, g->i64, "");
+    if (h->trip)
+        LLVMAddIncoming(h->trip, &zero, &h->c.before, 1);
+    qn__limit_open(g, &h->left, h->c.before);
+    int64_t known;
+    qn__pace_open(g, &h->pace, most, qn__is_const(most, &known) ? known : INT64_MAX);
+    carried_phis(g, &h->c);
+    memcpy(h->outer, g->mask, sizeof h->outer);
+}
+
+/** Emits the body's region and the jump back; stands at `after` then. */
+static void head_close(lower *g, headed *h, uint32_t i, uint32_t begin, uint32_t end)
+{
+    LLVMValueRef active[MOST_PARTS];
+    memcpy(active, g->mask, sizeof active);
+    qn__lower_region(g, begin, end);
+    qn__collect(g, &h->c.next, qn__args(g->k, end - 1));
+    carried_close(g, &h->c, h->is_divergent ? active : NULL);
+    LLVMValueRef next = h->trip ? LLVMBuildAdd(g->b, h->trip, qn__const_i64(g, 1), "") : NULL;
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b);
+    if (h->trip)
+        LLVMAddIncoming(h->trip, &next, &latch, 1);
+    qn__limit_close(g, &h->left);
+    LLVMBuildBr(g->b, h->head);
+    h->latch = latch;
+    qn__pace_close(g, &h->pace, h->c.before, h->head, latch);
+    memcpy(g->mask, h->outer, sizeof h->outer);
+    qn__level_close(g);
+    LLVMPositionBuilderAtEnd(g->b, h->after);
+    carried_results(g, &h->c, i);
+}
+
+/** Trips of a `for`: begin < end ? (end - begin - 1) / step + 1 : 0, for scalars or vectors. */
+static LLVMValueRef trips_of(lower *g, LLVMValueRef begin, LLVMValueRef end, int64_t step, bool vector)
+{
+    LLVMValueRef one = qn__const_i64(g, 1), by = qn__const_i64(g, step), zero = LLVMConstNull(LLVMTypeOf(begin));
+    if (vector) {
+        one = qn__const_splat(g, one);
+        by = qn__const_splat(g, by);
+    }
+    LLVMValueRef some = LLVMBuildICmp(g->b, LLVMIntSLT, begin, end, ""), n = LLVMBuildSub(g->b, end, begin, "");
+    if (step != 1) {
+        n = LLVMBuildUDiv(g->b, LLVMBuildSub(g->b, n, one, ""), by, "");
+        n = LLVMBuildAdd(g->b, n, one, "");
+    }
+    return LLVMBuildSelect(g->b, some, n, zero, "");
+}
+
+static LLVMValueRef index_of_trip(lower *g, LLVMValueRef begin, LLVMValueRef trip, int64_t step)
+{
+    LLVMValueRef ahead = trip;
+    if (step != 1)
+        ahead = LLVMBuildMul(g->b, trip, qn__const_i64(g, step), "");
+    if (LLVMGetTypeKind(LLVMTypeOf(begin)) == LLVMVectorTypeKind)
+        ahead = qn__splat(g, ahead, g->depth);
+    return LLVMBuildAdd(g->b, begin, ahead, "");
+}
+
+/** Values of the canonical parts, one behind the other, from or to `flat`; their number. */
+static int flatten(lower *g, const yields *y, const yields *parts, LLVMValueRef *flat)
+{
+    int n_flat = 0;
+    for (int n = 0; n < y->n; n++)
+        FOR_PARTS(g, p)
+            if (*slot_of(parts, n, p))
+                flat[n_flat++] = *slot_of(y, n, p);
+    return n_flat;
+}
+
+/** Sets what receives carried values or, with `results`, the results of loop i. */
+static void set_flat(lower *g, const carried *c, const yields *results, LLVMValueRef *flat)
+{
+    int n_flat = 0;
+    for (int n = 0; n < c->init.n; n++)
+        FOR_PARTS(g, p)
+        {
+            if (!*slot_of(&c->init, n, p))
+                continue;
+            uint32_t receiver = results ? results->receiver[n] : c->init.receiver[n];
+            if (receiver)
+                qn__set(g, receiver, p, flat[n_flat], g->depth);
+            n_flat++;
+        }
+}
+
+static void set_index(lower *g, uint32_t index, LLVMValueRef *v, bool is_vector)
+{
+    FOR_PARTS(g, p)
+    {
+        if (qn__canonical_part(g, index, p) != p)
+            continue;
+        LLVMValueRef one = v[p];
+        if (qn__wants_vector(g, index) && !is_vector) /* would differ between jammed iterations, of which there is one now */
+            one = qn__splat(g, one, g->depth);
+        qn__set(g, index, p, one, g->depth);
+    }
+}
+
+/** The only version of a loop; that of rows in range, which do not end before they begin; that of rows which fail. */
+enum { ONLY, WITHIN, BEYOND };
+
+/** A loop with the same trips for the whole block. */
+typedef struct counted {
+    uint32_t inst;
+    LLVMValueRef begin;
+    carried c;
+    LLVMValueRef *flat, *phi, *next; /* carried values: before, in a trip, after it */
+    int n_flat, version;
+    bool is_ahead; /* of its checks: the last carried value is whether they would have held */
+} counted;
+
+/** One trip, number or index `at`: takes c->phi, gives c->next. */
+static void lower_trip(lower *g, counted *t, LLVMValueRef at)
+{
+    const qn_inst *x = &g->k->inst[t->inst];
+    LLVMValueRef index[MOST_PARTS];
+    set_flat(g, &t->c, NULL, t->phi);
+    FOR_PARTS(g, p)
+        index[p] = p ? index[0] : x->imm == 1 ? at : index_of_trip(g, t->begin, at, (int64_t)x->imm);
+    set_index(g, x->region[0], index, false);
+    bool outer = g->loads_are_late;
+    LLVMValueRef in_range = t->is_ahead ? t->phi[t->n_flat - 1] : NULL;
+    g->in_range = t->is_ahead ? &in_range : NULL;
+    g->loads_are_late = g->width == 1 && !g->p->is_gpu;
+    qn__lower_region(g, x->region[0], x->region[2]);
+    qn__collect(g, &t->c.next, qn__args(g->k, x->region[2] - 1));
+    g->loads_are_late = outer;
+    g->in_range = NULL;
+    int n = flatten(g, &t->c.next, &t->c.init, t->next);
+    if (t->is_ahead)
+        t->next[n] = in_range;
+}
+
+/** Trips [low, high), `together` at once, which their number is a multiple of; `most` indices at most. From
+ *  t->flat to t->flat. */
+static void lower_trips(lower *g, counted *t, LLVMValueRef low, LLVMValueRef high, int together, int64_t most)
+{
+    int64_t from, to;
+    size_t bytes = (size_t)t->n_flat * sizeof *t->flat;
+    LLVMValueRef *out = t->next + (t->c.init.n + 1) * MOST_PARTS, *phi = out + (t->c.init.n + 1) * MOST_PARTS;
+    loop l, once;
+    if (qn__is_const(low, &from) && qn__is_const(high, &to) && from == to)
+        return;
+    qn__loop_open(g, &l, low, high, together, true, true, t->n_flat, t->flat, phi);
+    if (!l.is_single)
+        qn__loop_most(&l, most);
+    memcpy(t->phi, phi, bytes);
+    if (together == 1)
+        lower_trip(g, t, l.index);
+    for (int n = 0; n < together && together > 1; n++) { /* a level for each: what one trip computes is not the next one's */
+        qn__loop_open(g, &once, qn__const_i64(g, 0), qn__const_i64(g, 1), 1, false, true, 0, NULL, NULL);
+        lower_trip(g, t, n ? LLVMBuildAdd(g->b, l.index, qn__const_i64(g, n), "") : l.index);
+        qn__loop_close(g, &once, NULL, NULL);
+        memcpy(t->phi, t->next, bytes);
+    }
+    qn__loop_close(g, &l, t->next, out);
+    memcpy(t->flat, out, bytes);
+}
+
+/** How many trips are emitted at once: several of a small body, so that those of the next row are in sight of the processor
+ *  while sums wait for one another. */
+static int trips_together(const lower *g, uint32_t i)
+{
+    enum { TOGETHER = 4, SMALL_BODY = 16 };
+    const qn_inst *x = &g->k->inst[i];
+    if (g->p->is_gpu || g->width > 1 || x->region[2] - x->region[0] > SMALL_BODY)
+        return 1;
+    for (uint32_t n = x->region[0]; n < x->region[2]; n++)
+        if (g->k->inst[n].region[2] != n + 1)
+            return 1;
+    return TOGETHER;
+}
+
+/** Tested at the end; the index itself counts where the step is 1. */
+static void lower_counted(lower *g, counted *t)
+{
+    const qn_inst *x = &g->k->inst[t->inst];
+    int64_t step = (int64_t)x->imm, from, to;
+    LLVMValueRef begin = qn__scalar(g, qn__args(g->k, t->inst)[0], 0), end = qn__scalar(g, qn__args(g->k, t->inst)[1], 0);
+    LLVMValueRef low = begin, high, pair[2] = {begin, end};
+    int together = t->version == BEYOND ? 1 : trips_together(g, t->inst);
+    int64_t most = t->version == WITHIN ? g->covered_trips : INT64_MAX;
+    yields results = {.n = t->c.init.n};
+    qn__find_results(g->k, t->inst, &results);
+    t->begin = begin;
+    if (step != 1) {
+        low = qn__const_i64(g, 0);
+        high = trips_of(g, begin, end, step, false);
+    } else if (t->version == WITHIN) {
+        high = end;
+    } else if (qn__is_const(begin, &from) && qn__is_const(end, &to)) {
+        high = to > from ? end : begin;
+    } else {
+        high = qn__call(g, "llvm.smax", &g->i64, 1, pair, 2);
+    }
+    t->n_flat = flatten(g, &t->c.init, &t->c.init, t->flat);
+    if (t->is_ahead)
+        t->flat[t->n_flat++] = LLVMConstInt(g->i1, 1, false);
+    if (together > 1) {
+        LLVMValueRef n = LLVMBuildSub(g->b, high, low, "");
+        LLVMValueRef middle = LLVMBuildAdd(g->b, low, LLVMBuildAnd(g->b, n, qn__const_i64(g, -together), ""), "");
+        lower_trips(g, t, low, middle, together, most);
+        low = middle;
+    }
+    lower_trips(g, t, low, high, 1, together > 1 ? together : most);
+    set_flat(g, &t->c, &results, t->flat);
+}
+
+/** Trips that differ: under masks, until no lane is active. */
+static void lower_divergent(lower *g, uint32_t i, headed *h)
+{
+    const qn_inst *x = &g->k->inst[i];
+    const uint32_t *arg = qn__args(g->k, i);
+    LLVMValueRef begin[MOST_PARTS], trips[MOST_PARTS], index[MOST_PARTS];
+    bool vector = g->width > 1;
+    FOR_PARTS(g, p)
+    {
+        begin[p] = vector ? qn__vector(g, arg[0], p) : qn__scalar(g, arg[0], p);
+        LLVMValueRef end = vector ? qn__vector(g, arg[1], p) : qn__scalar(g, arg[1], p);
+        trips[p] = trips_of(g, begin[p], end, (int64_t)x->imm, vector);
+    }
+    head_open(g, h, qn__const_i64(g, INT64_MAX));
+    FOR_PARTS(g, p)
+    {
+        LLVMValueRef trip = vector ? qn__splat(g, h->trip, g->depth) : h->trip;
+        g->mask[p] = qn__mask_and(g, h->outer[p], LLVMBuildICmp(g->b, LLVMIntULT, trip, trips[p], ""));
+    }
+    LLVMBuildCondBr(g->b, qn__any_part(g), h->body, h->after);
+    LLVMPositionBuilderAtEnd(g->b, h->body);
+    if (h->pace.end)
+        qn__pace_test(g, &h->pace, h->trip, h->after);
+    FOR_PARTS(g, p)
+        index[p] = index_of_trip(g, begin[p], h->trip, (int64_t)x->imm);
+    set_index(g, x->region[0], index, vector);
+    head_close(g, h, i, x->region[0], x->region[2]);
+}
+
+/** in_range: NULL, or the loop runs ahead of its checks, and this becomes whether they would have held, as i1. */
+static void lower_for(lower *g, uint32_t i, int version, LLVMValueRef *in_range)
+{
+    const qn_inst *x = &g->k->inst[i];
+    const uint32_t *arg = qn__args(g->k, i);
+    int n = x->n_args - 2;
+    if (!qn__is_uniform(g, arg[0]) || !qn__is_uniform(g, arg[1])) {
+        headed h = {.is_divergent = true};
+        if (carried_new(g, &h.c, i, x->region[0] + 1, n))
+            lower_divergent(g, i, &h);
+        carried_free(&h.c);
+        return;
+    }
+    counted t = {.inst = i, .version = version, .is_ahead = in_range != NULL, .flat = qn__zalloc((size_t)(n + 1) * 5 * MOST_PARTS, sizeof *t.flat)};
+    if (!t.flat)
+        g->failed = true;
+    if (t.flat && carried_new(g, &t.c, i, x->region[0] + 1, n)) {
+        t.phi = t.flat + (t.c.init.n + 1) * MOST_PARTS;
+        t.next = t.phi + (t.c.init.n + 1) * MOST_PARTS;
+        lower_counted(g, &t);
+        if (in_range)
+            *in_range = t.flat[t.n_flat - 1];
+    }
+    carried_free(&t.c);
+    qn__free(t.flat);
+}
+
+/** One of two versions of the loop, and its results. */
+static void lower_version(lower *g, uint32_t i, int version, LLVMValueRef *in_range, yields *out)
+{
+    lower_for(g, i, version, in_range);
+    for (int n = 0; n < out->n; n++)
+        FOR_PARTS(g, p)
+            if (out->receiver[n] && qn__canonical_part(g, out->receiver[n], p) == p)
+                *slot_of(out, n, p) = g->value[out->receiver[n]].part[p];
+}
+
+/** The first version where all accesses at the index are in range, else the second. */
+static void lower_either(lower *g, uint32_t i, LLVMValueRef condition, yields *within, yields *beyond)
+{
+    branch x = qn__begin_choice(g, condition, "within", "beyond");
+    qn__mark_likely(g, LLVMGetBasicBlockTerminator(x.from));
+    lower_version(g, i, WITHIN, NULL, within);
+    qn__uncover(g, i);
+    qn__begin_other(g, &x);
+    lower_version(g, i, BEYOND, NULL, beyond);
+    qn__end_branch(g, &x, NULL);
+    qn__join_yields(g, within, beyond, &x);
+}
+
+/** The first version where all accesses at the index are in range, ahead of the other checks; the second where that was not so, or
+ *  where a check would have failed. */
+static void lower_ahead(lower *g, uint32_t i, LLVMValueRef condition, yields *within, yields *beyond)
+{
+    LLVMValueRef in_range = LLVMConstInt(g->i1, 1, false);
+    branch x = qn__begin_branch(g, condition);
+    qn__mark_likely(g, LLVMGetBasicBlockTerminator(x.from));
+    lower_version(g, i, WITHIN, &in_range, within);
+    qn__uncover(g, i);
+    in_range = qn__end_branch(g, &x, in_range);
+    for (int n = 0; n < within->n; n++)
+        FOR_PARTS(g, p)
+        {
+            LLVMValueRef *v = slot_of(within, n, p);
+            *v = *v ? qn__join(g, &x, *v, LLVMConstNull(LLVMTypeOf(*v))) : NULL;
+        }
+    branch y = qn__begin_branch(g, LLVMBuildNot(g->b, in_range, ""));
+    lower_version(g, i, BEYOND, NULL, beyond);
+    qn__end_branch(g, &y, NULL);
+    qn__join_yields(g, beyond, within, &y);
+}
+
+void qn__lower_for(lower *g, uint32_t i)
+{
+    yields within, beyond;
+    int n = g->k->inst[i].n_args - 2;
+    if (qn__team_takes_trips(g, i)) {
+        qn__team_trips(g, i);
+        return;
+    }
+    LLVMValueRef condition = qn__cover(g, i);
+    if (!condition || !qn__yields_new(g, &within, n)) {
+        qn__uncover(g, i);
+        lower_for(g, i, ONLY, NULL);
+        return;
+    }
+    if (qn__yields_new(g, &beyond, n)) {
+        qn__find_results(g->k, i, &within);
+        qn__find_results(g->k, i, &beyond);
+        if (qn__runs_ahead(g, i))
+            lower_ahead(g, i, condition, &within, &beyond);
+        else
+            lower_either(g, i, condition, &within, &beyond);
+    }
+    qn__free(within.value);
+    qn__free(beyond.value);
+}
+
+/** Ends the loop for good when it has run its most trips, and records that. */
+static void check_limit(lower *g, uint32_t i, headed *h)
+{
+    if (h->left.is_here && !h->left.first)
+        return; /* it ends in time */
+    LLVMBasicBlockRef limit = qn__new_block(g, "limit"), go_on;
+    if (!h->pace.end) {
+        go_on = qn__new_block(g, "below");
+        if (h->left.is_here)
+            qn__limit_test(g, &h->left, go_on, limit);
+        else
+            LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, h->trip, h->pace.most, ""), go_on, limit);
+    } else {
+        LLVMBasicBlockRef test = LLVMGetInsertBlock(g->b);
+        qn__pace_test(g, &h->pace, h->trip, limit);
+        go_on = h->pace.below;
+        LLVMPositionBuilderAtEnd(g->b, test);
+    }
+    qn__level_open(g, true, false, false);
+    LLVMPositionBuilderAtEnd(g->b, limit);
+    FOR_PARTS(g, p)
+        qn__note_fault(g, i, p, g->mask[p] ? g->mask[p] : LLVMConstInt(g->i1, 1, false), QN_ERR_LIMIT);
+    LLVMBuildBr(g->b, h->after);
+    qn__level_close(g);
+    LLVMPositionBuilderAtEnd(g->b, go_on);
+}
+
+/** Masks of lanes that are still in the loop, as phis at its head. */
+static void open_alive(lower *g, const headed *h, LLVMValueRef *alive)
+{
+    LLVMBasicBlockRef before = h->c.before;
+    FOR_PARTS(g, p)
+    {
+        LLVMValueRef first = h->outer[p] ? h->outer[p] : qn__const_splat(g, LLVMConstInt(g->i1, 1, false));
+        alive[p] = LLVMBuildPhi(g->b, LLVMTypeOf(first), "");
+        LLVMAddIncoming(alive[p], &first, &before, 1);
+        g->mask[p] = alive[p];
+    }
+}
+
+static void close_alive(lower *g, headed *h, LLVMValueRef *alive, LLVMValueRef *still)
+{
+    FOR_PARTS(g, p)
+        if (alive[p])
+            LLVMAddIncoming(alive[p], &still[p], &h->latch, 1);
+}
+
+void qn__lower_while(lower *g, uint32_t i)
+{
+    const qn_inst *x = &g->k->inst[i];
+    uint32_t test = qn__args(g->k, x->region[1] - 1)[0];
+    headed h = {.is_divergent = !qn__is_uniform(g, test)};
+    if (!carried_new(g, &h.c, i, x->region[0], x->n_args - 1)) {
+        carried_free(&h.c);
+        return;
+    }
+    LLVMValueRef most = qn__scalar(g, qn__args(g->k, i)[0], 0);
+    qn__limit_prepare(g, i, &h.left);
+    head_open(g, &h, most);
+    LLVMValueRef alive[MOST_PARTS] = {NULL}; /* lanes that left stay out */
+    if (h.is_divergent)
+        open_alive(g, &h, alive);
+    qn__lower_region(g, x->region[0], x->region[1]);
+    LLVMValueRef going;
+    if (h.is_divergent) {
+        FOR_PARTS(g, p)
+            g->mask[p] = qn__mask_and(g, alive[p], qn__vector(g, test, p));
+        going = qn__any_part(g);
+    } else {
+        going = qn__scalar(g, test, 0);
+    }
+    LLVMBuildCondBr(g->b, going, h.body, h.after);
+    LLVMPositionBuilderAtEnd(g->b, h.body);
+    check_limit(g, i, &h);
+    LLVMValueRef still[MOST_PARTS];
+    memcpy(still, g->mask, sizeof still);
+    head_close(g, &h, i, x->region[1], x->region[2]);
+    close_alive(g, &h, alive, still);
+    carried_free(&h.c);
+}

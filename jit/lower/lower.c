@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lower.c: the entry function. See lower/lower.h for how a body is emitted.
+ *
+ * On x86 (target/nvptx/nvptx.c says what differs in PTX):
+ *
+ *   entry:  bounds of the dimensions, argument slots
+ *   loops:  the nest over the domain (lower/nest.c), in it the lanes (lower/lanes.c)
+ *   body:   regions and instructions (lower/control.c)
+ */
+#include "jit/lower/nest.h"
+#include "jit/target/nvptx/team.h"
+#include "jit/schedule/plan.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- bounds of the domain */
+
+LLVMValueRef qn__range_word(lower *g, int n)
+{
+    LLVMValueRef at = qn__const_i64(g, g->first_range + n);
+    LLVMValueRef v = LLVMBuildLoad2(g->b, g->i64, LLVMBuildGEP2(g->b, g->i64, g->range, &at, 1, ""), "");
+    LLVMSetAlignment(v, 8);
+    return v;
+}
+
+/** The end of a dimension, not below its begin. A launch where a dimension outside reduces is empty runs nothing. */
+static LLVMValueRef end_of(lower *g, int d, LLVMValueRef end)
+{
+    int64_t first, last;
+    if (!qn__is_reduction(g->k, d))
+        return end;
+    if (qn__is_const(g->begin[d], &first) && qn__is_const(end, &last))
+        return last < first ? g->begin[d] : end;
+    LLVMValueRef is_reversed = LLVMBuildICmp(g->b, LLVMIntSLT, end, g->begin[d], "");
+    return LLVMBuildSelect(g->b, is_reversed, g->begin[d], end, "");
+}
+
+/** Whole range of each dimension: exact facts, or the prologue's values. */
+static void compute_bounds(lower *g)
+{
+    for (int d = 0; d < g->k->n_dims; d++) {
+        const uint32_t *arg = qn__args(g->k, g->k->dim[d]);
+        const qn_fact *b = &g->f->begin[d], *e = &g->f->end[d];
+        g->begin[d] = b->kind == QN_FACT_EXACT ? qn__const_i64(g, b->value) : qn__scalar(g, arg[0], 0);
+        g->end[d] = end_of(g, d, e->kind == QN_FACT_EXACT ? qn__const_i64(g, e->value) : qn__scalar(g, arg[1], 0));
+    }
+    for (int d = 0; d < g->k->n_dims; d++) /* such a dimension is no loop in reduces */
+        if (qn__is_reduction(g->k, d) && qn__trips(g->f, d) == 1)
+            g->iv[d] = g->begin[d];
+}
+
+static span span_of(lower *g, int d, int *n_sequential)
+{
+    span s = {g->begin[d], g->end[d]};
+    if (qn__dim_kind(g->k, d) == QN_DIM_SEQUENTIAL) {
+        int n = 2 + 2 * (*n_sequential)++;
+        s = (span){qn__range_word(g, n), qn__range_word(g, n + 1)};
+    } else if (d == g->p->split_dim) {
+        s = (span){qn__range_word(g, 0), qn__range_word(g, 1)};
+    } else if (g->p->second_granule && d == g->p->second_dim) {
+        int n = qn__second_word(qn__n_sequential(g->k));
+        s = (span){qn__range_word(g, n), qn__range_word(g, n + 1)};
+    }
+    return s;
+}
+
+/* ---------------------------------------------------------------- the function */
+
+static void set_types(lower *g)
+{
+    g->i1 = LLVMInt1TypeInContext(g->context);
+    g->i8 = LLVMInt8TypeInContext(g->context);
+    g->i16 = LLVMInt16TypeInContext(g->context);
+    g->i32 = LLVMInt32TypeInContext(g->context);
+    g->i64 = LLVMInt64TypeInContext(g->context);
+    g->f32 = LLVMFloatTypeInContext(g->context);
+    g->f64 = LLVMDoubleTypeInContext(g->context);
+    g->ptr = LLVMPointerTypeInContext(g->context, g->p->is_gpu ? 1 : 0);
+}
+
+static void open_function(lower *g, const char *symbol)
+{
+    LLVMTypeRef params[3] = {g->ptr, g->ptr, g->ptr};
+    LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(g->context), params, 3, false);
+    g->function = LLVMAddFunction(g->module, symbol, type);
+    g->slots = LLVMGetParam(g->function, 0);
+    g->range = LLVMGetParam(g->function, 1);
+    g->fault = LLVMGetParam(g->function, 2);
+    LLVMPositionBuilderAtEnd(g->b, qn__new_block(g, "entry"));
+}
+
+static void emit_body(lower *g, void *spans)
+{
+    qn__nest_emit(g, spans, 0);
+}
+
+/** Everything on a GPU: units of work, and loops where a dimension is not divided between threads. */
+static void emit_units(lower *g, span *spans)
+{
+    LLVMValueRef low[QN_MAX_RANK], high[QN_MAX_RANK];
+    for (int at = 0; at < g->p->n_loops; at++) {
+        low[at] = spans[at].low;
+        high[at] = spans[at].high;
+    }
+    qn__nvptx_units(g, low, high, emit_body, spans);
+}
+
+static void emit_step(lower *g, span *spans, int step)
+{
+    bool is_grid = g->p->team == QN_TEAM_GRID;
+    for (int at = 0; at < g->p->n_loops; at++)
+        if (is_grid || qn__dim_kind(g->k, g->p->order[at]) == QN_DIM_SEQUENTIAL) /* parallel dimensions of a grid have one index, a launch runs one of others */
+            qn__set_index(g, g->p->order[at], spans[at].low);
+    if (!is_grid)
+        emit_units(g, spans);
+    else if (step == 0)
+        qn__team_first(g);
+    else
+        qn__team_second(g);
+}
+
+static bool make_arrays(lower *g)
+{
+    uint32_t n = g->k->n_insts;
+    g->value = qn__zalloc(n, sizeof *g->value);
+    g->site = qn__zalloc(n, sizeof *g->site);
+    g->covered = qn__zalloc(g->k->n_accesses + 1, sizeof *g->covered);
+    LLVMValueRef *parts = qn__zalloc((size_t)n * MOST_PARTS, sizeof *parts);
+    if (!g->value || !g->site || !g->covered || !parts || !qn__analyse(g->k, g->f, g->p->lane_dim, g->p->jam_dim, &g->a)) {
+        qn__free(parts);
+        return false;
+    }
+    for (uint32_t i = 0; i < n && g->p->skew; i++) /* rows of a thread stand at different places of the lanes */
+        g->a.value[i].depends_jam |= g->a.value[i].shape != QN_UNIFORM;
+    for (uint32_t i = 0; i < n; i++)
+        g->value[i].part = parts + (size_t)i * MOST_PARTS;
+    for (uint32_t s = 0; s < g->k->n_accesses; s++)
+        g->site[g->k->access[s].inst] = s;
+    if (g->p->lead_bytes)
+        (void)qn__mark_leads(g->k, g->f, g->p, &g->a);
+    g->written_too = qn__written_too(g->k, g->f, &g->a);
+    memset(g->memo_head, 0xff, sizeof g->memo_head);
+    return true;
+}
+
+static void free_arrays(lower *g)
+{
+    if (g->value)
+        qn__free(g->value[0].part);
+    qn__free(g->value);
+    qn__free(g->site);
+    qn__free(g->covered);
+    qn__free(g->memo);
+    qn__analysis_release(&g->a);
+}
+
+/** Emits the function under one plan, of a GPU the kernel of one step; and counts it. A function that is beyond the budget is not
+ *  complete. */
+static qn_emitted lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts *f, const qn_plan *p, int64_t budget,
+                             bool is_fast, const char *symbol, int step, qn_debug *debug, int32_t *block_bytes)
+{
+    lower g = {.module = module, .context = LLVMGetModuleContext(module), .k = k, .f = f, .p = p,
+               .width = 1, .unroll = 1, .jam = 1, .jam_max = p->jam * p->cross, .jam_step = 1, .step = step,
+               .budget = budget, .is_fast = is_fast, .debug = debug};
+    span spans[QN_MAX_RANK];
+    int n_sequential = 0;
+    qn_emitted n = {.instructions = -1};
+    if (make_arrays(&g)) {
+        g.b = LLVMCreateBuilderInContext(g.context);
+        set_types(&g);
+        if (p->is_gpu)
+            qn__nvptx_open(&g, symbol, step);
+        else
+            open_function(&g, symbol);
+        qn__debug_function(&g);
+        compute_bounds(&g);
+        if (p->pack || p->pack_steps || p->strip || p->carry)
+            g.scratch_memory = LLVMBuildIntToPtr(
+                g.b, qn__range_word(&g, qn__scratch_word(qn__n_sequential(k), p->second_granule)), g.ptr, "");
+        if (p->atomics == QN_ATOMICS_OF_THREADS)
+            g.alone = LLVMBuildICmp(g.b, LLVMIntNE, qn__range_word(&g, QN_ALONE_WORD), qn__const_i64(&g, 0), "");
+        bool is_empty = false;
+        for (int at = 0; at < p->n_loops; at++) {
+            spans[at] = span_of(&g, p->order[at], &n_sequential);
+            is_empty |= qn__is_known_empty(&(span){g.begin[p->order[at]], g.end[p->order[at]]});
+        }
+        if (!is_empty && p->is_gpu)
+            emit_step(&g, spans, step);
+        else if (!is_empty && p->n_shared_reduces)
+            qn__lower_points(&g);
+        else if (!is_empty)
+            qn__nest_emit(&g, spans, 0);
+        qn__stream_fence(&g);
+        LLVMBuildRetVoid(g.b);
+        qn__poll_end(&g);
+        if (is_fast && !g.failed)
+            qn__llvm_suit_fast(g.function, g.b);
+        n = g.failed && !g.is_over ? n : qn__llvm_count(g.function, f->isa, is_fast);
+        LLVMDisposeBuilder(g.b);
+    }
+    free_arrays(&g);
+    *block_bytes = g.shared_bytes > *block_bytes ? g.shared_bytes : *block_bytes;
+    return n;
+}
+
+/** Emits under the plan, and then under others that give less code, until the budget holds. */
+static qn_emitted lower_within(LLVMModuleRef module, const qn_kernel *k, const qn_facts *f, qn_plan *p, int64_t most,
+                               const char *symbol, qn_descent *d, qn_debug *debug, int32_t *block_bytes)
+{
+    enum { HOPELESS = 4 }; /* so many budgets by the estimate: nothing is emitted */
+    for (;;) {
+        int64_t budget = qn__budget_units(most, d->rung, f->isa);
+        qn_emitted n = {.units = p->is_gpu ? 0 : qn__estimate(k, f, p)};
+        bool is_emitted = n.units / HOPELESS <= budget;
+        if (is_emitted)
+            n = lower_once(module, k, f, p, budget, d->rung == QN_RUNG_FAST, symbol, 0, debug, block_bytes);
+        bool is_over = n.units > budget, is_long = n.instructions + n.lanes > QN_MOST_INSTRUCTIONS && d->rung < QN_RUNG_SCALAR;
+        if (n.instructions < 0 || !(is_over || is_long) ||
+            !qn__step_down(k, f, p, d, n.units, is_over, n.lanes > (n.instructions + n.lanes) / 2))
+            return n;
+        if (is_emitted)
+            LLVMDeleteFunction(LLVMGetNamedFunction(module, symbol));
+    }
+}
+
+qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_facts *f, qn_plan *p, int64_t most,
+                         const char *symbol, qn_debug *debug, qn_blob_info *info, qn_descent *d, qn_emitted *n, qn_error *err)
+{
+    int32_t block_bytes = 0; /* of shared memory */
+    *n = lower_within(module, k, f, p, most, symbol, d, debug, &block_bytes);
+    d->units = n->units;
+    if (n->instructions >= 0 && (p->team == QN_TEAM_GRID || p->is_split))
+        *n = lower_once(module, k, f, p, INT64_MAX, false, QN_GPU_ENTRY "_2", 1, NULL, &block_bytes);
+    if (n->instructions < 0)
+        return qn__fail(err, QN_ERR_CODEGEN, "qn__llvm_lower: kernel could not be lowered (out of memory or too deep)");
+    if (n->units > qn__budget_units(most, d->rung, f->isa))
+        return qn__fail(err, QN_ERR_LIMIT, "compiling would take too long: %" PRId64 " units of work or more, of %" PRId64 ", as %s",
+                        n->units, qn__budget_units(most, d->rung, f->isa), qn__rung_name(d->rung));
+    if (p->is_gpu)
+        qn__nvptx_info(k, f, p, block_bytes, &info->gpu);
+    info->split_dim = p->split_dim;
+    info->granule = p->granule;
+    info->second_dim = p->second_dim;
+    info->second_granule = p->second_granule;
+    info->n_shared_reduces = p->n_shared_reduces;
+    info->split_merged = p->split_dim >= 0 ? p->merged[p->split_dim] : 0;
+    info->n_sequential = qn__n_sequential(k);
+    info->scratch_bytes = p->scratch_bytes;
+    info->chunk = qn__plan_chunk(k, f, p);
+    info->chunks_per_thread = qn__plan_chunks_per_thread(p);
+    return QN_OK;
+}

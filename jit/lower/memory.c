@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memory.c: loads and stores. lower/check.c says for which lanes they are performed, lower/address.c where.
+ */
+#include "jit/target/nvptx/stage.h"
+#include "jit/target/nvptx/team.h"
+#include "jit/target/nvptx/wide.h"
+
+#include <string.h>
+
+/* ---------------------------------------------------------------- loads */
+
+LLVMValueRef qn__to_register(lower *g, int dtype, LLVMValueRef v)
+{
+    if (dtype != QN_BOOL)
+        return v;
+    return LLVMBuildICmp(g->b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
+}
+
+LLVMValueRef qn__to_memory(lower *g, int dtype, LLVMValueRef v)
+{
+    if (dtype != QN_BOOL)
+        return v;
+    LLVMTypeRef t = LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMVectorTypeKind ? qn__vector_of(g, g->i8) : g->i8;
+    return LLVMBuildZExt(g->b, v, t, "");
+}
+
+static bool is_atomic_view(const lower *g, uint32_t i)
+{
+    return (g->k->param[g->k->inst[i].imm].traits & QN_ATOMIC) != 0;
+}
+
+void qn__make_relaxed(const lower *g, LLVMValueRef access)
+{
+    if (g->p->atomics == QN_ATOMICS_OF_ONE)
+        return;
+    if (g->p->is_gpu) /* LLVM 19 selects no atomic loads and stores of PTX; volatile ones are relaxed there */
+        LLVMSetVolatile(access, true);
+    else
+        LLVMSetOrdering(access, LLVMAtomicOrderingMonotonic);
+}
+
+void qn__mark_invariant(lower *g, LLVMValueRef load)
+{
+    static const char name[] = "invariant.load";
+    LLVMMetadataRef none = LLVMMDNodeInContext2(g->context, NULL, 0);
+    LLVMSetMetadata(load, LLVMGetMDKindIDInContext(g->context, name, sizeof name - 1),
+                    LLVMMetadataAsValue(g->context, none));
+}
+
+/** What the addresses of an access are known to be a multiple of: at most the size of what it moves. */
+static unsigned align_of(const lower *g, uint32_t i)
+{
+    const qn_inst *x = &g->k->inst[i];
+    const qn_kernel_parameter *param = &g->k->param[x->imm];
+    int64_t most = qn__access_bytes(g->k, i), align = qn__dtype_align(param->dtype, param->record);
+    int64_t bits = g->f->param[x->imm].unit | qn__access_offset(g->k, i) | align | most;
+    return (unsigned)(bits & -bits);
+}
+
+static LLVMValueRef plain_load(lower *g, uint32_t i, LLVMTypeRef t, LLVMValueRef pointer)
+{
+    LLVMValueRef v = LLVMBuildLoad2(g->b, t, pointer, "");
+    LLVMSetAlignment(v, align_of(g, i));
+    if (is_atomic_view(g, i) && LLVMGetTypeKind(t) != LLVMVectorTypeKind)
+        qn__make_relaxed(g, v);
+    else if (g->p->is_gpu && g->f->param[g->k->inst[i].imm].is_constant_memory)
+        qn__mark_invariant(g, v); /* loads through the read-only cache */
+    return v;
+}
+
+LLVMValueRef qn__load_word(lower *g, uint32_t i)
+{
+    address x;
+    qn__make_address(g, i, 0, NULL, &x);
+    qn__displace(g, &x);
+    LLVMValueRef v = LLVMBuildLoad2(g->b, g->i32, x.pointer, "");
+    LLVMSetAlignment(v, 4);
+    qn__mark_invariant(g, v);
+    return v;
+}
+
+/** Level to which a load of this view may be hoisted: across loops that run, when nothing writes its elements. */
+static int load_level(const lower *g, uint32_t i, int wanted)
+{
+    int at = g->depth;
+    if (g->covered[g->site[i]]) /* right behind the test only */
+        return at;
+    if ((g->written_too >> g->k->inst[i].imm & 1) || is_atomic_view(g, i) || g->f->is_ordered)
+        return at;
+    while (at > wanted && !g->level[at].is_branch && !g->level[at].is_sequential && !g->level[at].may_be_empty)
+        at--;
+    return at;
+}
+
+/** A value that depends on a dimension lives no longer than its loop, even where the index is a constant there. */
+static int dims_level(const lower *g, uint32_t i, int at)
+{
+    for (int d = 0; d < g->k->n_dims; d++)
+        if ((g->a.value[i].deps >> d & 1) && qn__index_level(g, d) > at)
+            at = qn__index_level(g, d);
+    return at < g->depth ? at : g->depth;
+}
+
+/** A load of one element for the whole part. */
+static LLVMValueRef load_scalar(lower *g, uint32_t i, int p, const check *c, int *at)
+{
+    int dtype = g->k->inst[i].type;
+    LLVMTypeRef t = qn__memory_type(g, dtype);
+    LLVMValueRef condition = NULL;
+    if (c->is_needed)
+        condition = g->mask[p] ? LLVMBuildAnd(g->b, c->ok, qn__any(g, g->mask[p]), "") : c->ok;
+    else if (!qn__ignores_masks(g, i) && g->mask[p])
+        condition = qn__any(g, g->mask[p]);
+    else if (g->p->is_gpu && g->tail_mask[p]) /* parts are scalars there */
+        condition = g->tail_mask[p];
+    address x;
+    *at = g->depth;
+    if (condition) {
+        branch then = qn__begin_branch(g, condition);
+        qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
+        qn__displace(g, &x);
+        return qn__end_branch(g, &then, qn__to_register(g, dtype, plain_load(g, i, t, x.pointer)));
+    }
+    qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
+    place here;
+    *at = qn__seek(g, load_level(g, i, x.level), &here);
+    *at = dims_level(g, i, *at);
+    qn__displace(g, &x);
+    LLVMValueRef v = qn__to_register(g, dtype, plain_load(g, i, t, x.pointer));
+    qn__unseek(g, &here);
+    return v;
+}
+
+static LLVMValueRef reverse(lower *g, LLVMValueRef v)
+{
+    int lane[64];
+    for (int n = 0; n < g->width; n++)
+        lane[n] = g->width - 1 - n;
+    return qn__shuffle(g, v, NULL, lane, g->width);
+}
+
+static LLVMValueRef all_lanes(const lower *g)
+{
+    return qn__const_splat(g, LLVMConstInt(g->i1, 1, false));
+}
+
+static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
+{
+    int dtype = g->k->inst[i].type;
+    unsigned align = align_of(g, i);
+    LLVMTypeRef t = qn__vector_of(g, qn__memory_type(g, dtype));
+    LLVMValueRef mask = qn__access_mask(g, i, p, c), v = qn__load_table(g, i, p, c);
+    address x;
+    if (v)
+        return v;
+    qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
+    qn__displace(g, &x);
+    if (x.kind == ADDRESS_UNIFORM && (!mask || qn__ignores_masks(g, i))) /* stride 0 */
+        return qn__splat(g, qn__to_register(g, dtype, plain_load(g, i, qn__memory_type(g, dtype), x.pointer)), g->depth);
+    if (qn__is_filled(g, i, &x, dtype, mask)) {
+        v = qn__load_filled(g, &x, dtype);
+    } else if (qn__has_known_stride(&x, mask) && !qn__is_gathered(g, &x)) {
+        v = qn__load_strided(g, &x, t, qn_dtype_bytes(dtype), align);
+    } else if ((x.kind == ADDRESS_UNIT || x.kind == ADDRESS_REVERSED) && !mask) {
+        v = plain_load(g, i, t, x.pointer);
+    } else if (x.kind == ADDRESS_UNIT || x.kind == ADDRESS_REVERSED) {
+        LLVMTypeRef types[2] = {t, g->ptr};
+        LLVMValueRef args[4] = {x.pointer, LLVMConstInt(g->i32, align, false),
+                                x.kind == ADDRESS_UNIT ? mask : reverse(g, mask), LLVMConstNull(t)};
+        v = qn__call(g, "llvm.masked.load", types, 2, args, 4);
+    } else {
+        LLVMTypeRef types[2] = {t, qn__vector_of(g, g->ptr)};
+        LLVMValueRef args[4] = {qn__lane_pointers(g, &x), LLVMConstInt(g->i32, align, false), mask ? mask : all_lanes(g),
+                                LLVMConstNull(t)};
+        v = qn__call(g, "llvm.masked.gather", types, 2, args, 4);
+    }
+    if (x.kind == ADDRESS_REVERSED)
+        v = reverse(g, v);
+    return qn__to_register(g, dtype, v);
+}
+
+/** Lanes active in any of the parts that share part p of a load: its value is loaded once for all of them. */
+static LLVMValueRef shared_mask(lower *g, uint32_t i, int p, LLVMValueRef *masks)
+{
+    LLVMValueRef any = masks[p];
+    FOR_PARTS(g, q)
+    {
+        if (q == p || qn__canonical_part(g, i, q) != p || any == masks[q])
+            continue;
+        any = any && masks[q] ? LLVMBuildOr(g->b, any, masks[q], "") : NULL;
+        if (!any)
+            return NULL;
+    }
+    return any;
+}
+
+/** A load of one element that is performed or reported. */
+static void load_checked(lower *g, uint32_t i, int p, const check *c)
+{
+    int dtype = g->k->inst[i].type;
+    address x;
+    branch then = qn__begin_checked(g, c);
+    qn__make_address(g, i, p, NULL, &x);
+    qn__displace(g, &x);
+    LLVMValueRef v = qn__to_register(g, dtype, plain_load(g, i, qn__memory_type(g, dtype), x.pointer));
+    v = qn__end_checked(g, &then, i, p, v);
+    qn__set(g, i, p, v, g->depth);
+}
+
+void qn__lower_load_part(lower *g, uint32_t i, int p)
+{
+    if (qn__is_packed(g, i)) {
+        qn__set(g, i, p, qn__load_packed(g, i, p), g->depth);
+        return;
+    }
+    bool is_vector = g->width > 1 && g->a.value[i].shape != QN_UNIFORM;
+    if (qn__is_shared(g, i)) {
+        qn__set(g, i, p, qn__staged_value(g, i), g->depth);
+        return;
+    }
+    if (g->held && g->site[i] < 64 && g->held[g->site[i]]) {
+        qn__set(g, i, p, g->held[g->site[i]], g->depth);
+        return;
+    }
+    check c = qn__make_check(g, i, p);
+    if (qn__is_one_branch(g, i, p, &c)) {
+        load_checked(g, i, p, &c);
+        return;
+    }
+    FOR_PARTS(g, q)
+        if (qn__canonical_part(g, i, q) == p)
+            qn__report(g, i, q, &c);
+    int at = g->depth;
+    LLVMValueRef mask = g->mask[p], tail_mask = g->tail_mask[p];
+    g->mask[p] = shared_mask(g, i, p, g->mask);
+    g->tail_mask[p] = shared_mask(g, i, p, g->tail_mask);
+    LLVMValueRef v = is_vector ? load_vector(g, i, p, &c) : load_scalar(g, i, p, &c, &at);
+    g->mask[p] = mask;
+    g->tail_mask[p] = tail_mask;
+    if (g->is_team && (is_atomic_view(g, i) || g->k->param[g->k->inst[i].imm].is_written))
+        v = qn__team_same(g, v); /* what may change meanwhile must not split the lanes */
+    qn__set(g, i, p, v, at);
+}
+
+bool qn__is_late(const lower *g, uint32_t i)
+{
+    const qn_kernel_parameter *param = &g->k->param[g->k->inst[i].imm];
+    bool is_checked = qn__is_checked(g->f, g->k, g->site[i]) && !g->covered[g->site[i]];
+    bool changes = (g->written_too >> g->k->inst[i].imm & 1) || param->has_atomics || is_atomic_view(g, i) || g->f->is_ordered;
+    return g->loads_on_demand || (g->loads_are_late && !is_checked && !changes);
+}
+
+void qn__lower_load(lower *g, uint32_t i)
+{
+    if (g->loads_are_late && qn__is_late(g, i))
+        return;
+    if (qn__lower_transposed_load(g, i) || qn__wide_load(g, i))
+        return;
+    FOR_PARTS(g, p)
+        if (qn__canonical_part(g, i, p) == p)
+            qn__lower_load_part(g, i, p);
+    qn__prefetch_lead(g, i);
+    qn__prefetch_row(g, i);
+}
+
+/* ---------------------------------------------------------------- stores */
+
+static void store_scalar(lower *g, uint32_t i, int p, const check *c, uint32_t value)
+{
+    int dtype = qn__access_dtype(g->k, i);
+    branch then = {0};
+    LLVMValueRef v = qn__scalar(g, value, p);
+    LLVMValueRef condition = g->mask[p] ? qn__any(g, g->mask[p]) : NULL;
+    if (c->is_needed)
+        condition = qn__mask_and(g, condition, c->ok);
+    condition = qn__mask_and(g, condition, qn__team_begin(g));
+    if (condition)
+        then = qn__begin_branch(g, condition);
+    address x;
+    qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
+    qn__displace(g, &x);
+    LLVMValueRef store = LLVMBuildStore(g->b, qn__to_memory(g, dtype, v), x.pointer);
+    LLVMSetAlignment(store, align_of(g, i));
+    if (is_atomic_view(g, i))
+        qn__make_relaxed(g, store);
+    if (condition)
+        qn__end_branch(g, &then, NULL);
+    qn__team_end(g);
+}
+
+static void store_vector(lower *g, uint32_t i, int p, const check *c, uint32_t value)
+{
+    int dtype = qn__access_dtype(g->k, i);
+    LLVMValueRef align = LLVMConstInt(g->i32, align_of(g, i), false);
+    LLVMValueRef v = qn__to_memory(g, dtype, qn__vector(g, value, p)), mask = qn__access_mask(g, i, p, c);
+    address x;
+    qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
+    qn__displace(g, &x);
+    if (x.kind == ADDRESS_REVERSED) {
+        v = reverse(g, v);
+        mask = mask ? reverse(g, mask) : NULL;
+    }
+    if (x.kind == ADDRESS_UNIT || x.kind == ADDRESS_REVERSED) {
+        if (!mask && x.kind == ADDRESS_UNIT && qn__carry_store(g, i, p, v, x.pointer))
+            return;
+        if (!mask) {
+            LLVMValueRef store = LLVMBuildStore(g->b, v, x.pointer);
+            LLVMSetAlignment(store, align_of(g, i));
+            qn__mark_stream(g, i, store);
+            return;
+        }
+        LLVMTypeRef types[2] = {LLVMTypeOf(v), g->ptr};
+        LLVMValueRef args[4] = {v, x.pointer, align, mask};
+        qn__call(g, "llvm.masked.store", types, 2, args, 4);
+        return;
+    }
+    if (qn__has_known_stride(&x, mask)) {
+        qn__store_strided(g, &x, v, qn_dtype_bytes(dtype), align_of(g, i));
+        return;
+    }
+    LLVMTypeRef types[2] = {LLVMTypeOf(v), qn__vector_of(g, g->ptr)};
+    LLVMValueRef args[4] = {v, qn__lane_pointers(g, &x), align, mask ? mask : all_lanes(g)};
+    qn__call(g, "llvm.masked.scatter", types, 2, args, 4);
+}
+
+/** Several vectors from part p on, side by side and without masks. */
+static void store_packed(lower *g, uint32_t i, int p, uint32_t value, int n)
+{
+    LLVMValueRef v = qn__pack_vectors(g, i, p, value, n);
+    address x;
+    qn__make_address(g, i, p, NULL, &x);
+    qn__displace(g, &x);
+    LLVMValueRef store = LLVMBuildStore(g->b, v, x.pointer);
+    LLVMSetAlignment(store, align_of(g, i));
+    qn__mark_stream(g, i, store);
+}
+
+/** Whether all lanes of a part store one value to one address. */
+static bool store_is_uniform(const lower *g, uint32_t i, uint32_t value)
+{
+    return g->width == 1 || (qn__indices_are_uniform(g, i) && g->a.value[value].shape == QN_UNIFORM);
+}
+
+void qn__lower_store(lower *g, uint32_t i)
+{
+    uint32_t value = qn__args(g->k, i)[g->k->inst[i].n_args - 1];
+    if (qn__lower_transposed_store(g, i, value) || qn__wide_store(g, i))
+        return;
+    int together = qn__stored_together(g, i, value);
+    FOR_PARTS(g, p)
+    {
+        if (together > 1) {
+            if (p_u % together == 0)
+                store_packed(g, i, p, value, together);
+            continue;
+        }
+        check c = qn__make_check(g, i, p);
+        qn__report(g, i, p, &c);
+        if (store_is_uniform(g, i, value) && !(c.is_needed && c.is_vector))
+            store_scalar(g, i, p, &c, value);
+        else
+            store_vector(g, i, p, &c, value);
+    }
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nest.c: the nest of loops over the domain: plan->order, outermost first. A jammed dimension
+ * runs in steps of `jam`, and what is left overlaps the last whole step, or is a smaller step where
+ * its number is known, or runs in halves of steps, or one by one. Loops over cache tiles stand
+ * before loop plan->tile_at. The loop over the lanes is that of lower/lanes.c.
+ */
+#include "jit/lower/nest.h"
+#include "jit/target/nvptx/wide.h"
+
+#include <string.h>
+
+static void emit_loop(lower *g, const span *spans, int at);
+
+void qn__nest_some(lower *g, const span *spans, int at, span s, int64_t step, bool guarded, int64_t most)
+{
+    int d = g->p->order[at];
+    bool is_sequential = qn__dim_kind(g->k, d) == QN_DIM_SEQUENTIAL;
+    loop l;
+    if (qn__is_known_empty(&s))
+        return;
+    qn__loop_open(g, &l, s.low, s.high, step, guarded, is_sequential, 0, NULL, NULL);
+    qn__loop_bound(g, &l, d);
+    if (!l.is_single)
+        qn__loop_most(&l, most);
+    qn__set_index(g, d, l.index);
+    qn__nest_emit(g, spans, at + 1);
+    qn__loop_close(g, &l, NULL, NULL);
+}
+
+void qn__nest_over(lower *g, const span *spans, int at, span s, int64_t step, bool guarded)
+{
+    qn__nest_some(g, spans, at, s, step, guarded, INT64_MAX);
+}
+
+LLVMValueRef qn__whole_steps(lower *g, span s, int64_t step)
+{
+    LLVMValueRef n = LLVMBuildSub(g->b, s.high, s.low, "");
+    LLVMValueRef left = LLVMBuildURem(g->b, n, qn__const_i64(g, step), "");
+    return LLVMBuildSub(g->b, s.high, left, "");
+}
+
+void qn__nest_once(lower *g, const span *spans, int at, LLVMValueRef middle, LLVMValueRef high, LLVMValueRef first)
+{
+    int64_t from, to;
+    loop l;
+    if (qn__is_const(middle, &from) && qn__is_const(high, &to)) {
+        if (from != to)
+            qn__nest_over(g, spans, at, (span){first, LLVMBuildAdd(g->b, first, qn__const_i64(g, 1), "")}, 1, false);
+        return;
+    }
+    qn__once_open(g, &l, LLVMBuildICmp(g->b, LLVMIntNE, middle, high, ""));
+    qn__set_index(g, g->p->order[at], first);
+    qn__nest_emit(g, spans, at + 1);
+    qn__loop_close(g, &l, NULL, NULL);
+}
+
+/** Steps that cover [low, high), which is longer than one; the last one begins so early that it ends at high. */
+static void loop_overlapping(lower *g, const span *spans, int at, span s, int64_t step)
+{
+    LLVMValueRef last = LLVMBuildSub(g->b, s.high, qn__const_i64(g, step), "");
+    LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, step - 1), "");
+    LLVMValueRef end = qn__whole_steps(g, (span){s.low, up}, step);
+    loop l;
+    qn__loop_open(g, &l, s.low, end, step, true, false, 0, NULL, NULL);
+    qn__loop_bound(g, &l, g->p->order[at]);
+    qn__set_index(g, g->p->order[at], qn__smin(g, l.index, last));
+    qn__nest_emit(g, spans, at + 1);
+    qn__loop_close(g, &l, NULL, NULL);
+}
+
+int64_t qn__known_rest_of(const lower *g, int d, int64_t step)
+{
+    int64_t b, e;
+    return qn__is_const(g->begin[d], &b) && qn__is_const(g->end[d], &e) ? (e - b) % step : -1;
+}
+
+/** Whole blocks of staged loads (lower/transpose.c). */
+static void blocks_staged(lower *g, const span *spans, int at, span s)
+{
+    int64_t block = g->p->transpose;
+    loop l;
+    if (qn__is_known_empty(&s))
+        return;
+    qn__loop_open(g, &l, s.low, s.high, block, true, false, 0, NULL, NULL);
+    qn__set_index(g, g->p->jam_dim, l.index);
+    qn__stage_fill(g, l.index);
+    qn__nest_over(g, spans, at, (span){l.index, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, block), "")}, g->jam, false);
+    qn__stage_end(g);
+    qn__loop_close(g, &l, NULL, NULL);
+}
+
+/** Fewer iterations than a step has, whose number is not known: in steps of 8, 4, 2 and 1, each
+ * once or not at all. */
+static void rest_in_halves(lower *g, const span *spans, int at, span s, int jam)
+{
+    LLVMValueRef left = LLVMBuildSub(g->b, s.high, s.low, "");
+    int part = 1;
+    while (2 * part < jam)
+        part *= 2;
+    for (; part >= 1; part /= 2) {
+        LLVMValueRef some = LLVMBuildAnd(g->b, left, qn__const_i64(g, part), "");
+        LLVMValueRef next = LLVMBuildAdd(g->b, s.low, some, "");
+        g->jam = part;
+        qn__nest_once(g, spans, at, s.low, next, s.low);
+        s.low = next;
+    }
+}
+
+static void loop_jammed(lower *g, const span *spans, int at)
+{
+    span s = spans[at];
+    int jam = g->p->jam;
+    int64_t rest = qn__known_rest_of(g, g->p->jam_dim, jam);
+    g->jam = jam * g->p->cross;
+    if (g->p->transpose > jam && g->width > 1) {
+        LLVMValueRef staged = qn__whole_steps(g, s, g->p->transpose);
+        blocks_staged(g, spans, at, (span){s.low, staged});
+        s.low = staged;
+    }
+    if (g->p->jam_rest == QN_REMAINDER_OVERLAP && rest != 0) {
+        loop_overlapping(g, spans, at, s, jam);
+    } else {
+        LLVMValueRef middle = rest == 0 ? s.high : qn__whole_steps(g, s, jam);
+        qn__nest_over(g, spans, at, (span){s.low, middle}, jam, true);
+        g->jam = rest > 0 ? (int)rest : 1;
+        if (rest > 0)
+            qn__nest_once(g, spans, at, middle, s.high, middle);
+        else if (rest < 0 && g->p->jam_rest == QN_REMAINDER_TILE)
+            rest_in_halves(g, spans, at, (span){middle, s.high}, jam);
+        else if (rest < 0)
+            qn__nest_over(g, spans, at, (span){middle, s.high}, 1, true);
+    }
+    g->jam = 1;
+}
+
+/** The third dimension of a register tile: whole steps, or the last one overlaps. */
+static void loop_crossed(lower *g, const span *spans, int at)
+{
+    int cross = g->p->cross;
+    if (qn__known_rest_of(g, g->p->cross_dim, cross) == 0)
+        qn__nest_over(g, spans, at, spans[at], cross, true);
+    else
+        loop_overlapping(g, spans, at, spans[at], cross);
+}
+
+/** Loops over tiles of the dimensions from place `tiled` on that have any, around the loops from `at` on, which sweep each tile. */
+static void loop_tiles(lower *g, const span *spans, int at, int tiled)
+{
+    while (tiled < g->p->n_loops && !g->p->tile[g->p->order[tiled]])
+        tiled++;
+    if (tiled == g->p->n_loops) {
+        emit_loop(g, spans, at);
+        return;
+    }
+    int lanes_level = g->lanes_level;
+    int64_t tile = g->p->tile[g->p->order[tiled]];
+    span inner[QN_MAX_RANK], s = spans[tiled];
+    loop l;
+    memcpy(inner, spans, sizeof inner);
+    LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, tile - 1), "");
+    LLVMValueRef end = qn__whole_steps(g, (span){s.low, up}, tile);
+    if (qn__is_known_empty(&(span){s.low, end}))
+        return;
+    qn__loop_open(g, &l, s.low, end, tile, true, false, 0, NULL, NULL);
+    inner[tiled] = (span){l.index, qn__smin(g, s.high, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, tile), ""))};
+    g->lanes_level = g->p->order[tiled] == g->p->lane_dim ? g->depth : lanes_level;
+    loop_tiles(g, inner, at, tiled + 1);
+    g->lanes_level = lanes_level;
+    qn__loop_close(g, &l, NULL, NULL);
+}
+
+/** What is inside loop at - 1. */
+void qn__nest_emit(lower *g, const span *spans, int at)
+{
+    bool packs = g->p->pack && at > 0 && g->p->order[at - 1] == g->p->lane_dim;
+    if (packs)
+        qn__pack_open(g);
+    if (at == g->p->tile_at)
+        loop_tiles(g, spans, at, at);
+    else
+        emit_loop(g, spans, at);
+    if (packs)
+        qn__pack_close(g);
+}
+
+/** Loop number `at` and what is inside. */
+static void emit_loop(lower *g, const span *spans, int at)
+{
+    bool is_sequential =
+        at < g->p->n_loops && qn__dim_kind(g->k, g->p->order[at]) == QN_DIM_SEQUENTIAL;
+    if (at == g->p->n_loops) {
+        qn__wide_begin(g);
+        qn__lower_body(g);
+    } else if (g->p->is_gpu && (is_sequential || qn__nvptx_is_tiled(g, g->p->order[at]))) {
+        if (is_sequential) /* a launch runs one index */
+            qn__set_index(g, g->p->order[at], spans[at].low);
+        qn__nest_emit(g, spans, at + 1);
+    } else if (g->p->order[at] == g->p->lane_dim) {
+        qn__nest_lanes(g, spans, at);
+    } else if (g->p->order[at] == g->p->jam_dim) {
+        loop_jammed(g, spans, at);
+    } else if (g->p->order[at] == g->p->cross_dim) {
+        loop_crossed(g, spans, at);
+    } else {
+        qn__nest_over(g, spans, at, spans[at], 1, false);
+    }
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nest.h: private to the lowering: the nest of loops over the domain (lower/nest.c, lower/lanes.c). Place `at` of the nest
+ * is dimension plan->order[at]; spans[at] is what of it is run.
+ */
+#ifndef QN_JIT_LLVM_NEST_H
+#define QN_JIT_LLVM_NEST_H
+
+#include "jit/lower/lower.h"
+
+static inline bool qn__is_known_empty(const span *s)
+{
+    int64_t low, high;
+    return qn__is_const(s->low, &low) && qn__is_const(s->high, &high) && high <= low;
+}
+
+/** What is inside loop at - 1: the loops from `at` on, and the body. */
+void qn__nest_emit(lower *g, const span *spans, int at);
+/** [low, high) in steps; high - low is a multiple of step. The body is what comes next in the nest. */
+void qn__nest_over(lower *g, const span *spans, int at, span s, int64_t step, bool guarded);
+/** qn__nest_over of a range that has at most `most` indices. */
+void qn__nest_some(lower *g, const span *spans, int at, span s, int64_t step, bool guarded, int64_t most);
+/** One step at `first`, if middle != high; no branch where that is known. */
+void qn__nest_once(lower *g, const span *spans, int at, LLVMValueRef middle, LLVMValueRef high, LLVMValueRef first);
+/** The loop over the lanes (lower/lanes.c). */
+void qn__nest_lanes(lower *g, const span *spans, int at);
+/** high - (high - low) mod step */
+LLVMValueRef qn__whole_steps(lower *g, span s, int64_t step);
+/** Iterations of a dimension beyond the last multiple of `step`, -1 if not known. A chunk of a split dimension has as many
+ *  or none. */
+int64_t qn__known_rest_of(const lower *g, int d, int64_t step);
+
+#endif

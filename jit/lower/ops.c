@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ops.c: the table's ops as LLVM instructions, on scalars and on vectors alike. Everything is total: no poison, no
+ * flags, no fast-math; what the instruction set leaves undefined is selected away first.
+ */
+#include "jit/lower/lower.h"
+
+#include <math.h>
+#include <string.h>
+
+/** A constant of v's type (all lanes) with these canonical bits. */
+static LLVMValueRef like(const lower *g, LLVMValueRef v, int dtype, uint64_t bits)
+{
+    return qn__constant_like(LLVMTypeOf(v), qn__const_bits(g, dtype, bits));
+}
+
+/** The intrinsic `name`, overloaded by the type of v. */
+static LLVMValueRef intrinsic(lower *g, const char *name, LLVMValueRef *v, int n)
+{
+    LLVMTypeRef t = LLVMTypeOf(v[0]);
+    return qn__call(g, name, &t, 1, v, n);
+}
+
+static bool is_false(LLVMValueRef v)
+{
+    return LLVMIsConstant(v) && LLVMIsNull(v);
+}
+
+static LLVMValueRef either(lower *g, LLVMValueRef a, LLVMValueRef b)
+{
+    return is_false(a) ? b : is_false(b) ? a : LLVMBuildOr(g->b, a, b, "");
+}
+
+static LLVMValueRef choose(lower *g, LLVMValueRef condition, LLVMValueRef yes, LLVMValueRef no)
+{
+    return is_false(condition) ? no : LLVMBuildSelect(g->b, condition, yes, no, "");
+}
+
+static int class_of(int type)
+{
+    return qn__dtype_class(type);
+}
+
+static uint64_t lowest(int type)
+{
+    return qn__canonical(type, UINT64_C(1) << (qn__dtype_width(type) - 1));
+}
+
+/** A divisor that cannot trap: 1 where y is 0, or x / y is MIN / -1. *by_zero tells where y is 0. */
+static LLVMValueRef safe_divisor(lower *g, int type, LLVMValueRef x, LLVMValueRef y, LLVMValueRef *by_zero)
+{
+    *by_zero = LLVMBuildICmp(g->b, LLVMIntEQ, y, like(g, y, type, 0), "");
+    LLVMValueRef bad = *by_zero;
+    if (class_of(type) == QN_CLASS_S) {
+        LLVMValueRef minus = LLVMBuildICmp(g->b, LLVMIntEQ, y, like(g, y, type, UINT64_MAX), "");
+        if (!is_false(minus)) {
+            LLVMValueRef low = LLVMBuildICmp(g->b, LLVMIntEQ, x, like(g, x, type, lowest(type)), "");
+            bad = either(g, bad, LLVMBuildAnd(g->b, minus, low, ""));
+        }
+    }
+    return choose(g, bad, like(g, y, type, 1), y);
+}
+
+static LLVMValueRef lower_div(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    (void)c;
+    if (class_of(type) == QN_CLASS_F)
+        return LLVMBuildFDiv(g->b, a, b, "");
+    LLVMValueRef by_zero, d = safe_divisor(g, type, a, b, &by_zero);
+    LLVMValueRef q = class_of(type) == QN_CLASS_S ? LLVMBuildSDiv(g->b, a, d, "") : LLVMBuildUDiv(g->b, a, d, "");
+    return choose(g, by_zero, like(g, a, type, 0), q);
+}
+
+static LLVMValueRef lower_rem(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    (void)c;
+    LLVMValueRef by_zero, d = safe_divisor(g, type, a, b, &by_zero);
+    LLVMValueRef r = class_of(type) == QN_CLASS_S ? LLVMBuildSRem(g->b, a, d, "") : LLVMBuildURem(g->b, a, d, "");
+    return choose(g, by_zero, a, r);
+}
+
+static LLVMTypeRef type_like(const lower *g, int dtype, LLVMValueRef v);
+
+/** neg, abs and copysign of PTX need not keep the bits of a NaN: they are integer instructions, behind which LLVM does not find
+ *  the operation on floats again. */
+static LLVMValueRef change_sign(lower *g, int type, LLVMValueRef a, bool is_abs)
+{
+    int bits_type = qn__dtype_width(type) == 64 ? QN_U64 : QN_U32;
+    LLVMTypeRef old = LLVMTypeOf(a);
+    LLVMValueRef v = LLVMBuildBitCast(g->b, a, type_like(g, bits_type, a), "");
+    uint64_t sign = lowest(bits_type);
+    v = is_abs ? LLVMBuildAnd(g->b, v, like(g, v, bits_type, sign - 1), "")
+               : LLVMBuildXor(g->b, v, like(g, v, bits_type, sign), "");
+    return LLVMBuildBitCast(g->b, qn__opaque(g, v), old, "");
+}
+
+LLVMValueRef qn__lower_sign(lower *g, int op, LLVMValueRef v)
+{
+    return op == QN_OP_neg ? LLVMBuildFNeg(g->b, v, "") : intrinsic(g, "llvm.fabs", &v, 1);
+}
+
+static LLVMValueRef lower_neg(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    (void)b, (void)c;
+    if (class_of(type) == QN_CLASS_F && g->p->is_gpu)
+        return change_sign(g, type, a, false);
+    return class_of(type) == QN_CLASS_F ? LLVMBuildFNeg(g->b, a, "") : LLVMBuildNeg(g->b, a, "");
+}
+
+static LLVMValueRef lower_copysign(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    (void)c;
+    LLVMValueRef v[2] = {a, b};
+    if (!g->p->is_gpu)
+        return intrinsic(g, "llvm.copysign", v, 2);
+    int bits_type = qn__dtype_width(type) == 64 ? QN_U64 : QN_U32;
+    LLVMTypeRef old = LLVMTypeOf(a), bits = type_like(g, bits_type, a);
+    uint64_t sign = lowest(bits_type);
+    a = LLVMBuildBitCast(g->b, a, bits, "");
+    a = LLVMBuildAnd(g->b, a, like(g, a, bits_type, sign - 1), "");
+    b = LLVMBuildAnd(g->b, LLVMBuildBitCast(g->b, b, bits, ""), like(g, a, bits_type, sign), "");
+    return LLVMBuildBitCast(g->b, qn__opaque(g, LLVMBuildOr(g->b, a, b, "")), old, "");
+}
+
+static LLVMValueRef lower_abs(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    (void)b, (void)c;
+    LLVMValueRef v[2] = {a, LLVMConstInt(g->i1, 0, false)};
+    if (class_of(type) == QN_CLASS_U)
+        return a;
+    if (class_of(type) == QN_CLASS_F && g->p->is_gpu)
+        return change_sign(g, type, a, true);
+    return class_of(type) == QN_CLASS_F ? intrinsic(g, "llvm.fabs", v, 1) : intrinsic(g, "llvm.abs", v, 2);
+}
+
+/** Whether v is a constant, no NaN, and not 0 where that is asked for, in all lanes. */
+static bool is_number(LLVMValueRef v, bool may_be_zero)
+{
+    LLVMTypeRef t = LLVMTypeOf(v);
+    bool is_vector = LLVMGetTypeKind(t) == LLVMVectorTypeKind;
+    for (unsigned l = 0; l < (is_vector ? LLVMGetVectorSize(t) : 1); l++) {
+        LLVMValueRef x = is_vector ? LLVMIsConstant(v) ? LLVMGetAggregateElement(v, l) : NULL : v;
+        LLVMBool loses;
+        double number = x && LLVMIsAConstantFP(x) ? LLVMConstRealGetDouble(x, &loses) : NAN;
+        if (number != number || (number == 0 && !may_be_zero))
+            return false;
+    }
+    return true;
+}
+
+/** a < b (or >) ? a : b is the machine's min (max); a NaN in the first operand is kept by the second select. */
+static LLVMValueRef extremum(lower *g, int type, LLVMValueRef a, LLVMValueRef b, bool is_max)
+{
+    LLVMValueRef v[2] = {a, b};
+    if (class_of(type) == QN_CLASS_S)
+        return intrinsic(g, is_max ? "llvm.smax" : "llvm.smin", v, 2);
+    if (class_of(type) == QN_CLASS_U)
+        return intrinsic(g, is_max ? "llvm.umax" : "llvm.umin", v, 2);
+    if (is_number(b, false)) /* the machine's own with the operands exchanged: a where it is NaN or both are equal */
+        return LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, is_max ? LLVMRealOGT : LLVMRealOLT, b, a, ""), b, a, "");
+    if (is_number(b, true)) /* one comparison: a where it is NaN or before b; where both are equal, b */
+        return LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, is_max ? LLVMRealUGT : LLVMRealULT, a, b, ""), a, b, "");
+    LLVMValueRef before = LLVMBuildFCmp(g->b, is_max ? LLVMRealOGT : LLVMRealOLT, a, b, "");
+    LLVMValueRef ordered = LLVMBuildSelect(g->b, before, a, b, "");
+    LLVMValueRef is_nan = LLVMBuildFCmp(g->b, LLVMRealUNO, a, a, "");
+    return choose(g, is_nan, a, ordered);
+}
+
+static LLVMValueRef lower_min(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    (void)c;
+    return extremum(g, type, a, b, false);
+}
+
+static LLVMValueRef lower_max(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    (void)c;
+    return extremum(g, type, a, b, true);
+}
+
+static LLVMValueRef lower_not(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    (void)type, (void)b, (void)c;
+    return LLVMBuildNot(g->b, a, "");
+}
+
+static LLVMValueRef shift_count(lower *g, int type, LLVMValueRef b)
+{
+    return LLVMBuildAnd(g->b, b, like(g, b, type, (uint64_t)qn__dtype_width(type) - 1), "");
+}
+
+static LLVMValueRef lower_shl(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    (void)c;
+    return LLVMBuildShl(g->b, a, shift_count(g, type, b), "");
+}
+
+static LLVMValueRef lower_shr(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    (void)c;
+    LLVMValueRef n = shift_count(g, type, b);
+    return class_of(type) == QN_CLASS_S ? LLVMBuildAShr(g->b, a, n, "") : LLVMBuildLShr(g->b, a, n, "");
+}
+
+static LLVMValueRef zeros(lower *g, const char *name, LLVMValueRef a)
+{
+    LLVMValueRef v[2] = {a, LLVMConstInt(g->i1, 0, false)};
+    return intrinsic(g, name, v, 2);
+}
+
+static LLVMValueRef lower_clz(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    (void)type, (void)b, (void)c;
+    return zeros(g, "llvm.ctlz", a);
+}
+
+static LLVMValueRef lower_ctz(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    (void)type, (void)b, (void)c;
+    return zeros(g, "llvm.cttz", a);
+}
+
+static LLVMValueRef lower_select(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    (void)type;
+    return LLVMBuildSelect(g->b, a, b, c, "");
+}
+
+/* ---------------------------------------------------------------- the table */
+
+/** An operation of two scalar bools in bytes: for chains of them in single bits, LLVM 19 takes time and memory without bound when
+ *  it selects code for x86 (7,826 of them: 27 GB). */
+static LLVMValueRef in_bytes(lower *g, LLVMOpcode op, LLVMValueRef a, LLVMValueRef b)
+{
+    a = LLVMBuildZExt(g->b, a, g->i8, "");
+    b = LLVMBuildZExt(g->b, b, g->i8, "");
+    return LLVMBuildTrunc(g->b, LLVMBuildBinOp(g->b, op, a, b, ""), g->i1, "");
+}
+
+static LLVMValueRef binary(lower *g, int type, LLVMOpcode s, LLVMOpcode u, LLVMOpcode f, LLVMValueRef a,
+                           LLVMValueRef b)
+{
+    if (type == QN_BOOL && LLVMTypeOf(a) == g->i1 && !g->p->is_gpu)
+        return in_bytes(g, u, a, b);
+    int class = class_of(type);
+    return LLVMBuildBinOp(g->b, class == QN_CLASS_F ? f : class == QN_CLASS_S ? s : u, a, b, "");
+}
+
+static LLVMValueRef compare(lower *g, int type, LLVMIntPredicate s, LLVMIntPredicate u, LLVMRealPredicate f,
+                            LLVMValueRef a, LLVMValueRef b)
+{
+    int class = class_of(type);
+    if (class == QN_CLASS_F)
+        return LLVMBuildFCmp(g->b, f, a, b, "");
+    return LLVMBuildICmp(g->b, class == QN_CLASS_S ? s : u, a, b, "");
+}
+
+static LLVMValueRef call(lower *g, const char *name, int n, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    LLVMValueRef v[3] = {a, b, c};
+    return intrinsic(g, name, v, n);
+}
+
+LLVMValueRef qn__lower_op(lower *g, int op, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    switch (op) {
+#define BIN(s, u, f) binary(g, type, LLVM##s, LLVM##u, LLVM##f, a, b)
+#define CMP(s, u, f) compare(g, type, LLVMInt##s, LLVMInt##u, LLVMReal##f, a, b)
+#define CALL(name) call(g, name, n_args, a, b, c)
+#define FN(f) lower_##f(g, type, a, b, c)
+#define QN_OP(ID, name, rule, arity, classes, s, u, f, lowering, doc)                              \
+    case QN_OP_##name: {                                                                           \
+        const int n_args = arity;                                                                  \
+        (void)n_args;                                                                              \
+        return lowering;                                                                           \
+    }
+#include "quern/ops.def"
+#undef QN_OP
+#undef FN
+#undef CALL
+#undef CMP
+#undef BIN
+    default:
+        g->failed = true;
+        return a;
+    }
+}
+
+LLVMValueRef qn__lower_combine(lower *g, int combine, int type, LLVMValueRef accumulated, LLVMValueRef next)
+{
+    return qn__lower_op(g, qn__combine_op(combine), type, accumulated, next, NULL);
+}
+
+/* ---------------------------------------------------------------- conversions */
+
+/** The LLVM type of `dtype` with as many lanes as v has. */
+static LLVMTypeRef type_like(const lower *g, int dtype, LLVMValueRef v)
+{
+    LLVMTypeRef t = qn__scalar_type(g, dtype), old = LLVMTypeOf(v);
+    return LLVMGetTypeKind(old) == LLVMVectorTypeKind ? LLVMVectorType(t, LLVMGetVectorSize(old)) : t;
+}
+
+/** An integer of 32 bits that is in the range of a narrower type, said in a way that the code generator knows: then it packs
+ *  vectors, and the limits cost nothing. */
+static LLVMValueRef limit_to(lower *g, int to, LLVMValueRef v)
+{
+    bool is_signed = class_of(to) == QN_CLASS_S;
+    int64_t low = is_signed ? -(INT64_C(1) << (qn__dtype_width(to) - 1)) : 0;
+    int64_t high = (INT64_C(1) << (qn__dtype_width(to) - is_signed)) - 1;
+    LLVMTypeRef t = LLVMTypeOf(v);
+    LLVMValueRef above[2] = {v, like(g, v, QN_I32, (uint64_t)low)}, both[2] = {NULL, like(g, v, QN_I32, (uint64_t)high)};
+    both[0] = qn__call(g, "llvm.smax", &t, 1, above, 2);
+    return qn__call(g, "llvm.smin", &t, 1, both, 2);
+}
+
+/** Vectors of floats to integers, 0 for NaN and the nearest end beyond the range. (LLVM 19 does the intrinsics lane by lane.)
+ *  What is converted is clamped to numbers that the integer holds; where the highest of these is no float, the largest
+ *  float below 2^n stands for it, and what was 2^n or more is set afterwards. */
+static LLVMValueRef saturate_vector(lower *g, int to, int from, LLVMValueRef v)
+{
+    bool is_signed = class_of(to) == QN_CLASS_S;
+    int bits = qn__dtype_width(to), n = is_signed ? bits - 1 : bits, digits = from == QN_F64 ? 53 : 24;
+    uint64_t power = from == QN_F64 ? (uint64_t)(1023 + n) << 52 : (uint64_t)(127 + n) << 23; /* the bits of 2^n */
+    uint64_t minus = UINT64_C(1) << (qn__dtype_width(from) - 1), step = n <= digits ? UINT64_C(1) << (digits - n) : 1;
+    LLVMValueRef above = like(g, v, from, power), low = like(g, v, from, is_signed ? power | minus : 0);
+    LLVMValueRef most = like(g, v, from, power - step);
+    LLVMValueRef x = LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, LLVMRealOGT, v, low, ""), v, low, "");
+    x = LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, LLVMRealOLT, x, most, ""), x, most, "");
+    bool is_wide = bits > 32 || (bits == 32 && !is_signed);
+    LLVMTypeRef t = type_like(g, to, v), through = is_wide ? t : type_like(g, QN_I32, v);
+    LLVMValueRef r = is_wide && !is_signed ? LLVMBuildFPToUI(g->b, x, through, "") : LLVMBuildFPToSI(g->b, x, through, "");
+    if (n > digits) {
+        LLVMValueRef is_above = LLVMBuildFCmp(g->b, LLVMRealOGE, v, above, "");
+        r = LLVMBuildSelect(g->b, is_above, like(g, r, to, is_signed ? lowest(to) - 1 : UINT64_MAX), r, "");
+    }
+    if (is_signed)
+        r = LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, LLVMRealUNO, v, v, ""), LLVMConstNull(through), r, "");
+    if (through == t)
+        return r;
+    return LLVMBuildTrunc(g->b, g->f->isa < QN_ISA_V4 ? limit_to(g, to, r) : r, t, "");
+}
+
+static LLVMValueRef saturate(lower *g, int to, int from, LLVMValueRef v)
+{
+    LLVMTypeRef types[2] = {type_like(g, to, v), LLVMTypeOf(v)};
+    if (LLVMGetTypeKind(types[1]) == LLVMVectorTypeKind)
+        return saturate_vector(g, to, from, v);
+    return qn__call(g, class_of(to) == QN_CLASS_S ? "llvm.fptosi.sat" : "llvm.fptoui.sat", types, 2, &v, 1);
+}
+
+/** The bits of an f16 in PTX, through 32 bits. The assembler (that of CUDA 13.0 was seen to) takes a store of one byte of a
+ *  16-bit register that a conversion to f16 has set for a store of the number, converted to an integer. */
+static LLVMValueRef as_integer(lower *g, LLVMValueRef bits)
+{
+    LLVMTypeRef t = LLVMFunctionType(g->i32, &g->i16, 1, false);
+    LLVMValueRef widen = LLVMGetInlineAsm(t, "cvt.u32.u16 $0, $1;", 19, "=r,h", 4, false, false, LLVMInlineAsmDialectATT, false);
+    return LLVMBuildTrunc(g->b, LLVMBuildCall2(g->b, t, widen, &bits, 1, ""), g->i16, "");
+}
+
+/** f16 and bf16 are held as i16. f16: the processor's conversions, which need the type half only here. */
+static LLVMValueRef cast_half(lower *g, int to, int from, LLVMValueRef v)
+{
+    LLVMTypeRef old = LLVMTypeOf(v), half = LLVMHalfTypeInContext(g->context);
+    if (LLVMGetTypeKind(old) == LLVMVectorTypeKind)
+        half = LLVMVectorType(half, LLVMGetVectorSize(old));
+    if (from == QN_F16)
+        return LLVMBuildFPExt(g->b, LLVMBuildBitCast(g->b, v, half, ""), type_like(g, to, v), "");
+    if (to == QN_F16) {
+        LLVMValueRef bits = LLVMBuildBitCast(g->b, LLVMBuildFPTrunc(g->b, v, half, ""), type_like(g, to, v), "");
+        return g->p->is_gpu ? as_integer(g, bits) : bits;
+    }
+    if (from == QN_BF16) {
+        v = LLVMBuildZExt(g->b, v, type_like(g, QN_U32, v), "");
+        v = LLVMBuildShl(g->b, v, like(g, v, QN_U32, 16), "");
+        return LLVMBuildBitCast(g->b, v, type_like(g, QN_F32, v), "");
+    }
+    LLVMValueRef is_nan = LLVMBuildFCmp(g->b, LLVMRealUNO, v, v, "");
+    LLVMValueRef bits = LLVMBuildBitCast(g->b, v, type_like(g, QN_U32, v), "");
+    LLVMValueRef high = LLVMBuildLShr(g->b, bits, like(g, bits, QN_U32, 16), "");
+    LLVMValueRef odd = LLVMBuildAnd(g->b, high, like(g, bits, QN_U32, 1), "");
+    LLVMValueRef sum = LLVMBuildAdd(g->b, bits, like(g, bits, QN_U32, 0x7fff), "");
+    sum = LLVMBuildLShr(g->b, LLVMBuildAdd(g->b, sum, odd, ""), like(g, bits, QN_U32, 16), "");
+    LLVMValueRef quiet = LLVMBuildOr(g->b, high, like(g, bits, QN_U32, 0x40), "");
+    v = LLVMBuildSelect(g->b, is_nan, quiet, sum, "");
+    return LLVMBuildTrunc(g->b, v, type_like(g, to, v), "");
+}
+
+LLVMValueRef qn__lower_cast(lower *g, int to, int from, LLVMValueRef v)
+{
+    LLVMTypeRef t = type_like(g, to, v);
+    bool from_float = class_of(from) == QN_CLASS_F, to_float = class_of(to) == QN_CLASS_F;
+    if (to == from)
+        return v;
+    if (qn__is_half(to) || qn__is_half(from))
+        return cast_half(g, to, from, v);
+    if (to == QN_BOOL)
+        return LLVMBuildICmp(g->b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
+    if (from_float && to_float)
+        return to == QN_F64 ? LLVMBuildFPExt(g->b, v, t, "") : LLVMBuildFPTrunc(g->b, v, t, "");
+    if (from_float)
+        return saturate(g, to, from, v);
+    bool is_signed = class_of(from) == QN_CLASS_S;
+    /* LLVM 19 takes twenty times as long to select the code of the conversion, which is that of this select. */
+    if (to_float && from == QN_BOOL && LLVMGetTypeKind(t) == LLVMVectorTypeKind)
+        return LLVMBuildSelect(g->b, v, LLVMBuildUIToFP(g->b, LLVMConstAllOnes(LLVMTypeOf(v)), t, ""), LLVMConstNull(t), "");
+    if (to_float)
+        return is_signed ? LLVMBuildSIToFP(g->b, v, t, "") : LLVMBuildUIToFP(g->b, v, t, "");
+    int have = qn__dtype_width(from), want = qn__dtype_width(to);
+    if (want == have)
+        return v;
+    if (want < have)
+        return LLVMBuildTrunc(g->b, v, t, "");
+    return is_signed ? LLVMBuildSExt(g->b, v, t, "") : LLVMBuildZExt(g->b, v, t, "");
+}
+
+LLVMValueRef qn__lower_bitcast(lower *g, int to, int from, LLVMValueRef v)
+{
+    if (to == from)
+        return v;
+    if (from == QN_BOOL) /* bool <-> 8-bit integers: true is 1, any other byte is true */
+        return LLVMBuildZExt(g->b, v, type_like(g, to, v), "");
+    if (to == QN_BOOL)
+        return LLVMBuildICmp(g->b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
+    return LLVMBuildBitCast(g->b, v, type_like(g, to, v), "");
+}

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reduce.c: reductions in the kernel's order rule.
+ *
+ * Three forms:
+ *   folds    strict order, and "indexed" (blocks of 4096, their results by the same rule), in registers, one accumulator
+ *            for each part; also integers in any order
+ *   stripes  64 partials in memory, when the lanes run over another dimension or there are none
+ *   lanes    the lanes run over the last reduction dimension (lower/reduce_lanes.c)
+ * All start from the identity, so that combining with an unused partial changes no bit.
+ */
+#include "jit/target/nvptx/team.h"
+#include "jit/target/nvptx/wide.h"
+
+#include <string.h>
+
+LLVMValueRef qn__combine(lower *g, const reduction *r, LLVMValueRef a, LLVMValueRef b)
+{
+    return qn__lower_combine(g, r->combine, r->type, a, b);
+}
+
+LLVMValueRef qn__add_point(lower *g, const reduction *r, LLVMValueRef accumulated, const addend *a, int n)
+{
+    if (a->factor[n])
+        return qn__lower_op(g, QN_OP_fma, r->type, a->value[n], a->factor[n], accumulated);
+    return qn__combine(g, r, accumulated, a->value[n]);
+}
+
+static bool is_vector(const lower *g, const reduction *r)
+{
+    return g->width > 1 && g->a.value[r->inst].shape != QN_UNIFORM;
+}
+
+static LLVMTypeRef accumulator_type(const lower *g, const reduction *r)
+{
+    return is_vector(g, r) ? qn__lane_type(g, r->type) : qn__scalar_type(g, r->type);
+}
+
+void qn__take_point(lower *g, const reduction *r, int p, bool vector, addend *a, int n)
+{
+    uint32_t value = r->product ? qn__args(g->k, r->product)[0] : qn__args(g->k, r->yield)[0];
+    a->value[n] = vector ? qn__vector(g, value, p) : qn__scalar(g, value, p);
+    if (!r->product)
+        return;
+    uint32_t factor = qn__args(g->k, r->product)[1];
+    a->factor[n] = vector ? qn__vector(g, factor, p) : qn__scalar(g, factor, p);
+}
+
+bool qn__is_plain_reduce(const lower *g, const qn_inst *reduce)
+{
+    for (uint32_t i = reduce->region[0]; i < reduce->region[2]; i++) {
+        const qn_inst *x = &g->k->inst[i];
+        bool is_checked = x->op == QN_I_LOAD && qn__is_checked(g->f, g->k, g->site[i]);
+        if (is_checked || x->op == QN_I_ASSERT || x->region[2] != i + 1)
+            return false;
+    }
+    return true;
+}
+
+/** What the point adds where points are results in memory. */
+static void load_result(lower *g, const reduction *r, addend *a)
+{
+    LLVMValueRef at = LLVMBuildGEP2(g->b, g->i64, r->results, &g->iv[r->dim[0]], 1, "");
+    LLVMValueRef v = LLVMBuildLoad2(g->b, qn__memory_type(g, r->type), at, "");
+    LLVMSetAlignment(v, 8);
+    a->value[0] = qn__to_register(g, r->type, v);
+}
+
+/** Emits the region once for the indices that stand in g->iv. With `acc` the point is added to each accumulator at once, so
+ *  that few values wait for their use; else it is kept in *a. */
+static void emit_point(lower *g, const reduction *r, addend *a, LLVMValueRef *acc)
+{
+    const qn_inst *x = &g->k->inst[r->inst];
+    memset(a, 0, sizeof *a);
+    if (r->results) {
+        load_result(g, r, a);
+        if (acc)
+            acc[0] = qn__add_point(g, r, acc[0], a, 0);
+        return;
+    }
+    g->loads_on_demand = qn__is_plain_reduce(g, x);
+    if (!g->loads_on_demand)
+        qn__lower_region(g, x->region[0], x->region[2]);
+    for (int n = 0; n < r->n; n++) {
+        qn__take_point(g, r, r->part[n], is_vector(g, r), a, n);
+        if (acc)
+            acc[n] = qn__add_point(g, r, acc[n], a, n);
+    }
+    g->loads_on_demand = false;
+}
+
+void qn__evaluate_point(lower *g, const reduction *r, addend *a)
+{
+    emit_point(g, r, a, NULL);
+}
+
+void qn__fold_point(lower *g, const reduction *r, LLVMValueRef *acc)
+{
+    addend a;
+    emit_point(g, r, &a, acc);
+}
+
+LLVMValueRef qn__low_of(const lower *g, const reduction *r, int d)
+{
+    return r->low ? r->low : g->begin[d];
+}
+
+LLVMValueRef qn__high_of(const lower *g, const reduction *r, int d)
+{
+    return r->high ? r->high : g->end[d];
+}
+
+bool qn__reduce_may_be_empty(const lower *g, const reduction *r, int d)
+{
+    int64_t b, e;
+    return !(qn__is_const(qn__low_of(g, r, d), &b) && qn__is_const(qn__high_of(g, r, d), &e) && e > b);
+}
+
+/* ---------------------------------------------------------------- folds */
+
+/** Whether several points of a reduce may be emitted one after the other: a small region without others inside. */
+static bool is_worth_unrolling(const lower *g, const reduction *r)
+{
+    enum { SMALL_REGION = 24 };
+    const qn_inst *x = &g->k->inst[r->inst];
+    if (r->results || x->region[2] - x->region[0] > SMALL_REGION)
+        return false;
+    for (uint32_t i = x->region[0]; i < x->region[2]; i++)
+        if (g->k->inst[i].region[2] != i + 1)
+            return false;
+    return true;
+}
+
+/** What a point is added to. */
+typedef struct point_sum {
+    const reduction *r;
+    LLVMValueRef *acc;
+} point_sum;
+
+static void add_point(lower *g, void *arg)
+{
+    const point_sum *s = arg;
+    qn__fold_point(g, s->r, s->acc);
+}
+
+/** Points [low, high) of dimension d, `step` emitted at once; high - low is a multiple of step. */
+static void fold_steps(lower *g, const reduction *r, int d, LLVMValueRef low, LLVMValueRef high, int step, bool guarded,
+                       LLVMValueRef *acc)
+{
+    const int together = qn_dtype_bytes(r->type) < 8 ? 4 : 2; /* points of which 16 bytes move at once */
+    LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], inner[MOST_PARTS];
+    int64_t from, to;
+    loop l;
+    if (qn__is_const(low, &from) && qn__is_const(high, &to) && from == to)
+        return;
+    memcpy(init, acc, sizeof init);
+    qn__loop_open(g, &l, low, high, step, guarded, false, r->n, init, phi);
+    qn__set_index(g, d, l.index);
+    memcpy(inner, phi, sizeof inner);
+    for (int n = 0; n < step && step > 1; n += together)
+        qn__wide_points(g, r->inst, d, n, step - n < together ? step - n : together, add_point, &(point_sum){r, inner});
+    if (step == 1) {
+        qn__prefetch_point(g, r->inst, d);
+        qn__fold_point(g, r, inner);
+    }
+    qn__loop_close(g, &l, inner, acc);
+}
+
+void qn__fold_run(lower *g, const reduction *r, int d, LLVMValueRef low, LLVMValueRef high, bool guarded, LLVMValueRef *acc)
+{
+    enum { TOGETHER = 8, MOST_STRAIGHT_GPU = 256 };
+    int64_t from, to;
+    bool is_known = qn__is_const(low, &from) && qn__is_const(high, &to), is_straight = is_worth_unrolling(g, r);
+    if (is_straight && is_known && to > from + 1 && to - from <= (g->p->is_gpu ? MOST_STRAIGHT_GPU : g->p->straight) / r->n &&
+        (!g->p->is_gpu || to - from <= (r->n > 1 ? 4 : 2) * TOGETHER)) {
+        fold_steps(g, r, d, low, high, (int)(to - from), false, acc); /* all of them: no loop */
+        return;
+    }
+    if (!is_straight || !g->p->is_gpu) {
+        fold_steps(g, r, d, low, high, 1, guarded, acc);
+        return;
+    }
+    /* A thread of a GPU has the loads of several points under way. */
+    LLVMValueRef n = LLVMBuildSub(g->b, high, low, "");
+    LLVMValueRef middle = LLVMBuildAdd(g->b, low, LLVMBuildAnd(g->b, n, qn__const_i64(g, -TOGETHER), ""), "");
+    fold_steps(g, r, d, low, middle, TOGETHER, true, acc);
+    fold_steps(g, r, d, middle, high, 1, true, acc);
+}
+
+/** Strict order over dimensions from `at` on. */
+static void fold(lower *g, const reduction *r, int at, LLVMValueRef *acc)
+{
+    if (at == r->n_dims) {
+        qn__fold_point(g, r, acc);
+        return;
+    }
+    int d = r->dim[at];
+    if (at + 1 == r->n_dims) {
+        qn__fold_run(g, r, d, qn__low_of(g, r, d), qn__high_of(g, r, d), qn__reduce_may_be_empty(g, r, d), acc);
+        return;
+    }
+    loop l;
+    LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], inner[MOST_PARTS];
+    memcpy(init, acc, sizeof init);
+    qn__loop_open(g, &l, qn__low_of(g, r, d), qn__high_of(g, r, d), 1, qn__reduce_may_be_empty(g, r, d), false, r->n, init, phi);
+    qn__set_index(g, d, l.index);
+    memcpy(inner, phi, sizeof inner);
+    fold(g, r, at + 1, inner);
+    qn__loop_close(g, &l, inner, acc);
+}
+
+static void set_identity(lower *g, const reduction *r, LLVMValueRef *acc)
+{
+    for (int n = 0; n < r->n; n++)
+        acc[n] = qn__constant_like(accumulator_type(g, r), r->identity);
+}
+
+int64_t qn__block_size(int depth)
+{
+    int64_t size = 1;
+    for (int n = 0; n < depth; n++)
+        size *= BLOCK;
+    return size;
+}
+
+LLVMValueRef qn__count_blocks(lower *g, LLVMValueRef n, int64_t size)
+{
+    return LLVMBuildUDiv(g->b, LLVMBuildAdd(g->b, n, qn__const_i64(g, size - 1), ""), qn__const_i64(g, size), "");
+}
+
+span qn__block_at(lower *g, LLVMValueRef low, LLVMValueRef high, LLVMValueRef i, int64_t size)
+{
+    LLVMValueRef by = qn__const_i64(g, size), from = LLVMBuildAdd(g->b, low, LLVMBuildMul(g->b, i, by, ""), "");
+    LLVMValueRef n = qn__umin(g, LLVMBuildSub(g->b, high, from, ""), by);
+    return (span){from, LLVMBuildAdd(g->b, from, n, "")};
+}
+
+LLVMValueRef qn__fold_levels(lower *g, const reduction *r, const LLVMValueRef *sums, int apart)
+{
+    LLVMValueRef value = sums[0];
+    for (int v = 1; v <= r->n_levels; v++)
+        value = qn__combine(g, r, sums[v * apart], value);
+    return value;
+}
+
+/** One dimension, [low, high), blocks of 4096^depth: each block's result is folded in order. */
+static void fold_blocks(lower *g, const reduction *r, int depth, LLVMValueRef low, LLVMValueRef high, LLVMValueRef *acc)
+{
+    LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], inner[MOST_PARTS];
+    loop l;
+    int64_t size = qn__block_size(depth);
+    if (depth == 0) {
+        set_identity(g, r, acc);
+        qn__fold_run(g, r, r->dim[0], low, high, true, acc);
+        return;
+    }
+    set_identity(g, r, init);
+    LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, high, low, ""), size);
+    qn__loop_open(g, &l, qn__const_i64(g, 0), blocks, 1, true, false, r->n, init, phi);
+    span s = qn__block_at(g, low, high, l.index, size);
+    fold_blocks(g, r, depth - 1, s.low, s.high, inner);
+    for (int m = 0; m < r->n; m++)
+        inner[m] = qn__combine(g, r, phi[m], inner[m]);
+    qn__loop_close(g, &l, inner, acc);
+}
+
+void qn__fold_up(lower *g, const reduction *r, LLVMValueRef *state, LLVMValueRef count)
+{
+    int64_t size = 1;
+    for (int v = 1; v <= r->n_levels; v++) {
+        size *= BLOCK;
+        LLVMValueRef rest = LLVMBuildAnd(g->b, count, qn__const_i64(g, size - 1), "");
+        LLVMValueRef is_full = LLVMBuildICmp(g->b, LLVMIntEQ, rest, qn__const_i64(g, 0), "");
+        for (int n = 0; n < r->n; n++) {
+            LLVMValueRef *below = &state[(v - 1) * r->n + n], *above = &state[v * r->n + n];
+            LLVMValueRef sum = qn__combine(g, r, *above, *below);
+            LLVMValueRef fresh = qn__constant_like(LLVMTypeOf(*below), r->identity);
+            *above = LLVMBuildSelect(g->b, is_full, sum, *above, "");
+            *below = LLVMBuildSelect(g->b, is_full, fresh, *below, "");
+        }
+    }
+}
+
+/** Several dimensions in blocks: accumulators of all levels and a counter are carried through the nest. */
+static void fold_counted(lower *g, const reduction *r, int at, LLVMValueRef *state)
+{
+    int n_state = r->n * (r->n_levels + 1) + 1;
+    LLVMValueRef *count = &state[n_state - 1];
+    if (at < r->n_dims) {
+        int d = r->dim[at];
+        loop l;
+        LLVMValueRef init[MOST_PARTS * (MOST_DEPTH + 1)], phi[MOST_PARTS * (MOST_DEPTH + 1)];
+        memcpy(init, state, (size_t)n_state * sizeof *state);
+        qn__loop_open(g, &l, qn__low_of(g, r, d), qn__high_of(g, r, d), 1, qn__reduce_may_be_empty(g, r, d), false, n_state, init, phi);
+        qn__set_index(g, d, l.index);
+        LLVMValueRef inner[MOST_PARTS * (MOST_DEPTH + 1)];
+        memcpy(inner, phi, (size_t)n_state * sizeof *inner);
+        fold_counted(g, r, at + 1, inner);
+        qn__loop_close(g, &l, inner, state);
+        return;
+    }
+    qn__fold_point(g, r, state);
+    *count = LLVMBuildAdd(g->b, *count, qn__const_i64(g, 1), "");
+    qn__fold_up(g, r, state, *count);
+}
+
+static void fold_indexed(lower *g, const reduction *r, LLVMValueRef *acc)
+{
+    if (r->n_dims == 1) {
+        int d = r->dim[0];
+        fold_blocks(g, r, r->n_levels, qn__low_of(g, r, d), qn__high_of(g, r, d), acc);
+        return;
+    }
+    LLVMValueRef state[MOST_PARTS * (MOST_DEPTH + 1)];
+    for (int v = 0; v <= r->n_levels; v++)
+        set_identity(g, r, &state[v * r->n]);
+    state[r->n * (r->n_levels + 1)] = qn__const_i64(g, 0);
+    fold_counted(g, r, 0, state);
+    for (int n = 0; n < r->n; n++)
+        acc[n] = qn__fold_levels(g, r, &state[n], r->n);
+}
+
+/* ---------------------------------------------------------------- stripes */
+
+static LLVMValueRef stripe_points(lower *g, const reduction *r, const stripes *s, int at, LLVMValueRef count)
+{
+    if (at == r->n_dims) {
+        addend a;
+        emit_point(g, r, &a, NULL);
+        count = LLVMBuildAdd(g->b, count, qn__const_i64(g, 1), "");
+        qn__stripes_push(g, r, s, 0, count, &a);
+        return count;
+    }
+    int d = r->dim[at];
+    loop l;
+    LLVMValueRef init = count, phi, out;
+    qn__loop_open(g, &l, qn__low_of(g, r, d), qn__high_of(g, r, d), 1, qn__reduce_may_be_empty(g, r, d), false, 1, &init, &phi);
+    qn__set_index(g, d, l.index);
+    LLVMValueRef next = stripe_points(g, r, s, at + 1, phi);
+    qn__loop_close(g, &l, &next, &out);
+    return out;
+}
+
+static void fold_striped(lower *g, const reduction *r, LLVMValueRef *acc)
+{
+    stripes s = {0};
+    qn__stripes_open(g, r, &s, 0, accumulator_type(g, r));
+    LLVMValueRef count = stripe_points(g, r, &s, 0, qn__const_i64(g, 0));
+    qn__stripes_close(g, r, &s, 0, count, acc);
+}
+
+/* ---------------------------------------------------------------- the reduce instruction */
+
+reduction qn__describe_reduction(const lower *g, uint32_t i)
+{
+    const qn_inst *x = &g->k->inst[i];
+    reduction r = {.inst = i, .type = x->type, .combine = x->sub, .n_dims = x->n_args};
+    r.product = qn__contracted_product(g->k, i);
+    r.yield = x->region[2] - 1;
+    r.identity = qn__const_bits(g, x->type, qn__reduce_identity(x->sub, x->type));
+    r.n_dims = 0;
+    for (int n = 0; n < x->n_args; n++) {
+        int d = qn__dim_of(g->k, i, n);
+        if (n + 1 == x->n_args && r.n_dims == 0)
+            r.dim[r.n_dims++] = d;
+        else if (qn__trips(g->f, d) != 1)
+            r.dim[r.n_dims++] = d;
+    }
+    r.points = qn__points(g->k, g->f, i);
+    /* Vectors of one jammed iteration after another: in a register tile those of the lanes are fewer, and stay. */
+    for (int j = 0; j < g->jam; j++)
+        for (int u = 0; u < g->unroll; u++)
+            if (qn__canonical_part(g, i, u * g->jam_max + j) == u * g->jam_max + j)
+                r.part[r.n++] = u * g->jam_max + j;
+    for (int64_t left = r.points; (left < 0 || left > BLOCK) && r.n_levels < MOST_DEPTH - 1; r.n_levels++)
+        left = left < 0 ? left : (left + BLOCK - 1) / BLOCK;
+    return r;
+}
+
+LLVMValueRef qn__or_empty(lower *g, const reduction *r, LLVMValueRef v)
+{
+    LLVMValueRef empty = qn__const_bits(g, r->type, qn__reduce_empty(r->combine, r->type)), is_empty = NULL;
+    if (r->points > 0 || empty == r->identity)
+        return v;
+    for (int n = 0; n < r->n_dims; n++) {
+        LLVMValueRef none = LLVMBuildICmp(g->b, LLVMIntEQ, g->begin[r->dim[n]], g->end[r->dim[n]], "");
+        is_empty = is_empty ? LLVMBuildOr(g->b, is_empty, none, "") : none;
+    }
+    return LLVMBuildSelect(g->b, is_empty, qn__constant_like(LLVMTypeOf(v), empty), v, "");
+}
+
+int qn__reduce_in_order(lower *g, const reduction *r, int n, LLVMValueRef (*acc)[MOST_PARTS])
+{
+    bool over_lanes = g->p->lane_dim >= 0 && r->dim[r->n_dims - 1] == g->p->lane_dim && !r->results;
+    int order = qn__order_rule(g->k, r->inst);
+    int scratch_used = g->scratch_used, together = over_lanes && r->points != 0 ? qn__lanes_together(g, r, n) : 1;
+    for (int m = 0; m < together; m++)
+        set_identity(g, &r[m], acc[m]);
+    if (r->points == 0)
+        ;
+    else if (over_lanes)
+        qn__lanes_reduce(g, r, together, acc);
+    else if (order == QN_STRIPED)
+        fold_striped(g, r, acc[0]);
+    else if (order == QN_INDEXED && r->n_levels > 0)
+        fold_indexed(g, r, acc[0]);
+    else
+        fold(g, r, 0, acc[0]);
+    g->scratch_used = scratch_used;
+    return together;
+}
+
+/** The reduce at i and those after it in its region, over the same dimensions, with nothing but arithmetic between, that
+ *  need nothing of one another; their number. */
+static int reduces_beside(const lower *g, uint32_t i, reduction *out)
+{
+    const qn_kernel *k = g->k;
+    const uint32_t first = i, end = k->inst[i].parent ? k->inst[k->inst[i].parent].region[2] : k->n_insts;
+    int n = 0;
+    uint8_t *marked = qn__zalloc(k->n_insts, 1);
+    for (; marked && i < end && n < MOST_JOINED; i = k->inst[i].region[2]) {
+        const qn_inst *x = &k->inst[i];
+        for (int m = 0; m < x->n_args; m++)
+            marked[i] |= marked[qn__args(k, i)[m]];
+        if (qn__is_pure(x))
+            continue;
+        if (x->op != QN_I_REDUCE || x->n_args != k->inst[first].n_args || qn__region_uses(k, i, marked) ||
+            memcmp(qn__args(k, i), qn__args(k, first), x->n_args * sizeof(uint32_t)) != 0)
+            break;
+        marked[i] = 1;
+        out[n++] = qn__describe_reduction(g, i);
+    }
+    qn__free(marked);
+    return n;
+}
+
+uint32_t qn__lower_reduce(lower *g, uint32_t i)
+{
+    if (g->value[i].is_set && (g->p->is_gpu || g->p->n_shared_reduces)) /* ahead of time, from results of blocks */
+        return i;
+    if (qn__strip_value(g, i))
+        return i;
+    reduction r[MOST_JOINED] = {qn__describe_reduction(g, i)};
+    LLVMValueRef acc[MOST_JOINED][MOST_PARTS];
+    bool over_lanes = g->p->lane_dim >= 0 && r->dim[r->n_dims - 1] == g->p->lane_dim;
+    int n = over_lanes ? reduces_beside(g, i, r) : 1, done = 1;
+    qn__prefetch_step(g, i);
+    if (r->points != 0 && qn__team_takes(g, i))
+        acc[0][0] = qn__team_reduce(g, r);
+    else
+        done = qn__reduce_in_order(g, r, n > 0 ? n : 1, acc);
+    for (int m = 0; m < done; m++)
+        for (int q = 0; q < r[m].n; q++)
+            qn__set(g, r[m].inst, r[m].part[q], qn__or_empty(g, &r[m], acc[m][q]), g->depth);
+    return r[done - 1].inst;
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reduce_lanes.c: reductions whose lanes run over the last reduction dimension: the 64 partials of the striped order
+ * are the lanes of the vectors of one step. Integers are reduced so in any order; of products of 16 bits two that stand side by
+ * side are added at once.
+ */
+#include "jit/lower/lower.h"
+
+#include <string.h>
+
+/** Values of a reduce: its accumulators, or vectors of partials by part. */
+typedef LLVMValueRef sums[MOST_PARTS];
+
+/** What the block outside looked like. */
+typedef struct outside {
+    int width, unroll;
+    LLVMValueRef mask[MOST_PARTS], tail_mask[MOST_PARTS];
+} outside;
+
+static outside enter_lanes(lower *g)
+{
+    outside o = {.width = g->width, .unroll = g->unroll};
+    memcpy(o.mask, g->mask, sizeof o.mask);
+    memcpy(o.tail_mask, g->tail_mask, sizeof o.tail_mask);
+    g->width = g->p->width;
+    g->unroll = g->p->unroll;
+    FOR_PARTS(g, p)
+    {
+        LLVMValueRef m = o.mask[p % g->jam_max];
+        g->mask[p] = m ? qn__splat(g, m, g->depth) : NULL;
+        g->tail_mask[p] = NULL;
+    }
+    return o;
+}
+
+static void leave_lanes(lower *g, const outside *o)
+{
+    g->width = o->width;
+    g->unroll = o->unroll;
+    memcpy(g->mask, o->mask, sizeof o->mask);
+    memcpy(g->tail_mask, o->tail_mask, sizeof o->tail_mask);
+}
+
+/** Whether points are products whose sum is taken of pairs: one instruction multiplies 16 bits and adds what is side by side. */
+static bool adds_pairs(const lower *g, const reduction *r)
+{
+    bool has_width = g->width == 8 || g->width == 16 || (g->width == 32 && g->f->isa >= QN_ISA_V4);
+    return has_width && !g->p->is_gpu && qn__paired_product(g->k, &g->a, r->inst);
+}
+
+/** What part p of the points adds, in half as many lanes. */
+static LLVMValueRef pairs_of(lower *g, const reduction *r, int p)
+{
+    static const char *const names[3] = {"llvm.x86.sse2.pmadd.wd", "llvm.x86.avx2.pmadd.wd", "llvm.x86.avx512.pmaddw.d.512"};
+    const uint32_t *arg = qn__args(g->k, qn__paired_product(g->k, &g->a, r->inst));
+    LLVMValueRef v[2] = {qn__vector_bits(g, arg[0], p, 16), qn__vector_bits(g, arg[1], p, 16)};
+    if (g->tail_mask[p])
+        v[0] = LLVMBuildSelect(g->b, g->tail_mask[p], v[0], LLVMConstNull(LLVMTypeOf(v[0])), "");
+    return qn__call(g, names[g->width / 16], NULL, 0, v, 2);
+}
+
+/** The type of accumulators. */
+static LLVMTypeRef sums_type(const lower *g, const reduction *r)
+{
+    return adds_pairs(g, r) ? LLVMVectorType(g->i32, (unsigned)g->width / 2) : qn__lane_type(g, r->type);
+}
+
+/** Adds part p of the point of one reduce to its accumulator. */
+static void add_part(lower *g, const reduction *r, int p, LLVMValueRef *acc)
+{
+    addend a;
+    a.factor[0] = NULL;
+    if (adds_pairs(g, r)) {
+        *acc = LLVMBuildAdd(g->b, *acc, pairs_of(g, r, p), "");
+        return;
+    }
+    qn__take_point(g, r, p, true, &a, 0);
+    LLVMValueRef sum = qn__add_point(g, r, *acc, &a, 0);
+    *acc = g->tail_mask[p] ? LLVMBuildSelect(g->b, g->tail_mask[p], sum, *acc, "") : sum;
+}
+
+/** One step of width x unroll points; acc[m][p] of reduce m. With `left` (points left, i64) the lanes beyond are masked. */
+static void lane_step(lower *g, const reduction *r, int n_reduces, LLVMValueRef left, sums *acc)
+{
+    LLVMValueRef outer[MOST_PARTS];
+    memcpy(outer, g->mask, sizeof outer);
+    if (left) {
+        LLVMTypeRef small = g->i16;
+        LLVMValueRef n = qn__splat(g, LLVMBuildTrunc(g->b, left, small, ""), g->depth);
+        FOR_PARTS(g, p)
+        {
+            LLVMValueRef first = LLVMConstInt(small, (unsigned long long)(p / g->jam_max * g->width), false);
+            LLVMValueRef lane = LLVMBuildAdd(g->b, qn__lanes(g, small, 1), qn__const_splat(g, first), "");
+            g->tail_mask[p] = LLVMBuildICmp(g->b, LLVMIntULT, lane, n, "");
+            g->mask[p] = qn__mask_and(g, outer[p], g->tail_mask[p]);
+        }
+    }
+    for (int m = 0; m < n_reduces; m++) {
+        const qn_inst *x = &g->k->inst[r[m].inst];
+        qn__lower_region(g, x->region[0], x->region[2]);
+        FOR_PARTS(g, p)
+            add_part(g, &r[m], p, &acc[m][p]);
+    }
+    memset(g->tail_mask, 0, sizeof g->tail_mask);
+    memcpy(g->mask, outer, sizeof outer);
+}
+
+/** Accumulators of all reduces one behind the other, into `flat` or out of it; their number. */
+static int pack(const lower *g, int n_reduces, sums *acc, LLVMValueRef *flat, bool in)
+{
+    int n = 0;
+    for (int m = 0; m < n_reduces; m++)
+        FOR_PARTS(g, p)
+        {
+            LLVMValueRef *to = in ? &flat[n] : &acc[m][p];
+            *to = in ? acc[m][p] : flat[n];
+            n++;
+        }
+    return n;
+}
+
+/** Whether what is left after whole steps is folded one by one: the processor has no masks for elements so small. */
+static bool has_scalar_rest(const lower *g, const reduction *r)
+{
+    const qn_inst *x = &g->k->inst[r->inst];
+    for (uint32_t n = 0; n < g->k->n_accesses && g->f->isa < QN_ISA_V4; n++) {
+        uint32_t i = g->k->access[n].inst;
+        if (i >= x->region[0] && i < x->region[2] && qn__access_bytes(g->k, i) <= 2)
+            return true;
+    }
+    return false;
+}
+
+/** Points [low, high) of the lane dimension into acc: whole steps, then one masked step unless they are all. */
+static void lane_range(lower *g, const reduction *r, int n_reduces, LLVMValueRef low, LLVMValueRef high, bool is_whole, sums *acc)
+{
+    int d = g->p->lane_dim, n_acc;
+    int64_t step = (int64_t)g->width * g->unroll, known;
+    LLVMValueRef n = LLVMBuildSub(g->b, high, low, "");
+    LLVMValueRef left = LLVMBuildAnd(g->b, n, qn__const_i64(g, step - 1), "");
+    LLVMValueRef whole = is_whole ? high : LLVMBuildSub(g->b, high, left, "");
+    LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], next[MOST_PARTS], out[MOST_PARTS];
+    int64_t a, b;
+    loop l;
+    if (!(qn__is_const(low, &a) && qn__is_const(whole, &b) && a == b)) {
+        n_acc = pack(g, n_reduces, acc, init, true);
+        qn__loop_open(g, &l, low, whole, step, true, false, n_acc, init, phi);
+        qn__set_index(g, d, l.index);
+        pack(g, n_reduces, acc, phi, false);
+        lane_step(g, r, n_reduces, NULL, acc);
+        pack(g, n_reduces, acc, next, true);
+        qn__loop_close(g, &l, next, out);
+        pack(g, n_reduces, acc, out, false);
+    }
+    if (is_whole || (qn__is_const(left, &known) && known == 0))
+        return;
+    LLVMValueRef some = LLVMBuildICmp(g->b, LLVMIntNE, left, qn__const_i64(g, 0), "");
+    n_acc = pack(g, n_reduces, acc, init, true);
+    qn__loop_open(g, &l, qn__const_i64(g, 0), LLVMBuildZExt(g->b, some, g->i64, ""), 1, true, false, n_acc, init, phi);
+    qn__set_index(g, d, whole);
+    pack(g, n_reduces, acc, phi, false);
+    lane_step(g, r, n_reduces, left, acc);
+    pack(g, n_reduces, acc, next, true);
+    qn__loop_close(g, &l, next, out);
+    pack(g, n_reduces, acc, out, false);
+}
+
+static LLVMValueRef half_of(lower *g, LLVMValueRef v, int first, int n)
+{
+    int lane[64];
+    for (int m = 0; m < n; m++)
+        lane[m] = first + m;
+    return qn__shuffle(g, v, NULL, lane, n);
+}
+
+/** 64 lanes to one: l with l + 32, l + 16, ... First whole vectors, then halves of one. */
+static LLVMValueRef across_lanes(lower *g, const reduction *r, LLVMValueRef *acc, int j)
+{
+    LLVMValueRef v[MOST_PARTS];
+    int n = g->unroll;
+    for (int u = 0; u < n; u++)
+        v[u] = acc[u * g->jam_max + j];
+    for (; n > 1; n /= 2)
+        for (int u = 0; u < n / 2; u++)
+            v[u] = qn__combine(g, r, v[u], v[u + n / 2]);
+    for (int half = (int)LLVMGetVectorSize(LLVMTypeOf(v[0])) / 2; half > 0; half /= 2)
+        v[0] = qn__combine(g, r, half_of(g, v[0], 0, half), half_of(g, v[0], half, half));
+    return LLVMBuildExtractElement(g->b, v[0], LLVMConstInt(g->i32, 0, false), "");
+}
+
+/** Points [low, high), at most a block for floats, to one scalar for each accumulator. is_whole: they are whole steps. */
+static void lane_block(lower *g, const reduction *r, int n_reduces, LLVMValueRef low, LLVMValueRef high, bool is_whole, sums *out)
+{
+    outside o = enter_lanes(g);
+    sums acc[MOST_JOINED];
+    for (int m = 0; m < n_reduces; m++)
+        FOR_PARTS(g, p)
+            acc[m][p] = qn__constant_like(sums_type(g, &r[m]), r[m].identity);
+    lane_range(g, r, n_reduces, low, high, is_whole, acc);
+    for (int m = 0; m < n_reduces; m++)
+        for (int n = 0; n < r[m].n; n++)
+            out[m][n] = across_lanes(g, &r[m], acc[m], r[m].part[n] % g->jam_max);
+    leave_lanes(g, &o);
+}
+
+static bool is_float(const reduction *r)
+{
+    return qn__dtype_class(r->type) == QN_CLASS_F;
+}
+
+/** One row: all its points in lanes, or the last of them one by one. */
+static void lane_row(lower *g, const reduction *r, int n_reduces, sums *acc)
+{
+    int d = r->dim[r->n_dims - 1];
+    LLVMValueRef low = qn__low_of(g, r, d), high = qn__high_of(g, r, d), end = high;
+    bool is_whole = has_scalar_rest(g, r);
+    sums inner[MOST_JOINED];
+    if (is_whole) {
+        LLVMValueRef step = qn__const_i64(g, (int64_t)g->p->width * g->p->unroll - 1);
+        end = LLVMBuildSub(g->b, high, LLVMBuildAnd(g->b, LLVMBuildSub(g->b, high, low, ""), step, ""), "");
+    }
+    lane_block(g, r, n_reduces, low, end, is_whole, inner);
+    for (int m = 0; m < n_reduces; m++) {
+        for (int n = 0; n < r[m].n; n++)
+            acc[m][n] = is_float(&r[m]) ? inner[m][n] : qn__combine(g, &r[m], acc[m][n], inner[m][n]);
+        if (is_whole)
+            qn__fold_run(g, &r[m], d, end, high, true, acc[m]);
+    }
+}
+
+/** Integers: outer reduction dimensions are loops, each row's result is folded. Floats have one row, of a block. */
+static void lane_rows(lower *g, const reduction *r, int n_reduces, int at, sums *acc)
+{
+    int d = r->dim[at], n = 0;
+    LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], next[MOST_PARTS], out[MOST_PARTS];
+    if (at == r->n_dims - 1) {
+        lane_row(g, r, n_reduces, acc);
+        return;
+    }
+    loop l;
+    for (int m = 0; m < n_reduces; m++)
+        for (int q = 0; q < r[m].n; q++)
+            init[n++] = acc[m][q];
+    qn__loop_open(g, &l, qn__low_of(g, r, d), qn__high_of(g, r, d), 1, qn__reduce_may_be_empty(g, r, d), false, n, init, phi);
+    qn__set_index(g, d, l.index);
+    for (int m = 0, at_phi = 0; m < n_reduces; m++)
+        for (int q = 0; q < r[m].n; q++)
+            acc[m][q] = phi[at_phi++];
+    lane_rows(g, r, n_reduces, at + 1, acc);
+    for (int m = 0, at_next = 0; m < n_reduces; m++)
+        for (int q = 0; q < r[m].n; q++)
+            next[at_next++] = acc[m][q];
+    qn__loop_close(g, &l, next, out);
+    for (int m = 0, at_out = 0; m < n_reduces; m++)
+        for (int q = 0; q < r[m].n; q++)
+            acc[m][q] = out[at_out++];
+}
+
+/** Floats: blocks of 4096, each in 64 lanes; block results go through stripes of their own. */
+static void lane_blocks(lower *g, const reduction *r, int n_reduces, sums *acc)
+{
+    int d = r->dim[0];
+    stripes s[MOST_JOINED] = {0};
+    for (int m = 0; m < n_reduces; m++)
+        qn__stripes_open(g, &r[m], &s[m], 1, qn__scalar_type(g, r[m].type));
+    LLVMValueRef low = qn__low_of(g, r, d), high = qn__high_of(g, r, d);
+    LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, high, low, ""), BLOCK);
+    loop l;
+    qn__loop_open(g, &l, qn__const_i64(g, 0), blocks, 1, true, false, 0, NULL, NULL);
+    span block = qn__block_at(g, low, high, l.index, BLOCK);
+    sums results[MOST_JOINED];
+    lane_block(g, r, n_reduces, block.low, block.high, false, results);
+    for (int m = 0; m < n_reduces; m++) {
+        addend result = {0};
+        memcpy(result.value, results[m], sizeof result.value);
+        qn__stripes_push(g, &r[m], &s[m], 1, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, 1), ""), &result);
+    }
+    qn__loop_close(g, &l, NULL, NULL);
+    for (int m = 0; m < n_reduces; m++)
+        qn__stripes_close(g, &r[m], &s[m], 1, blocks, acc[m]);
+}
+
+void qn__lanes_reduce(lower *g, const reduction *r, int n_reduces, LLVMValueRef (*acc)[MOST_PARTS])
+{
+    if (is_float(r) && r->n_levels > 0)
+        lane_blocks(g, r, n_reduces, acc);
+    else
+        lane_rows(g, r, n_reduces, 0, acc);
+}
+
+/* ---------------------------------------------------------------- several reduces in one loop */
+
+/** Registers of the accumulators of a reduce. */
+static int registers_of(const lower *g, const reduction *r)
+{
+    int bits = qn__dtype_width(r->type) * g->p->width, most = g->f->isa >= QN_ISA_V4 ? 512 : 256;
+    return (bits + most - 1) / most * g->p->unroll * r->n;
+}
+
+/** Whether `next` can be done in the loop of `first`: the same points, in lanes, and nothing that fails, so that the order of
+ *  their points among one another does not matter. Blocks of floats are no rows of integers. */
+static bool may_join(const lower *g, const reduction *first, const reduction *next)
+{
+    bool is_like = is_float(first) == is_float(next) || (first->n_dims == 1 && first->n_levels == 0);
+    return is_like && first->n_dims == next->n_dims && memcmp(first->dim, next->dim, (size_t)first->n_dims * sizeof *first->dim) == 0 &&
+           first->n == next->n && has_scalar_rest(g, first) == has_scalar_rest(g, next) &&
+           qn__is_plain_reduce(g, &g->k->inst[next->inst]);
+}
+
+int qn__lanes_together(const lower *g, const reduction *r, int n)
+{
+    const int most = g->f->isa >= QN_ISA_V4 ? 24 : 12;
+    int together = 1, used = registers_of(g, r);
+    if (!qn__is_plain_reduce(g, &g->k->inst[r->inst]))
+        return 1;
+    while (together < n && together < MOST_JOINED && may_join(g, r, &r[together])) {
+        used += registers_of(g, &r[together]);
+        if (used > most || (together + 1) * g->p->unroll * r->n > MOST_PARTS)
+            break;
+        together++;
+    }
+    return together;
+}

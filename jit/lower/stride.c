@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stride.c: loads and stores of lanes a constant number of elements apart. Where that is small they lie in |stride|
+ * vectors: each is accessed under a constant mask, so that no byte between the elements is touched, and a permutation brings
+ * the lanes together. Else, and where that takes longer (qn__is_one_by_one), each has an access of its own. Small elements of a
+ * view without gaps there (a channel of pixels) are taken out of plain loads instead: what lies between them is the view's own.
+ */
+#include "jit/lower/lower.h"
+
+#include "jit/schedule/plan.h"
+#include "jit/schedule/stride.h"
+
+bool qn__has_known_stride(const address *x, LLVMValueRef mask)
+{
+    return x->kind == ADDRESS_LANES && !mask && x->stride != 0;
+}
+
+bool qn__is_gathered(const lower *g, const address *x)
+{
+    return g->p->gathers && !qn__is_small_stride(x->stride);
+}
+
+static LLVMValueRef lane_pointer(lower *g, const address *x, int64_t bytes, int lane)
+{
+    return qn__ahead(g, x->pointer, qn__wrap_mul(lane, qn__wrap_mul(x->stride, bytes)));
+}
+
+/** A gather would take longer, above all out of cache. */
+static LLVMValueRef load_one_by_one(lower *g, const address *x, LLVMTypeRef t, int64_t bytes, unsigned align)
+{
+    LLVMValueRef all = LLVMGetPoison(t);
+    for (int l = 0; l < g->width; l++) {
+        LLVMValueRef one = LLVMBuildLoad2(g->b, LLVMGetElementType(t), lane_pointer(g, x, bytes, l), "");
+        LLVMSetAlignment(one, align);
+        all = LLVMBuildInsertElement(g->b, all, one, LLVMConstInt(g->i32, (unsigned)l, false), "");
+    }
+    return all;
+}
+
+/** Pointer of vector k; the first starts at the lowest element. */
+static LLVMValueRef vector_pointer(lower *g, const address *x, int64_t bytes, int k)
+{
+    int64_t first = x->stride < 0 ? (g->width - 1) * x->stride * bytes : 0;
+    return qn__ahead(g, x->pointer, first + (int64_t)k * g->width * bytes);
+}
+
+/** Lane whose element is element e of vector k, or -1. */
+static int lane_of(const lower *g, const address *x, int k, int e)
+{
+    int n = (int)(x->stride < 0 ? -x->stride : x->stride), at = k * g->width + e;
+    if (at % n)
+        return -1;
+    return x->stride < 0 ? g->width - 1 - at / n : at / n;
+}
+
+static LLVMValueRef elements_of(const lower *g, const address *x, int k)
+{
+    LLVMValueRef lane[64];
+    for (int e = 0; e < g->width; e++)
+        lane[e] = LLVMConstInt(g->i1, lane_of(g, x, k, e) >= 0, false);
+    return LLVMConstVector(lane, (unsigned)g->width);
+}
+
+LLVMValueRef qn__load_strided(lower *g, const address *x, LLVMTypeRef t, int64_t bytes, unsigned align)
+{
+    int n = (int)(x->stride < 0 ? -x->stride : x->stride);
+    LLVMTypeRef types[2] = {t, g->ptr};
+    LLVMValueRef all = NULL;
+    if (qn__is_one_by_one(g->f, g->p->apart, true, bytes, g->width, x->stride))
+        return load_one_by_one(g, x, t, bytes, align);
+    for (int k = 0; k < n; k++) {
+        LLVMValueRef args[4] = {vector_pointer(g, x, bytes, k), LLVMConstInt(g->i32, align, false),
+                                elements_of(g, x, k), LLVMConstNull(t)};
+        LLVMValueRef v = qn__call(g, "llvm.masked.load", types, 2, args, 4);
+        int pick[64];
+        for (int l = 0; l < g->width; l++)
+            pick[l] = l;
+        for (int e = 0; e < g->width; e++)
+            if (lane_of(g, x, k, e) >= 0)
+                pick[lane_of(g, x, k, e)] = g->width + e;
+        all = qn__shuffle(g, all ? all : v, v, pick, g->width);
+    }
+    return all;
+}
+
+/* ---------------------------------------------------------------- without gaps */
+
+/* All between the lanes' elements are elements of the view if one of its dimensions walks through them. */
+bool qn__is_filled(const lower *g, uint32_t i, const address *x, int dtype, LLVMValueRef mask)
+{
+    const qn_param_fact *param = &g->f->param[g->k->inst[i].imm];
+    const uint32_t *arg = qn__args(g->k, i);
+    if (x->kind != ADDRESS_LANES || mask || x->stride < 2 || x->stride > SMALL_STRIDE || qn_dtype_bytes(dtype) > 2 ||
+        !qn__is_plain_access(g->k, g->f, i) || g->p->is_gpu)
+        return false;
+    for (int r = 0; r < qn__n_indices(g->k, i); r++) {
+        const qn_dim_fact *dim = &param->dim[r];
+        const qn_fact *stride = &g->f->digit[dim->first_digit].stride;
+        bool is_single = dim->n_digits == 1 && stride->kind == QN_FACT_EXACT && stride->value == 1;
+        bool is_forward = g->a.value[arg[r]].shape != QN_VARYING && g->a.affine[arg[r]].coef[g->p->lane_dim] >= 0;
+        if (is_single && is_forward && dim->extent.kind == QN_FACT_EXACT && dim->extent.value >= x->stride)
+            return true;
+    }
+    return false;
+}
+
+/** The elements of `lanes` lanes from lane `first` on, at most a register of 16 bytes, out of several loads (jit/schedule/stride.c). */
+static LLVMValueRef load_lanes(lower *g, const address *x, LLVMTypeRef element, int64_t bytes, int first, int lanes)
+{
+    int stride = (int)x->stride;
+    LLVMTypeRef t = LLVMVectorType(element, (unsigned)lanes);
+    LLVMValueRef all = NULL;
+    for (int n = 0; n < stride; n++) {
+        qn_piece piece;
+        if (!qn__piece_of(lanes, stride, n, &piece))
+            continue;
+        LLVMValueRef from = qn__ahead(g, x->pointer, ((int64_t)first * stride + piece.begin) * bytes);
+        LLVMValueRef v = LLVMBuildLoad2(g->b, t, from, "");
+        LLVMSetAlignment(v, (unsigned)bytes);
+        v = qn__shuffle(g, v, NULL, piece.pick, lanes);
+        all = all ? LLVMBuildOr(g->b, all, v, "") : v;
+    }
+    return all;
+}
+
+/** Lanes [first, first + lanes). */
+static LLVMValueRef load_filled(lower *g, const address *x, LLVMTypeRef element, int64_t bytes, int first, int lanes)
+{
+    int pick[64];
+    if (lanes * bytes <= PIECE_BYTES)
+        return load_lanes(g, x, element, bytes, first, lanes);
+    LLVMValueRef low = load_filled(g, x, element, bytes, first, lanes / 2);
+    LLVMValueRef high = load_filled(g, x, element, bytes, first + lanes / 2, lanes / 2);
+    for (int l = 0; l < lanes; l++)
+        pick[l] = l;
+    return qn__shuffle(g, low, high, pick, lanes);
+}
+
+LLVMValueRef qn__load_filled(lower *g, const address *x, int dtype)
+{
+    return load_filled(g, x, qn__memory_type(g, dtype), qn_dtype_bytes(dtype), 0, g->width);
+}
+
+/* ---------------------------------------------------------------- stores */
+
+void qn__store_strided(lower *g, const address *x, LLVMValueRef v, int64_t bytes, unsigned align)
+{
+    if (qn__is_one_by_one(g->f, g->p->apart, false, bytes, g->width, x->stride)) {
+        for (int l = 0; l < g->width; l++) {
+            LLVMValueRef one = LLVMBuildExtractElement(g->b, v, LLVMConstInt(g->i32, (unsigned)l, false), "");
+            LLVMSetAlignment(LLVMBuildStore(g->b, one, lane_pointer(g, x, bytes, l)), align);
+        }
+        return;
+    }
+    int n = (int)(x->stride < 0 ? -x->stride : x->stride);
+    LLVMTypeRef types[2] = {LLVMTypeOf(v), g->ptr};
+    for (int k = 0; k < n; k++) {
+        int pick[64];
+        for (int e = 0; e < g->width; e++)
+            pick[e] = lane_of(g, x, k, e) < 0 ? 0 : lane_of(g, x, k, e);
+        LLVMValueRef args[4] = {qn__shuffle(g, v, NULL, pick, g->width), vector_pointer(g, x, bytes, k),
+                                LLVMConstInt(g->i32, align, false), elements_of(g, x, k)};
+        qn__call(g, "llvm.masked.store", types, 2, args, 4);
+    }
+}

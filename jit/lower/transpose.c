@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transpose.c: loads and stores that run along the jammed dimension instead of the lanes (schedule/transpose.c). For each
+ * lane, a piece of up to 16 bytes along the jammed dimension is loaded; pieces are joined to registers and transposed by
+ * log2(piece) steps of interleaving, each within 16 bytes, which x86 has as single instructions (unpack). Registers and
+ * pieces of `q` elements, lanes in groups of q:
+ *
+ *   register k = piece of lane k, of lane q + k, of lane 2q + k, ...      (k < q)
+ *   a step:      register 2k = low halves of k and k + q/2 interleaved, register 2k + 1 = high halves, in each group
+ *   after log2 q steps register k holds element k of all lanes, in order; the same steps lead back
+ *
+ * Lanes beyond the domain load the piece of lane 0, which exists.
+ *
+ * Staged loads (qn__is_staged) come from a buffer that holds a cache line of each lane: rows at distances of large powers
+ * of two, of which the first-level cache keeps few, are then met once, not once for every piece of a line.
+ */
+#include "jit/lower/lower.h"
+
+#include "jit/schedule/plan.h"
+
+enum { PIECE_BYTES = 16, MOST_LANES = 64 };
+
+/** One transposed access: piece of q elements for each of `lanes` lanes of part p. */
+typedef struct pieces {
+    uint32_t inst;
+    int p, q, lanes;
+    int64_t bytes; /* of an element */
+    LLVMTypeRef element;
+    LLVMValueRef base; /* where lane 0 begins */
+    int64_t step;      /* bytes from lane to lane */
+    LLVMValueRef mask; /* lanes inside the domain, NULL: all */
+} pieces;
+
+/* ---------------------------------------------------------------- shuffles */
+
+/** The n elements from `first` on of a vector. */
+static LLVMValueRef elements(lower *g, LLVMValueRef v, int first, int n)
+{
+    int index[MOST_LANES];
+    for (int i = 0; i < n; i++)
+        index[i] = first + i;
+    return qn__shuffle(g, v, NULL, index, n);
+}
+
+/** Joins a power of two of vectors of q elements. */
+static LLVMValueRef join(lower *g, LLVMValueRef *v, int n, int q)
+{
+    int index[MOST_LANES];
+    for (; n > 1; n /= 2, q *= 2) {
+        for (int i = 0; i < 2 * q; i++)
+            index[i] = i;
+        for (int i = 0; i < n / 2; i++)
+            v[i] = qn__shuffle(g, v[2 * i], v[2 * i + 1], index, 2 * q);
+    }
+    return v[0];
+}
+
+/** q registers of n lanes: transposes each group of q lanes. */
+static void transpose_groups(lower *g, LLVMValueRef *r, int q, int n)
+{
+    LLVMValueRef next[PIECE_BYTES];
+    int low[MOST_LANES], high[MOST_LANES];
+    for (int i = 0; i < n; i++) {
+        int group = i / q * q, at = i % q;
+        low[i] = group + at / 2 + (at % 2 ? n : 0);
+        high[i] = low[i] + q / 2;
+    }
+    for (int steps = q; steps > 1; steps /= 2) {
+        for (int k = 0; k < q / 2; k++) {
+            next[2 * k] = qn__shuffle(g, r[k], r[k + q / 2], low, n);
+            next[2 * k + 1] = qn__shuffle(g, r[k], r[k + q / 2], high, n);
+        }
+        for (int k = 0; k < q; k++)
+            r[k] = next[k];
+    }
+}
+
+/* ---------------------------------------------------------------- pieces in memory */
+
+static bool is_transposed(const lower *g, uint32_t i)
+{
+    return g->width > 1 && g->jam > 1 && qn__is_transposed(g->k, g->f, &g->a, g->p->lane_dim, g->p->jam_dim, g->site[i]);
+}
+
+/** Where the pieces of vector u from jammed iteration j on lie in memory. */
+static pieces pieces_at(lower *g, uint32_t i, int u, int j, int q)
+{
+    address x;
+    pieces s = {.inst = i, .p = u * g->jam_max + j, .q = q, .lanes = g->width};
+    int dtype = qn__access_dtype(g->k, i);
+    s.bytes = qn_dtype_bytes(dtype);
+    s.element = qn__memory_type(g, dtype);
+    s.mask = g->tail_mask[s.p];
+    qn__make_address(g, i, s.p, NULL, &x);
+    qn__displace(g, &x);
+    s.base = x.pointer;
+    s.step = x.lane_bytes;
+    return s;
+}
+
+/** Pointer of lane l; of lane 0 if l is outside the domain. */
+static LLVMValueRef lane_pointer(lower *g, const pieces *s, int l)
+{
+    LLVMValueRef offset = qn__const_i64(g, qn__wrap_mul(l, s->step));
+    if (s->mask) {
+        LLVMValueRef is_inside = LLVMBuildExtractElement(g->b, s->mask, LLVMConstInt(g->i32, (unsigned)l, false), "");
+        offset = LLVMBuildSelect(g->b, is_inside, offset, qn__const_i64(g, 0), "");
+    }
+    return LLVMBuildGEP2(g->b, g->i8, s->base, &offset, 1, "");
+}
+
+static LLVMValueRef load_piece(lower *g, const pieces *s, int l)
+{
+    LLVMValueRef v = LLVMBuildLoad2(g->b, LLVMVectorType(s->element, (unsigned)s->q), lane_pointer(g, s, l), "");
+    LLVMSetAlignment(v, (unsigned)s->bytes);
+    return v;
+}
+
+/** The pieces as q vectors, one for each jammed iteration. */
+static void load_pieces(lower *g, const pieces *s, LLVMValueRef *r)
+{
+    int n = s->lanes < s->q ? s->q : s->lanes, groups = n / s->q;
+    for (int k = 0; k < s->q; k++) {
+        LLVMValueRef v[MOST_LANES] = {NULL};
+        for (int m = 0; m < groups; m++)
+            v[m] = load_piece(g, s, m * s->q + k < s->lanes ? m * s->q + k : 0);
+        r[k] = join(g, v, groups, s->q);
+    }
+    transpose_groups(g, r, s->q, n);
+    for (int k = 0; k < s->q && n > s->lanes; k++)
+        r[k] = elements(g, r[k], 0, s->lanes);
+}
+
+/** Elements of a piece from jammed iteration j on: a power of two, of one iteration of the third dimension of a tile. */
+static int piece_of(const lower *g, int64_t bytes, int j)
+{
+    int q = 1, end = (j / g->p->jam + 1) * g->p->jam;
+    end = end < g->jam ? end : g->jam;
+    while (q * 2 * bytes <= PIECE_BYTES && j + q * 2 <= end)
+        q *= 2;
+    return q;
+}
+
+/* ---------------------------------------------------------------- buffers */
+
+static bool is_staged(const lower *g, uint32_t i)
+{
+    return qn__is_staged(g->k, g->f, &g->a, g->p, g->site[i]);
+}
+
+static LLVMValueRef row_of(lower *g, LLVMValueRef buffer, int u, int l)
+{
+    return qn__ahead(g, buffer, ((int64_t)u * g->width + l) * LINE_BYTES);
+}
+
+void qn__stage_fill(lower *g, LLVMValueRef from)
+{
+    int n = 0;
+    g->stage_from = from;
+    for (uint32_t site = 0; site < g->k->n_accesses && g->width > 1; site++) {
+        uint32_t i = g->k->access[site].inst;
+        if (!is_staged(g, i))
+            continue;
+        if (!g->stage[n])
+            g->stage[n] = qn__new_buffer(g, (uint64_t)g->p->width * (uint64_t)g->p->unroll * LINE_BYTES, LINE_BYTES);
+        LLVMValueRef buffer = g->stage[n++];
+        for (int u = 0; u < g->unroll; u++) {
+            pieces s = pieces_at(g, i, u, 0, g->p->transpose);
+            for (int l = 0; l < s.lanes; l++)
+                LLVMSetAlignment(LLVMBuildStore(g->b, load_piece(g, &s, l), row_of(g, buffer, u, l)), PIECE_BYTES);
+        }
+    }
+}
+
+void qn__stage_end(lower *g)
+{
+    g->stage_from = NULL;
+}
+
+/** The pieces of a staged access in its buffer. */
+static pieces pieces_in_buffer(lower *g, uint32_t i, int u, int j, int q)
+{
+    int dtype = qn__access_dtype(g->k, i), n = 0;
+    for (uint32_t site = 0; site < g->site[i]; site++)
+        n += is_staged(g, g->k->access[site].inst);
+    pieces s = {.inst = i, .p = u * g->jam_max + j, .q = q, .lanes = g->width, .step = LINE_BYTES};
+    s.bytes = qn_dtype_bytes(dtype);
+    s.element = qn__memory_type(g, dtype);
+    LLVMValueRef ahead = LLVMBuildSub(g->b, g->iv[g->p->jam_dim], g->stage_from, "");
+    ahead = LLVMBuildAdd(g->b, ahead, qn__const_i64(g, j), "");
+    ahead = LLVMBuildMul(g->b, ahead, qn__const_i64(g, s.bytes), "");
+    s.base = LLVMBuildGEP2(g->b, g->i8, row_of(g, g->stage[n], u, 0), &ahead, 1, "");
+    return s;
+}
+
+/* ---------------------------------------------------------------- accesses */
+
+bool qn__lower_transposed_load(lower *g, uint32_t i)
+{
+    if (!is_transposed(g, i))
+        return false;
+    int dtype = g->k->inst[i].type;
+    int64_t bytes = qn_dtype_bytes(dtype);
+    for (int u = 0; u < g->unroll; u++)
+        for (int j = 0, q; j < g->jam; j += q) {
+            LLVMValueRef r[PIECE_BYTES];
+            q = piece_of(g, bytes, j);
+            pieces s = g->stage_from && is_staged(g, i) ? pieces_in_buffer(g, i, u, j, q) : pieces_at(g, i, u, j, q);
+            load_pieces(g, &s, r);
+            for (int k = 0; k < q; k++)
+                qn__set(g, i, s.p + k, qn__to_register(g, dtype, r[k]), g->depth);
+        }
+    return true;
+}
+
+static void store_pieces(lower *g, const pieces *s, LLVMValueRef *r)
+{
+    int n = s->lanes < s->q ? s->q : s->lanes;
+    for (int k = 0; k < s->q && n > s->lanes; k++) { /* what is added is not stored */
+        int index[MOST_LANES];
+        for (int l = 0; l < n; l++)
+            index[l] = l < s->lanes ? l : 0;
+        r[k] = qn__shuffle(g, r[k], NULL, index, n);
+    }
+    transpose_groups(g, r, s->q, n);
+    for (int l = 0; l < s->lanes; l++) {
+        if (s->mask && LLVMIsNull(LLVMGetAggregateElement(s->mask, (unsigned)l)))
+            continue;
+        LLVMValueRef piece = elements(g, r[l % s->q], l / s->q * s->q, s->q);
+        LLVMSetAlignment(LLVMBuildStore(g->b, piece, lane_pointer(g, s, l)), (unsigned)s->bytes);
+    }
+}
+
+/** Whether each lane of a mask is known to be inside or outside; NULL: all are inside. */
+static bool has_known_lanes(const lower *g, LLVMValueRef mask)
+{
+    for (int l = 0; l < g->width && mask; l++) {
+        LLVMValueRef lane = LLVMIsConstant(mask) ? LLVMGetAggregateElement(mask, (unsigned)l) : NULL;
+        if (!lane || !LLVMIsAConstantInt(lane))
+            return false;
+    }
+    return true;
+}
+
+bool qn__lower_transposed_store(lower *g, uint32_t i, uint32_t value)
+{
+    if (!is_transposed(g, i))
+        return false;
+    int dtype = qn__access_dtype(g->k, i);
+    int64_t bytes = qn_dtype_bytes(dtype);
+    for (int u = 0; u < g->unroll; u++)
+        if (!has_known_lanes(g, g->tail_mask[u * g->jam_max]))
+            return false; /* a piece would need a branch for each lane */
+    for (int u = 0; u < g->unroll; u++)
+        for (int j = 0, q; j < g->jam; j += q) {
+            LLVMValueRef r[PIECE_BYTES];
+            q = piece_of(g, bytes, j);
+            pieces s = pieces_at(g, i, u, j, q);
+            for (int k = 0; k < q; k++)
+                r[k] = qn__to_memory(g, dtype, qn__vector(g, value, s.p + k));
+            store_pieces(g, &s, r);
+        }
+    return true;
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * value.c: values of instructions, as scalars, as vectors and in fewer bits; pure ones are emitted on demand. See
+ * lower/lower.h for parts and levels.
+ */
+#include "jit/lower/lower.h"
+
+#include <string.h>
+
+int qn__canonical_part(const lower *g, uint32_t i, int p)
+{
+    const qn_value_info *v = &g->a.value[i];
+    p = g->one_part ? g->one_part - 1 : p;
+    int u = v->shape == QN_UNIFORM ? 0 : p / g->jam_max;
+    int j = v->depends_jam ? p % g->jam_max : 0;
+    if (g->p->cross > 1) {
+        int m = p % g->jam_max % g->p->jam, c = p % g->jam_max / g->p->jam;
+        j = (v->depends_jam ? m : 0) + (v->deps >> g->p->cross_dim & 1 ? c * g->p->jam : 0);
+    }
+    return u * g->jam_max + j;
+}
+
+bool qn__is_uniform(const lower *g, uint32_t i)
+{
+    const qn_value_info *v = &g->a.value[i];
+    bool same_lanes = v->shape == QN_UNIFORM || (g->width == 1 && g->unroll == 1);
+    if (g->one_part && g->width == 1)
+        return true;
+    bool is_crossed = g->p->cross > 1 && (v->deps >> g->p->cross_dim & 1);
+    return same_lanes && ((!v->depends_jam && !is_crossed) || g->jam == 1);
+}
+
+void qn__set(lower *g, uint32_t i, int p, LLVMValueRef v, int at)
+{
+    emitted *e = &g->value[i];
+    e->part[qn__canonical_part(g, i, p)] = v;
+    if (!e->is_set || at > e->level)
+        e->level = at;
+    e->is_set = true;
+}
+
+/** Whether instruction i is emitted as one vector operation. */
+static bool is_vector(const lower *g, uint32_t i)
+{
+    return g->width > 1 && g->a.value[i].shape == QN_VARYING;
+}
+
+static LLVMValueRef param_value(lower *g, const qn_inst *x)
+{
+    const qn_param_fact *param = &g->f->param[x->imm];
+    if (param->is_constant)
+        return qn__const_bits(g, x->type, param->bits[x->sub]);
+    LLVMValueRef bits = qn__slot(g, param->slot + x->sub, g->i64);
+    if (x->type == QN_I64 || x->type == QN_U64)
+        return bits;
+    if (x->type == QN_F64)
+        return LLVMBuildBitCast(g->b, bits, g->f64, "");
+    if (x->type == QN_BOOL)
+        return LLVMBuildICmp(g->b, LLVMIntNE, bits, qn__const_i64(g, 0), "");
+    LLVMTypeRef narrow = LLVMIntTypeInContext(g->context, (unsigned)qn__dtype_width(x->type));
+    LLVMValueRef cut = LLVMBuildTrunc(g->b, bits, narrow, "");
+    return x->type == QN_F32 ? LLVMBuildBitCast(g->b, cut, g->f32, "") : cut;
+}
+
+/** Index of a dimension for part p: that of lane 0. */
+static LLVMValueRef dim_value(lower *g, const qn_inst *x, int p)
+{
+    int d = (int)x->imm;
+    int64_t ahead = qn__part_ahead(g, d, p) + g->ahead[d];
+    return ahead ? LLVMBuildAdd(g->b, g->iv[d], qn__const_i64(g, ahead), "") : g->iv[d];
+}
+
+/** Whether value i is neg or abs of a float on a GPU, and only computed with: then the sign is a part of the instructions that use it. */
+static bool is_sign_of_operand(const lower *g, uint32_t i)
+{
+    int op = qn__pure(&g->k->inst[i]);
+    return g->p->is_gpu && (op == QN_OP_neg || op == QN_OP_abs) && !g->a.value[i].is_moved &&
+           qn__dtype_class(g->k->inst[i].type) == QN_CLASS_F;
+}
+
+LLVMValueRef qn__build_pure(lower *g, uint32_t i, int p, const LLVMValueRef *v)
+{
+    const qn_inst *x = &g->k->inst[i];
+    const uint32_t *arg = qn__args(g->k, i);
+    qn__debug_at(g, i);
+    switch (x->op) {
+    case QN_I_CONST:
+        return qn__const_bits(g, x->type, x->imm);
+    case QN_I_PARAM:
+        return param_value(g, x);
+    case QN_I_EXTENT:
+        return qn__fact(g, &g->f->param[x->imm].dim[x->sub].extent);
+    case QN_I_LOWER:
+        return qn__fact(g, &g->f->param[x->imm].dim[x->sub].lower);
+    case QN_I_DIM:
+        return dim_value(g, x, p);
+    case QN_I_CAST:
+        return qn__lower_cast(g, x->type, g->k->inst[arg[0]].type, v[0]);
+    case QN_I_LOOKUP:
+        return qn__lower_lookup(g, i, v[0]);
+    case QN_I_BITCAST:
+        return qn__lower_bitcast(g, x->type, g->k->inst[arg[0]].type, v[0]);
+    default:
+        if (is_sign_of_operand(g, i))
+            return qn__lower_sign(g, qn__pure(x), v[0]);
+        return qn__lower_op(g, qn__pure(x), g->k->inst[arg[x->n_args - 1]].type, v[0], v[1], v[2]);
+    }
+}
+
+/** Whether a constant of float type is at or beyond the end of an integer type's range to which `op` limits. */
+static bool is_beyond(const lower *g, uint32_t constant, int op, int to)
+{
+    const qn_inst *x = &g->k->inst[constant];
+    float narrow;
+    double value;
+    if (x->op != QN_I_CONST)
+        return false;
+    uint32_t low_bits = (uint32_t)x->imm;
+    memcpy(&narrow, &low_bits, sizeof narrow);
+    memcpy(&value, &x->imm, sizeof value);
+    value = x->type == QN_F32 ? (double)narrow : value;
+    bool is_signed = qn__dtype_class(to) == QN_CLASS_S;
+    double end = (double)(UINT64_C(1) << (qn__dtype_width(to) - 1));
+    if (op == QN_OP_max)
+        return value <= (is_signed ? -end : 0);
+    return value >= (is_signed ? end - 1 : 2 * end - 1);
+}
+
+/** What a cast converts: where floats become integers, min and max that limit no further than the integer itself are left
+ *  out. (A NaN passes through them.) */
+static uint32_t cast_operand(const lower *g, uint32_t i)
+{
+    const qn_inst *x = &g->k->inst[i];
+    uint32_t v = qn__args(g->k, i)[0];
+    int from = g->k->inst[v].type;
+    if (x->op != QN_I_CAST || (from != QN_F32 && from != QN_F64) || qn__dtype_class(x->type) == QN_CLASS_F || x->type == QN_BOOL)
+        return v;
+    for (;;) {
+        const qn_inst *y = &g->k->inst[v];
+        int op = y->op >= QN_I_PURE ? qn__pure(y) : -1;
+        if ((op != QN_OP_min && op != QN_OP_max) || !is_beyond(g, qn__args(g->k, v)[1], op, x->type))
+            return v;
+        v = qn__args(g->k, v)[0];
+    }
+}
+
+/** Whether lanes compute instruction i in the bits that jit/analysis/narrow.c found. */
+static bool is_narrow(const lower *g, uint32_t i)
+{
+    const qn_inst *x = &g->k->inst[i];
+    bool is_cast = x->op == QN_I_CAST && qn__is_integer(g->k->inst[qn__args(g->k, i)[0]].type);
+    return is_vector(g, i) && !g->p->is_gpu && (is_cast || g->a.value[i].at);
+}
+
+static int integer_of(int bits, bool is_signed)
+{
+    static const int types[2][4] = {{QN_U8, QN_U16, QN_U32, QN_U64}, {QN_I8, QN_I16, QN_I32, QN_I64}};
+    return types[is_signed][bits == 8 ? 0 : bits == 16 ? 1 : bits == 32 ? 2 : 3];
+}
+
+/** Operand n of an instruction that is computed narrow. */
+static LLVMValueRef narrow_operand(lower *g, uint32_t i, int n, int p)
+{
+    const qn_inst *x = &g->k->inst[i];
+    uint32_t arg = qn__args(g->k, i)[n];
+    if (!qn__is_integer(g->k->inst[arg].type))
+        return qn__vector(g, arg, p);
+    if (x->op == QN_I_CAST)
+        return qn__vector_bits(g, arg, p, qn__is_integer(x->type) ? g->a.value[i].held : g->a.value[arg].held);
+    return qn__vector_bits(g, arg, p, g->a.value[i].at);
+}
+
+static LLVMValueRef build_narrow(lower *g, uint32_t i, const LLVMValueRef *v)
+{
+    const qn_inst *x = &g->k->inst[i];
+    const qn_value_info *info = &g->a.value[i], *first = &g->a.value[qn__args(g->k, i)[0]];
+    if (x->op == QN_I_CAST)
+        return qn__is_integer(x->type) ? v[0] : qn__lower_cast(g, x->type, integer_of(first->held, first->is_signed), v[0]);
+    return qn__lower_op(g, qn__pure(x), integer_of(info->at, info->at_signed), v[0], v[1], v[2]);
+}
+
+/** Emits part p of a pure instruction: operands first, then the operation at the lowest level where they exist. */
+static void emit_pure(lower *g, uint32_t i, int p)
+{
+    const qn_inst *x = &g->k->inst[i];
+    const uint32_t *arg = qn__args(g->k, i);
+    LLVMValueRef v[3] = {NULL, NULL, NULL};
+    int wanted = 0;
+    p = qn__canonical_part(g, i, p);
+    if (x->op == QN_I_DIM) {
+        wanted = qn__index_level(g, (int)x->imm);
+    } else {
+        for (int n = 0; n < x->n_args && n < 3; n++) {
+            uint32_t from = n == 0 ? cast_operand(g, i) : arg[n];
+            v[n] = x->op == QN_I_LOOKUP ? qn__lookup_index(g, i, p) : is_narrow(g, i) ? narrow_operand(g, i, n, p) : is_vector(g, i) ? qn__vector(g, from, p) : qn__scalar(g, from, p);
+            int at = qn__level_of(g, from, p);
+            wanted = at > wanted ? at : wanted;
+        }
+    }
+    place here;
+    int at = qn__seek(g, wanted, &here);
+    LLVMValueRef result = is_narrow(g, i) ? build_narrow(g, i, v) : qn__build_pure(g, i, p, v);
+    qn__unseek(g, &here);
+    qn__set(g, i, p, result, LLVMIsConstant(result) ? wanted : at);
+}
+
+/** Bits of the lanes of value i. */
+static int held_bits(const lower *g, uint32_t i)
+{
+    bool is_held = qn__is_integer(g->k->inst[i].type) && is_narrow(g, i);
+    return is_held ? g->a.value[i].held : qn__dtype_width(g->k->inst[i].type);
+}
+
+/** What stands for a value where nothing is emitted. */
+static LLVMValueRef nothing(const lower *g, uint32_t i)
+{
+    int type = g->k->inst[i].type;
+    LLVMTypeRef t = qn__is_integer(type) ? LLVMIntTypeInContext(g->context, (unsigned)held_bits(g, i)) : qn__scalar_type(g, type);
+    return LLVMConstNull(g->width > 1 && g->a.value[i].shape == QN_VARYING ? qn__vector_of(g, t) : t);
+}
+
+static LLVMValueRef value_of(lower *g, uint32_t i, int p)
+{
+    const qn_inst *x = &g->k->inst[i];
+    int canonical = qn__canonical_part(g, i, p);
+    LLVMValueRef *part = g->value[i].part;
+    bool is_pure = qn__is_pure(x) || x->op == QN_I_DIM;
+    if (!part[canonical] && is_pure && qn__spend(g, i))
+        emit_pure(g, i, p);
+    if (!part[canonical] && !g->is_over && x->op == QN_I_LOAD && qn__is_late(g, i))
+        qn__lower_load_part(g, i, canonical);
+    if (!part[canonical]) { /* beyond the budget; or an effect that was not emitted: a defect of the lowering */
+        g->failed = true;
+        return nothing(g, i);
+    }
+    return part[canonical];
+}
+
+LLVMValueRef qn__scalar(lower *g, uint32_t i, int p)
+{
+    return value_of(g, i, p);
+}
+
+int qn__level_of(lower *g, uint32_t i, int p)
+{
+    value_of(g, i, p);
+    return g->value[i].level;
+}
+
+/** v, an integer of `from` bits, in so many others; shared, at the level of what it belongs to. */
+static LLVMValueRef resize(lower *g, LLVMValueRef v, int level_of_v, int from, bool is_signed, int to)
+{
+    if (from == to)
+        return v;
+    LLVMTypeRef old = LLVMTypeOf(v), t = LLVMIntTypeInContext(g->context, (unsigned)to);
+    if (LLVMGetTypeKind(old) == LLVMVectorTypeKind)
+        t = LLVMVectorType(t, LLVMGetVectorSize(old));
+    LLVMValueRef key = LLVMConstInt(g->i1, is_signed, false), found = qn__memo_find(g, MEMO_RESIZE, v, key, to, NULL);
+    if (found)
+        return found;
+    place here;
+    int at = qn__seek(g, level_of_v, &here);
+    found = to < from ? LLVMBuildTrunc(g->b, v, t, "") : is_signed ? LLVMBuildSExt(g->b, v, t, "") : LLVMBuildZExt(g->b, v, t, "");
+    qn__unseek(g, &here);
+    qn__memo_add(g, MEMO_RESIZE, v, key, to, at, found);
+    return found;
+}
+
+/** The first vector of a linear value. */
+static LLVMValueRef first_linear(lower *g, uint32_t i, int p)
+{
+    int64_t step = g->a.affine[i].coef[g->p->lane_dim];
+    LLVMValueRef first = value_of(g, i, p), width = LLVMConstInt(g->i32, (unsigned long long)g->width, false);
+    LLVMValueRef found = qn__memo_find(g, MEMO_LINEAR, first, width, step, NULL);
+    if (found)
+        return found;
+    LLVMValueRef all = qn__splat(g, first, g->value[i].level);
+    place here;
+    int at = qn__seek(g, g->value[i].level, &here);
+    found = LLVMBuildAdd(g->b, all, qn__lanes(g, g->i64, step), "");
+    qn__unseek(g, &here);
+    qn__memo_add(g, MEMO_LINEAR, first, width, step, at, found);
+    return found;
+}
+
+/** The first vector of a linear value in fewer bits: from its first lane, without the lanes in 64 bits. */
+static LLVMValueRef first_narrow(lower *g, uint32_t i, int p, int bits)
+{
+    int64_t step = g->a.affine[i].coef[g->p->lane_dim];
+    LLVMValueRef first = value_of(g, i, p), width = LLVMConstInt(g->i32, (unsigned long long)(g->width * 64 + bits), false);
+    LLVMValueRef found = qn__memo_find(g, MEMO_NARROW, first, width, step, NULL);
+    if (found)
+        return found;
+    int level_of_first = g->value[i].level;
+    LLVMValueRef all = qn__splat(g, resize(g, first, level_of_first, 64, true, bits), level_of_first);
+    place here;
+    int at = qn__seek(g, level_of_first, &here);
+    found = LLVMBuildAdd(g->b, all, qn__lanes(g, LLVMIntTypeInContext(g->context, (unsigned)bits), step), "");
+    qn__unseek(g, &here);
+    qn__memo_add(g, MEMO_NARROW, first, width, step, at, found);
+    return found;
+}
+
+/** A linear value in `bits` bits as a vector. That of a later vector of the step is the first one, so much further: a vector
+ *  that is made from a scalar takes longer than an addition. */
+static LLVMValueRef linear_vector(lower *g, uint32_t i, int p, int bits)
+{
+    int64_t step = g->a.affine[i].coef[g->p->lane_dim];
+    int64_t ahead = qn__wrap_mul(step, (int64_t)(p / g->jam_max) * g->width);
+    if (ahead == 0)
+        return bits < 64 ? first_narrow(g, i, p, bits) : first_linear(g, i, p);
+    LLVMValueRef first = linear_vector(g, i, p % g->jam_max, bits);
+    LLVMValueRef by = qn__const_splat(g, LLVMConstInt(LLVMIntTypeInContext(g->context, (unsigned)bits), (unsigned long long)ahead, true));
+    LLVMValueRef width = LLVMConstInt(g->i32, (unsigned long long)g->width, false);
+    LLVMValueRef found = qn__memo_find(g, MEMO_AHEAD, first, width, ahead, NULL);
+    if (found || LLVMIsConstant(first))
+        return found ? found : LLVMConstAdd(first, by);
+    place here;
+    int at = qn__seek(g, g->value[i].level, &here);
+    found = LLVMBuildAdd(g->b, first, by, "");
+    qn__unseek(g, &here);
+    qn__memo_add(g, MEMO_AHEAD, first, width, ahead, at, found);
+    return found;
+}
+
+LLVMValueRef qn__vector_bits(lower *g, uint32_t i, int p, int bits)
+{
+    int shape = g->a.value[i].shape, natural = qn__dtype_width(g->k->inst[i].type);
+    if (shape == QN_LINEAR)
+        return linear_vector(g, i, p, bits);
+    LLVMValueRef v = value_of(g, i, p);
+    if (shape == QN_VARYING)
+        return resize(g, v, g->value[i].level, held_bits(g, i), g->a.value[i].is_signed, bits);
+    v = resize(g, v, g->value[i].level, natural, g->a.value[i].is_signed, bits);
+    return qn__splat(g, v, g->value[i].level);
+}
+
+LLVMValueRef qn__vector(lower *g, uint32_t i, int p)
+{
+    LLVMValueRef v = value_of(g, i, p);
+    int shape = g->a.value[i].shape;
+    if (g->width == 1)
+        return v;
+    if (shape == QN_LINEAR)
+        return linear_vector(g, i, p, 64);
+    if (shape == QN_UNIFORM)
+        return qn__splat(g, v, g->value[i].level);
+    int natural = qn__dtype_width(g->k->inst[i].type);
+    return resize(g, v, g->value[i].level, held_bits(g, i), g->a.value[i].is_signed, natural);
+}

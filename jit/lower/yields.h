@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * yields.h: what regions end with, on its way to the instructions that receive it. Private to the lowering of control
+ * flow: lower/control.c (regions, loops over the domain, `if`) and lower/loops.c (`for` and `while`).
+ */
+#ifndef QN_JIT_LLVM_YIELDS_H
+#define QN_JIT_LLVM_YIELDS_H
+
+#include "jit/lower/lower.h"
+
+/** Values of one region's end: [n * MOST_PARTS + p]. Only canonical parts of the receiving instruction are set. */
+typedef struct yields {
+    LLVMValueRef *value;
+    uint32_t receiver[QN_MAX_CARRIED]; /* result or carried instruction, 0: nobody */
+    int n;
+} yields;
+
+static inline LLVMValueRef *slot_of(const yields *y, int n, int p)
+{
+    return &y->value[(size_t)n * MOST_PARTS + (size_t)p];
+}
+
+/** For n values; false if memory runs out. qn__free(y->value) releases it. */
+bool qn__yields_new(lower *g, yields *y, int n);
+/** The `result` instructions that follow instruction i. */
+void qn__find_results(const qn_kernel *k, uint32_t i, yields *y);
+/** Whether the receiver of a value takes one for each lane. */
+bool qn__wants_vector(const lower *g, uint32_t receiver);
+/** Reads the operands of a yield in the shape of their receivers. */
+void qn__collect(lower *g, yields *y, const uint32_t *operand);
+/** Joins what the two pieces of a choice that has ended have left for the same receivers. */
+void qn__join_yields(lower *g, const yields *then, const yields *other, const branch *x);
+/** Whether any lane of any part is active, as i1. */
+LLVMValueRef qn__any_part(lower *g);
+
+/* ---- lower/loops.c */
+void qn__lower_for(lower *g, uint32_t i);
+void qn__lower_while(lower *g, uint32_t i);
+
+/* ---- target/nvptx/limit.c */
+/** Trips of a `while` that a GPU may still run: `left` in this round, `rest` in later ones. */
+typedef struct countdown {
+    bool is_here;               /* else the trips are counted up */
+    LLVMValueRef first, later;  /* before the loop; NULL: none are counted; no round comes later */
+    LLVMValueRef left, rest;    /* where the builder stands */
+    LLVMValueRef head_left, head_rest;
+} countdown;
+/** Before `while` i. */
+void qn__limit_prepare(lower *g, uint32_t i, countdown *c);
+/** At its head, among the phis; the loop is entered from `before`. */
+void qn__limit_open(lower *g, countdown *c, LLVMBasicBlockRef before);
+/** Goes to `limit` if no trip is left, else to `go_on`, where the builder stands then. */
+void qn__limit_test(lower *g, countdown *c, LLVMBasicBlockRef go_on, LLVMBasicBlockRef limit);
+/** Before the jump back. */
+void qn__limit_close(lower *g, countdown *c);
+
+/* ---- lower/version.c */
+/** Whether `for` i runs ahead of its checks on a GPU: it does nothing but load and compute, so that nothing is lost if it is
+ *  run again with checks. Its first version notes in g->in_range whether they would have held, and loads another
+ *  element where one does not. */
+bool qn__runs_ahead(const lower *g, uint32_t i);
+/** Whether all accesses of a `for` that are made at its index are in range, and it does not end before it begins, as i1; they
+ *  are entered in g->covered. NULL: there are none, or two versions of the loop are not worth it. */
+LLVMValueRef qn__cover(lower *g, uint32_t i);
+void qn__uncover(lower *g, uint32_t i);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpu.c: how the threads of a GPU walk the domain. Each thread runs scalar code for its own iterations. Data in,
+ * data out; docs/plan.md explains the choices.
+ */
+#include "jit/schedule/gpu.h"
+
+/* Threads of a block: enough to hide latency with several blocks on one processor, few enough to leave registers. */
+enum { BLOCK_THREADS = 256, WARP = 32 };
+
+double qn__gpu_access_cost(const gpu_planner *s, uint32_t i, int d)
+{
+    int64_t stride;
+    if (!qn__access_stride(s->k, s->f, &s->a, i, d, &stride))
+        return GPU_COST_APART;
+    double apart = stride < 0 ? -(double)stride : (double)stride;
+    if (stride == 0)
+        return GPU_COST_SAME;
+    return apart < GPU_COST_APART ? apart : GPU_COST_APART;
+}
+
+int64_t qn__gpu_iterations(const gpu_planner *s)
+{
+    int64_t n = 1;
+    for (int d = 0; d < s->k->n_dims; d++)
+        if (qn__is_parallel(s->k, d) &&
+            (!qn__is_exact(s->f, d) || __builtin_mul_overflow(n, qn__trips(s->f, d), &n)))
+            return -1;
+    return n;
+}
+
+int qn__gpu_reduced_dim(const gpu_planner *s, uint32_t reduce)
+{
+    int n, d = qn__long_dim(s->k, s->f, reduce, &n);
+    return n <= 1 ? d : -1;
+}
+
+/** Cost of neighbouring threads along d. Stores count twice, accesses inside reduces 16 times. */
+static double lane_cost(const gpu_planner *s, int d)
+{
+    double sum = 0;
+    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
+        uint32_t i = s->k->access[n].inst;
+        double times = qn__enclosing_reduce(s->k, i) ? 16 : s->k->inst[i].op == QN_I_LOAD ? 1 : 2;
+        sum += times * qn__gpu_access_cost(s, i, d);
+    }
+    return sum;
+}
+
+/** How far accesses move along d, the larger, the further out. */
+static double distance(const gpu_planner *s, int d)
+{
+    double sum = 0;
+    for (uint32_t n = 0; n < s->k->n_accesses; n++)
+        sum += qn__distance(s->k, s->f, &s->a, s->k->access[n].inst, d);
+    return sum;
+}
+
+/* ---------------------------------------------------------------- order */
+
+/** The dimension of neighbouring threads, or -1. */
+static int best_lanes(const gpu_planner *s)
+{
+    int best = -1, wanted = s->f->plan.lane_dim - 1;
+    double least = 0;
+    if (wanted >= 0 && wanted < s->k->n_dims && qn__is_parallel(s->k, wanted))
+        return wanted;
+    for (int d = 0; d < s->k->n_dims; d++) {
+        if (!qn__is_parallel(s->k, d) || qn__trips(s->f, d) == 1)
+            continue;
+        double cost = lane_cost(s, d);
+        if (best < 0 || cost <= least) {
+            best = d;
+            least = cost;
+        }
+    }
+    return best;
+}
+
+static void choose_order(const gpu_planner *s, int lanes)
+{
+    qn_plan *p = s->p;
+    double far[QN_MAX_RANK];
+    for (int d = 0; d < s->k->n_dims; d++)
+        if (qn__dim_kind(s->k, d) == QN_DIM_SEQUENTIAL)
+            p->order[p->n_loops++] = d;
+    int first = p->n_loops;
+    for (int d = 0; d < s->k->n_dims; d++) {
+        if (!qn__is_parallel(s->k, d) || d == lanes)
+            continue;
+        far[d] = lanes < 0 ? 0 : distance(s, d); /* without lanes: as declared, in one thread */
+        int at = p->n_loops++;
+        for (; at > first && far[p->order[at - 1]] < far[d]; at--)
+            p->order[at] = p->order[at - 1];
+        p->order[at] = d;
+    }
+    if (lanes >= 0)
+        p->order[p->n_loops++] = lanes;
+}
+
+/* ---------------------------------------------------------------- blocks of threads */
+
+static int32_t power_above(int64_t n, int32_t most)
+{
+    int32_t power = 1;
+    while (power < n && power < most)
+        power *= 2;
+    return power;
+}
+
+/** Threads along the innermost loop: as many as there are, in blocks that leave few of them idle. */
+static int32_t threads_across(int64_t n, int32_t widest, bool has_more)
+{
+    if (n < 0)
+        return has_more && widest > 2 * WARP ? 2 * WARP : widest;
+    int32_t best = power_above(n, widest);
+    for (int32_t threads = best / 2; threads >= WARP; threads /= 2) {
+        int64_t waste = (n + best - 1) / best * best - n, less = (n + threads - 1) / threads * threads - n;
+        if ((waste - less) * 8 > n)
+            best = threads;
+    }
+    return best;
+}
+
+/** n_shared: dimensions along which neighbouring iterations share loads. Blocks are then less wide, so that more of these
+ *  are in a block, whose loads meet in one first-level cache. */
+static void choose_threads(const gpu_planner *s, int n_shared)
+{
+    qn_plan *p = s->p;
+    bool is_warp = p->team == QN_TEAM_WARP; /* which is the threads along x */
+    int32_t widest = p->is_crossed ? WARP / 4 : n_shared == 0 ? BLOCK_THREADS : n_shared == 1 ? 2 * WARP : WARP;
+    int32_t left = is_warp ? BLOCK_THREADS / WARP : p->is_crossed ? BLOCK_THREADS / 2 : BLOCK_THREADS;
+    while (is_warp && left > 1 && left * p->kept_bytes > MOST_SHARED_BYTES)
+        left /= 2;
+    int n_axes = is_warp ? 1 : 0;
+    for (int n = p->n_loops - 1; n >= 0; n--) {
+        int d = p->order[n];
+        if (!qn__is_parallel(s->k, d))
+            break;
+        int64_t t = qn__trips(s->f, d), each = qn__plan_at_once(p, d);
+        t = t > 0 ? (t + qn__plan_reach(p, d) + each - 1) / each : t;
+        p->threads[d] = 1;
+        if (n_axes < 3 && t != 1 && left > 1) {
+            p->threads[d] = n_axes == 0 ? threads_across(t, widest, n > 0 && qn__is_parallel(s->k, p->order[n - 1]))
+                                        : power_above(t < 0 ? left : t, left);
+            p->axis[n_axes++] = d;
+        }
+        left /= p->threads[d];
+        p->tile[d] = p->threads[d] * each;
+    }
+}
+
+void qn__plan_gpu(const qn_kernel *k, const qn_facts *f, qn_plan *out)
+{
+    gpu_planner s = {.k = k, .f = f, .p = out};
+    out->is_gpu = 1;
+    out->axis[0] = out->axis[1] = out->axis[2] = -1;
+    bool has_analysis = qn__analyse(k, f, -1, -1, &s.a);
+    bool is_threaded = has_analysis && !f->is_ordered;
+    int lanes = is_threaded ? best_lanes(&s) : -1;
+    choose_order(&s, lanes);
+    s.has_assertions = qn__has_assertions(k);
+    if (is_threaded && !s.has_assertions && qn__gpu_choose_product(&s, lanes)) {
+        qn__analysis_release(&s.a);
+        return;
+    }
+    if (is_threaded) {
+        out->team = qn__gpu_choose_team(&s, lanes);
+        if (!s.has_assertions && qn__gpu_choose_block(&s, lanes)) {
+            qn__analysis_release(&s.a);
+            return;
+        }
+        if (out->team == QN_TEAM_WARP && !s.has_assertions)
+            qn__gpu_choose_kept(&s);
+        if (!s.has_assertions)
+            qn__gpu_choose_staging(&s, lanes);
+        if (!out->staged) {
+            int n_shared = qn__gpu_choose_wide(&s, lanes);
+            choose_threads(&s, n_shared);
+            qn__gpu_order_batches(&s);
+        }
+    }
+    qn__analysis_release(&s.a);
+}

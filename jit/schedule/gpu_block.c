@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpu_block.c: which reduces in index order (or in any) a block of threads shares: all its threads evaluate points
+ * of a tile of iterations, so that what they read is coalesced and much of it is under way; one thread for each iteration
+ * then adds the points in order. "May it?" (is_applicable) is kept apart from "is it worth it?" (is_worth).
+ */
+#include "jit/schedule/gpu.h"
+
+/* Loads of a thread that are under way together, in bytes and in points; bodies above a size take fewer points. */
+enum { BYTES_UNDER_WAY = 64, MOST_EACH = 16, SMALL_REGION = 16, MEDIUM_REGION = 40, LARGE_REGION = 120 };
+/* Points that are worth the barriers: in rows, and where neighbouring threads take neighbouring iterations. */
+enum { SHORTEST_ROW = 32, SHORTEST_COLUMN = 64 };
+/* Blocks that keep a large GPU busy, and iterations from which on a thread for each has enough loads under way: in bytes. */
+enum { ENOUGH_UNITS = 512, BYTES_OF_MANY = 1 << 19 };
+/* Iterations of a tile: at the least, and where their number is not known. */
+enum { SMALLEST_TILE = 8, SMALLEST_COLUMNS = 16, USUAL_TILE = 32, LARGEST_TILE = 256, LONGEST_CHUNK = 1024 };
+/** Warps, one for each iteration, that leave a large GPU idle: blocks of points are then better apart. */
+enum { FEW_WARPS = 2048 };
+
+/* ---------------------------------------------------------------- may it? */
+
+/** Whether a value outside of reduces is made of indices, scalars, arithmetic and loads that cannot fail of memory that
+ *  nobody writes: each thread of a block may have it for any iteration. */
+static bool is_free(const gpu_planner *s, uint32_t i, int depth)
+{
+    const qn_kernel *k = s->k;
+    const qn_inst *x = &k->inst[i];
+    bool is_load = x->op == QN_I_LOAD;
+    if (x->op == QN_I_DIM)
+        return true;
+    if (depth == 0 || x->parent || (!is_load && !qn__is_pure(x)))
+        return false;
+    if (is_load) {
+        uint32_t site = qn__site_of(k, i);
+        if (site >= 64 || qn__is_checked(s->f, k, site) || !s->f->param[x->imm].is_constant_memory ||
+            (k->param[x->imm].traits & QN_ATOMIC))
+            return false;
+    }
+    for (int n = 0; n < x->n_args; n++)
+        if (!is_free(s, qn__args(k, i)[n], depth - 1))
+            return false;
+    return true;
+}
+
+/** Whether the points of one reduce may be evaluated by any thread. */
+static bool may_share(const gpu_planner *s, uint32_t reduce)
+{
+    const qn_kernel *k = s->k;
+    const qn_inst *x = &k->inst[reduce];
+    uint32_t begin = x->region[0], end = x->region[2];
+    if (x->parent || qn__gpu_reduced_dim(s, reduce) < 0 || qn__order_rule(k, reduce) == QN_STRIPED || end - begin > LARGE_REGION)
+        return false;
+    for (uint32_t i = begin; i < end; i++) {
+        const qn_inst *y = &k->inst[i];
+        if (y->op == QN_I_REDUCE || y->op == QN_I_STORE || y->op == QN_I_ATOMIC)
+            return false;
+        if (y->op == QN_I_LOAD && (!s->f->param[y->imm].is_constant_memory || (k->param[y->imm].traits & QN_ATOMIC)))
+            return false;
+        for (int n = 0; n < y->n_args; n++) {
+            uint32_t v = qn__args(k, i)[n];
+            if ((v < begin || v >= end) && !is_free(s, v, MOST_INDEX_DEPTH))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool is_applicable(const gpu_planner *s)
+{
+    int n_reduces = 0;
+    for (uint32_t i = s->k->body; i < s->k->n_insts; i++) {
+        if (s->k->inst[i].op != QN_I_REDUCE)
+            continue;
+        if (!may_share(s, i))
+            return false;
+        n_reduces++;
+    }
+    return n_reduces > 0 && n_reduces <= MOST_BLOCK_REDUCES;
+}
+
+/* ---------------------------------------------------------------- what is read */
+
+/** What the reduces of a kernel look like. */
+typedef struct survey {
+    int64_t points;             /* of the longest, -1: not known */
+    double by_points, by_iterations; /* cost of what is read, see qn__gpu_access_cost */
+    int64_t bytes, arrays;      /* of the loads of a point ahead of time that differ between iterations; the same in
+                                   shared memory */
+    bool is_slow;               /* sums of f64: additions take longer than loads */
+    bool may_split;             /* blocks of 4096 points may be apart: one known dimension in blocks or in any order */
+    uint32_t size;              /* instructions of the largest region */
+    bool is_whole;              /* each has a load that no two iterations share */
+    uint64_t loads;             /* bits: sites of loads that are made ahead of time */
+} survey;
+
+/** May a load be made before its point is evaluated? */
+static bool is_early(const gpu_planner *s, uint32_t reduce, uint32_t site)
+{
+    uint32_t i = s->k->access[site].inst;
+    return site < 64 && s->k->inst[i].parent == reduce && !qn__is_checked(s->f, s->k, site) && qn__is_known_ahead(s->k, i);
+}
+
+/** Bits of the parallel dimensions that have more than one iteration. */
+static uint32_t parallel_dims(const gpu_planner *s)
+{
+    uint32_t bits = 0;
+    for (int d = 0; d < s->k->n_dims; d++)
+        if (qn__is_parallel(s->k, d) && qn__trips(s->f, d) != 1)
+            bits |= 1u << d;
+    return bits;
+}
+
+static void survey_reduce(const gpu_planner *s, uint32_t reduce, int lanes, survey *v)
+{
+    const qn_inst *x = &s->k->inst[reduce];
+    int k = qn__gpu_reduced_dim(s, reduce), order = qn__order_rule(s->k, reduce);
+    int64_t points = qn__trips(s->f, k), bytes = 0;
+    uint32_t all = parallel_dims(s), size = x->region[2] - x->region[0];
+    bool is_whole = false;
+    for (uint32_t site = 0; site < s->k->n_accesses; site++) {
+        uint32_t i = s->k->access[site].inst;
+        if (i < x->region[0] || i >= x->region[2])
+            continue;
+        v->by_points += qn__gpu_access_cost(s, i, k);
+        v->by_iterations += qn__gpu_access_cost(s, i, lanes);
+        is_whole |= (s->a.value[i].deps & all) == all && (s->a.value[i].deps >> k & 1);
+        if (!is_early(s, reduce, site))
+            continue;
+        v->loads |= UINT64_C(1) << site;
+        bytes += s->a.value[i].deps & all ? qn__access_bytes(s->k, i) : 0;
+    }
+    uint32_t product = qn__contracted_product(s->k, reduce);
+    int64_t arrays = 0;
+    for (int n = 0; n < (product ? 2 : 1); n++) {
+        uint32_t of = product ? product : x->region[2] - 1;
+        arrays += s->a.value[qn__args(s->k, of)[n]].deps & all ? qn_dtype_bytes(x->type) : 0;
+    }
+    v->points = points < 0 || v->points < 0 ? -1 : points > v->points ? points : v->points;
+    v->bytes = bytes > v->bytes ? bytes : v->bytes;
+    v->arrays = arrays > v->arrays ? arrays : v->arrays;
+    v->size = size > v->size ? size : v->size;
+    v->is_whole &= is_whole;
+    v->is_slow |= x->type == QN_F64 && !product;
+    v->may_split &= points >= 2 * QN_BLOCK_POINTS && (!order || order == QN_INDEXED);
+}
+
+static survey look(const gpu_planner *s, int lanes)
+{
+    survey v = {.is_whole = true, .may_split = true};
+    int n_reductions = 0;
+    for (int d = 0; d < s->k->n_dims; d++)
+        n_reductions += qn__is_reduction(s->k, d) && qn__trips(s->f, d) != 1;
+    v.may_split = n_reductions == 1;
+    for (uint32_t site = 0; site < s->k->n_accesses && site < 64; site++) {
+        uint32_t i = s->k->access[site].inst;
+        if (s->k->inst[i].op == QN_I_LOAD && is_free(s, i, MOST_INDEX_DEPTH))
+            v.loads |= UINT64_C(1) << site;
+    }
+    for (uint32_t i = s->k->body; i < s->k->n_insts; i++)
+        if (s->k->inst[i].op == QN_I_REDUCE)
+            survey_reduce(s, i, lanes, &v);
+    return v;
+}
+
+/** Iterations that share nothing of what they read: else threads of neighbouring iterations read it from the cache. Rows
+ *  are read along the points; columns only if they are too few to have much under way otherwise. */
+static bool is_worth(const gpu_planner *s, const survey *v)
+{
+    int64_t n = qn__gpu_iterations(s);
+    if (!v->is_whole || v->bytes == 0)
+        return false;
+    if (v->by_points < v->by_iterations)
+        return v->points < 0 || v->points >= SHORTEST_ROW;
+    return (v->points < 0 || v->points >= SHORTEST_COLUMN) && n < BYTES_OF_MANY / v->bytes;
+}
+
+/* ---------------------------------------------------------------- the tile */
+
+/** Points of a chunk that each thread evaluates: a power of two. */
+static int64_t points_each(const survey *v)
+{
+    int64_t most = v->size <= SMALL_REGION ? MOST_EACH : v->size <= MEDIUM_REGION ? MOST_EACH / 2 : MOST_EACH / 4, n = most;
+    while (n > 1 && n * v->bytes > BYTES_UNDER_WAY)
+        n /= 2;
+    while (n > 1 && 2 * QN_STAGE_THREADS * n * v->arrays > MOST_SHARED_BYTES * 3 / 4)
+        n /= 2;
+    return n;
+}
+
+/** The dimension of the tile: that of the lanes; for rows one that is long enough. */
+static int dimension_of(const gpu_planner *s, int lanes, bool is_along_points)
+{
+    int best = lanes;
+    for (int d = 0; is_along_points && d < s->k->n_dims; d++) {
+        int64_t here = qn__trips(s->f, d), most = qn__trips(s->f, best);
+        if (qn__is_parallel(s->k, d) && most >= 0 && most < USUAL_TILE && (here < 0 || here > most))
+            best = d;
+    }
+    return best;
+}
+
+/** Iterations x points of a tile: `total` evaluations in all. */
+static void choose_shape(const gpu_planner *s, const survey *v, int x, int64_t total)
+{
+    qn_plan *p = s->p;
+    int64_t trips = qn__trips(s->f, x), all = qn__gpu_iterations(s), least = p->is_along_points ? 32 : 1;
+    int64_t tile = p->is_along_points || trips < 0 ? USUAL_TILE : LARGEST_TILE;
+    int64_t smallest = p->is_along_points ? SMALLEST_TILE : SMALLEST_COLUMNS;
+    p->is_split = v->may_split && all >= 0 && all / USUAL_TILE < ENOUGH_UNITS;
+    tile = !p->is_split ? tile : v->is_slow ? 2 * USUAL_TILE : USUAL_TILE;
+    while (tile > smallest && trips >= 0 && (tile / 2 >= trips || (!p->is_split && all / tile < ENOUGH_UNITS)))
+        tile /= 2;
+    while (tile < LARGEST_TILE &&
+           (total / tile > LONGEST_CHUNK || (v->points >= 0 && total / tile >= 2 * v->points && total / tile > least)))
+        tile *= 2;
+    while (total / tile < least || (!p->is_along_points && tile > LARGEST_TILE)) /* one thread for each iteration */
+        tile /= 2;
+    p->tile[x] = tile;
+    p->chunk = (int32_t)(total / tile);
+}
+
+/** Lets blocks of threads share the points of reduces if that is possible and pays; p->team is who runs iterations else. */
+bool qn__gpu_choose_block(const gpu_planner *s, int lanes)
+{
+    qn_plan *p = s->p;
+    int wanted = s->f->plan.team;
+    if (lanes < 0 || p->team == QN_TEAM_GRID || (wanted && wanted != 1 + QN_TEAM_BLOCK) || !is_applicable(s))
+        return false;
+    survey v = look(s, lanes);
+    bool are_few = v.may_split && qn__gpu_iterations(s) >= 0 && qn__gpu_iterations(s) < FEW_WARPS;
+    if (!wanted && (!is_worth(s, &v) || (p->team == QN_TEAM_WARP && !are_few)))
+        return false;
+    p->is_along_points = v.by_points < v.by_iterations;
+    int x = dimension_of(s, lanes, p->is_along_points);
+    p->team = QN_TEAM_BLOCK;
+    p->staged = v.loads;
+    p->axis[0] = x;
+    for (int n = 0; n < p->n_loops; n++) {
+        int d = p->order[n];
+        if (!qn__is_parallel(s->k, d))
+            continue;
+        p->threads[d] = d == x ? QN_STAGE_THREADS : 1;
+        p->tile[d] = 1;
+    }
+    choose_shape(s, &v, x, QN_STAGE_THREADS * points_each(&v));
+    return true;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpu_kept.c: values of points that a team of a GPU keeps in shared memory: those that a
+ * reduce computes, and a later reduce or a loop behind it computes again from the same loads. In
+ * softmax these are the elements of a row, and their exponentials. A lane reads only what it has
+ * written, as its points are l, l + 32, ... in all of them.
+ */
+#include "jit/schedule/gpu.h"
+
+#include <string.h>
+
+/** Larger regions are not looked at: the search is quadratic. */
+enum { LARGEST_REGION = 256 };
+/** A multiprocessor should have room for so many teams: with fewer, too few loads are under way. */
+enum { FEWEST_TEAMS = 8 };
+
+/** Two regions over the same points, an earlier and a later one. */
+typedef struct regions {
+    const gpu_planner *s;
+    uint32_t from, to;      /* the reduce; the reduce or loop */
+    uint32_t point, index;  /* the dimension's index in the first; the index in the second */
+    const uint32_t
+        *same; /* [n_insts] of values of the second: the value of the first that is equal, or 0 */
+} regions;
+
+static bool is_within(const qn_kernel *k, uint32_t owner, uint32_t i)
+{
+    return i > owner && i < k->inst[owner].region[2];
+}
+
+/** The value of the first region, or outside of both, that operand v of the second one is equal to;
+ * 0: none is known. */
+static uint32_t counterpart(const regions *r, uint32_t v)
+{
+    if (v == r->index)
+        return r->point;
+    return is_within(r->s->k, r->to, v) ? r->same[v] : v;
+}
+
+/** Whether a value depends on nothing but its operands: a load of what nobody writes and that
+ * cannot fail is one. */
+static bool is_repeatable(const gpu_planner *s, uint32_t i)
+{
+    const qn_inst *x = &s->k->inst[i];
+    if (x->op != QN_I_LOAD)
+        return qn__is_pure(x) || x->op == QN_I_YIELD || x->op == QN_I_IF || x->op == QN_I_RESULT;
+    return !qn__is_checked(s->f, s->k, qn__site_of(s->k, i)) &&
+           s->f->param[x->imm].is_constant_memory && !(s->k->param[x->imm].traits & QN_ATOMIC);
+}
+
+/** Whether instruction b of the second region is what a of the first is. Of two ifs at the same
+ * place, operands inside them are compared by their place. */
+static bool is_equal(const regions *r, uint32_t a, uint32_t b, uint32_t if_a, uint32_t if_b)
+{
+    const qn_kernel *k = r->s->k;
+    const qn_inst *x = &k->inst[a], *y = &k->inst[b];
+    if (x->op != y->op || x->type != y->type || x->sub != y->sub || x->imm != y->imm ||
+        x->n_args != y->n_args || x->region[2] - a != y->region[2] - b || !is_repeatable(r->s, a) ||
+        !is_repeatable(r->s, b))
+        return false;
+    if (x->op == QN_I_IF && x->region[1] - a != y->region[1] - b)
+        return false;
+    for (int n = 0; n < x->n_args; n++) {
+        uint32_t v = qn__args(k, a)[n], w = qn__args(k, b)[n];
+        bool is_inside = if_b && w >= if_b && is_within(k, if_b, w);
+        if (is_inside ? v - if_a != w - if_b : counterpart(r, w) != v)
+            return false;
+    }
+    for (uint32_t n = 1; x->op == QN_I_IF && a + n < x->region[2]; n++)
+        if (!is_equal(r, a + n, b + n, if_b ? if_a : a, if_b ? if_b : b))
+            return false;
+    return true;
+}
+
+/** Finds for each value at the top of the second region one of the first that is equal. */
+static void match(const regions *r, uint32_t *same)
+{
+    const qn_kernel *k = r->s->k;
+    uint32_t end = k->inst[r->from].region[2];
+    for (uint32_t b = k->inst[r->to].region[0]; b < k->inst[r->to].region[2];
+         b = k->inst[b].region[2]) {
+        int op = k->inst[b].op;
+        if (op == QN_I_YIELD || b == r->index)
+            continue;
+        for (uint32_t a = k->inst[r->from].region[0]; a < end && !same[b]; a = k->inst[a].region[2])
+            same[b] = k->inst[a].op != QN_I_YIELD && is_equal(r, a, b, 0, 0) ? a : 0;
+    }
+}
+
+/** Whether a value of the second region that has a counterpart is needed by an instruction that has
+ * none. */
+static bool is_needed(const regions *r, uint32_t v)
+{
+    const qn_kernel *k = r->s->k;
+    for (uint32_t b = k->inst[r->to].region[0]; b < k->inst[r->to].region[2]; b++) {
+        uint32_t at = b;
+        while (k->inst[at].parent !=
+               r->to) /* the instruction at the top of the region that b is, or stands in */
+            at = k->inst[at].parent;
+        if (r->same[at])
+            continue;
+        for (int n = 0; n < k->inst[b].n_args; n++)
+            if (qn__args(k, b)[n] == v)
+                return true;
+    }
+    return false;
+}
+
+/** The first entry of the value that entry n keeps. */
+static int first_of(const qn_plan *p, int n)
+{
+    int first = 0;
+    while (p->kept[first].from != p->kept[n].from)
+        first++;
+    return first;
+}
+
+/** The last region that reads the value of entry n. */
+static uint32_t last_reader(const qn_plan *p, int n)
+{
+    uint32_t last = 0;
+    for (int m = 0; m < p->n_kept; m++)
+        if (p->kept[m].from == p->kept[n].from && p->kept[m].region > last)
+            last = p->kept[m].region;
+    return last;
+}
+
+/** Bytes of the value of entry n at all points. */
+static int64_t bytes_of(const gpu_planner *s, int n)
+{
+    const qn_kept *x = &s->p->kept[n];
+    int64_t points = qn__trips(s->f, qn__dim_of(s->k, x->writer, 0));
+    return points * qn_dtype_bytes(s->k->inst[x->from].type);
+}
+
+/** Whether the values of two entries may stand in one area: each point has as many bytes, so that
+ * it is the same lane's, and one is read for the last time before, or where, the other is written.
+ */
+static bool may_share_area(const gpu_planner *s, int n, int m)
+{
+    const qn_kept *x = &s->p->kept[n], *y = &s->p->kept[m];
+    const qn_inst *inst = s->k->inst;
+    bool is_over = last_reader(s->p, n) <= y->writer || last_reader(s->p, m) <= x->writer;
+    return is_over && bytes_of(s, n) == bytes_of(s, m) &&
+           qn_dtype_bytes(inst[x->from].type) == qn_dtype_bytes(inst[y->from].type);
+}
+
+/** Sets where the values of all entries stand, and kept_bytes: when all readers are known, as an
+ * area that has another value too early would be read as the first one. */
+static void place_all(const gpu_planner *s)
+{
+    qn_plan *p = s->p;
+    p->kept_bytes = 0;
+    for (int n = 0; n < p->n_kept; n++) {
+        int64_t bytes = (bytes_of(s, n) + 15) / 16 * 16;
+        int first = first_of(p, n), shared = -1;
+        for (int m = 0; m < n && shared < 0; m++) {
+            bool is_free = true;
+            for (int other = 0; other < n; other++)
+                is_free =
+                    is_free && (p->kept[other].at != p->kept[m].at || may_share_area(s, n, other));
+            shared = is_free ? m : -1;
+        }
+        p->kept[n].at = first < n     ? p->kept[first].at
+                        : shared >= 0 ? p->kept[shared].at
+                                      : p->kept_bytes;
+        if (first == n && shared < 0)
+            p->kept_bytes += (int32_t)bytes;
+    }
+}
+
+/** Adds what the second region reads, if that is not too much. */
+static void add_region(const regions *r, int64_t most)
+{
+    const qn_kernel *k = r->s->k;
+    qn_plan *p = r->s->p, before = *p;
+    for (uint32_t b = k->inst[r->to].region[0]; b < k->inst[r->to].region[2];
+         b = k->inst[b].region[2]) {
+        if (!r->same[b] || k->inst[b].type == QN_VOID || k->inst[b].op == QN_I_CONST ||
+            !is_needed(r, b))
+            continue;
+        if (!(r->s->a.value[r->same[b]].deps >> k->inst[r->point].imm & 1))
+            continue; /* the same at all points */
+        if (p->n_kept == QN_MOST_KEPT) {
+            *p = before;
+            return;
+        }
+        p->kept[p->n_kept++] =
+            (qn_kept){.from = r->same[b], .to = b, .writer = r->from, .region = r->to};
+    }
+    place_all(r->s);
+    if (p->kept_bytes > most)
+        *p = before;
+}
+
+/** The index of a loop over all points of dimension d, or of a reduce over d alone; 0: it is
+ * neither. */
+static uint32_t index_of(const gpu_planner *s, uint32_t i, int d)
+{
+    const qn_inst *x = &s->k->inst[i];
+    const uint32_t *arg = qn__args(s->k, i);
+    if (x->region[2] - i > LARGEST_REGION)
+        return 0;
+    if (x->op == QN_I_REDUCE)
+        return x->n_args == 1 && qn__may_share_points(s->k, i) && qn__dim_of(s->k, i, 0) == d
+                   ? s->k->dim[d]
+                   : 0;
+    if (x->op != QN_I_FOR || x->n_args != 2 || x->imm != 1)
+        return 0;
+    for (int n = 0; n < 2; n++) {
+        const qn_affine *a = &s->a.affine[arg[n]];
+        bool is_known = !a->sym[0] && !a->sym[1];
+        for (int e = 0; e < QN_MAX_RANK; e++)
+            is_known = is_known && !a->coef[e];
+        if (!is_known || a->constant != (n ? s->f->end[d].value : s->f->begin[d].value))
+            return 0;
+    }
+    return x->region[0];
+}
+
+/** Keeps what region `to` computes again, of the reduce that computes the most of it. */
+static void choose_for(const gpu_planner *s, uint32_t to, uint32_t index, int d, uint32_t *same)
+{
+    const qn_kernel *k = s->k;
+    int64_t most = qn__shared_of_isa(s->f->isa) / FEWEST_TEAMS;
+    most = most < MOST_SHARED_BYTES ? most : MOST_SHARED_BYTES;
+    uint32_t best = 0, most_equal = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t from = pass ? best : k->body; from && from < to;
+             from = pass ? to : k->inst[from].region[2]) {
+            if (k->inst[from].op != QN_I_REDUCE || !index_of(s, from, d))
+                continue;
+            regions r = {
+                .s = s, .from = from, .to = to, .point = k->dim[d], .index = index, .same = same};
+            uint32_t n = 0;
+            memset(same, 0, k->n_insts * sizeof *same);
+            match(&r, same);
+            for (uint32_t b = to; b < k->inst[to].region[2]; b++)
+                n += same[b] != 0 && k->inst[b].op != QN_I_CONST;
+            if (pass)
+                add_region(&r, most);
+            best = n > most_equal ? from : best;
+            most_equal = n > most_equal ? n : most_equal;
+        }
+}
+
+void qn__gpu_choose_kept(const gpu_planner *s)
+{
+    const qn_kernel *k = s->k;
+    uint32_t *same = qn__zalloc(k->n_insts, sizeof *same);
+    for (uint32_t to = k->body; same && to < k->n_insts; to = k->inst[to].region[2])
+        for (int d = 0; d < k->n_dims; d++) {
+            uint32_t index =
+                qn__is_reduction(k, d) && qn__is_exact(s->f, d) ? index_of(s, to, d) : 0;
+            if (index)
+                choose_for(s, to, index, d, same);
+        }
+    qn__free(same);
+}

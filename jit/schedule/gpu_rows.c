@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpu_rows.c: what several iterations in a thread of a GPU may run together, and of how many rows a thread computes the
+ * reduces: those that load the same, as the rows of a small matrix product do. docs/plan.md explains the choices.
+ */
+#include "jit/schedule/gpu.h"
+
+#include <string.h>
+
+/* ---------------------------------------------------------------- bodies */
+
+/** Instructions of loops that all iterations of a thread run together, but for constants and rare sides. */
+enum { MOST_LOOPED = 40 };
+
+/** Whether a branch or loop takes no memory and, a loop, as many trips in all iterations. Branches that only compute may be long: each
+ *  iteration takes its own. */
+static bool is_quiet(const gpu_planner *s, uint32_t i, uint32_t parallel)
+{
+    const qn_inst *x = &s->k->inst[i];
+    bool is_loop = x->op == QN_I_FOR;
+    if (!is_loop && x->op != QN_I_IF)
+        return false;
+    bool has_loop = is_loop;
+    uint32_t n_looped = 1, after_rare = 0; /* of a rare side, one iteration after the other is computed */
+    for (uint32_t j = i + 1; j < x->region[2]; j++) {
+        const qn_inst *y = &s->k->inst[j];
+        if (qn__is_access(y) || y->op == QN_I_WHILE || y->op == QN_I_REDUCE)
+            return false;
+        has_loop |= y->op == QN_I_FOR;
+        n_looped += j >= after_rare && y->op != QN_I_CONST;
+        if (y->op == QN_I_IF && y->sub && j >= after_rare)
+            after_rare = y->region[1];
+    }
+    if (has_loop && n_looped > MOST_LOOPED)
+        return false;
+    for (int n = 0; is_loop && n < 2; n++) /* where it begins and ends */
+        if (s->a.value[qn__args(s->k, i)[n]].deps & parallel)
+            return false;
+    return true;
+}
+
+/** Whether rows of a reduce may be computed side by side: it holds nothing but arithmetic and loads that cannot fail. */
+static bool is_plain_reduce(const gpu_planner *s, uint32_t i)
+{
+    const qn_inst *x = &s->k->inst[i];
+    if (x->op != QN_I_REDUCE || qn__order_rule(s->k, i) == QN_STRIPED)
+        return false;
+    for (uint32_t j = i + 1; j < x->region[2]; j++)
+        if (s->k->inst[j].region[2] != j + 1)
+            return false;
+    for (uint32_t site = 0; site < s->k->n_accesses; site++) {
+        uint32_t j = s->k->access[site].inst;
+        if (j > i && j < x->region[2] && (s->k->inst[j].op != QN_I_LOAD || qn__is_checked(s->f, s->k, site)))
+            return false;
+    }
+    return true;
+}
+
+int qn__gpu_kind_of_body(const gpu_planner *s)
+{
+    uint32_t parallel = 0;
+    int kind = BODY_SIMPLE;
+    bool has_branches = false;
+    for (int d = 0; d < s->k->n_dims; d++)
+        parallel |= qn__is_parallel(s->k, d) ? 1u << d : 0;
+    for (uint32_t i = s->k->body; i < s->k->n_insts; i = s->k->inst[i].region[2]) {
+        if (s->k->inst[i].op == QN_I_ATOMIC || s->has_assertions)
+            return BODY_OTHER;
+        if (s->k->inst[i].region[2] == i + 1)
+            continue;
+        bool is_reduce = is_plain_reduce(s, i);
+        if (!is_reduce && !is_quiet(s, i, parallel))
+            return BODY_OTHER;
+        kind = is_reduce ? BODY_REDUCES : kind;
+        has_branches |= !is_reduce;
+    }
+    return kind == BODY_REDUCES && has_branches ? BODY_OTHER : kind;
+}
+
+/* ---------------------------------------------------------------- rows of reduces */
+
+/** Loads in reduces that are the same for all iterations of d. */
+static int count_same(const gpu_planner *s, int d)
+{
+    int n = 0;
+    for (uint32_t a = 0; a < s->k->n_accesses; a++) {
+        uint32_t i = s->k->access[a].inst;
+        n += s->k->inst[i].parent && !(s->a.value[i].deps >> d & 1);
+    }
+    return n;
+}
+
+/** So many of `trips` rows in a thread that none are left, about half of `most`; else all, or those. */
+static int reduced_rows(int64_t trips, int most)
+{
+    for (int n = most / 2; n > 0 && 4 * n > most; n--)
+        if (trips % n == 0)
+            return n;
+    return trips <= most ? (int)trips : most / 2;
+}
+
+/** Few enough that all accumulators stay in registers and all of the GPU has work. */
+bool qn__gpu_choose_rows(const gpu_planner *s, int x)
+{
+    enum { MOST_SUMS = 16, ENOUGH_THREADS = 1 << 17 };
+    qn_plan *p = s->p;
+    int best = -1, most = 0, n_reduces = 0, wanted = s->f->plan.jam_dim - 1;
+    int64_t iterations = qn__gpu_iterations(s);
+    for (int n = 0; n < p->n_loops; n++) {
+        int d = p->order[n];
+        if (!qn__is_parallel(s->k, d))
+            continue;
+        int same = d == x || qn__trips(s->f, d) == 1 ? 0 : d == wanted ? INT32_MAX : count_same(s, d);
+        best = same > most ? d : best;
+        most = same > most ? same : most;
+    }
+    for (uint32_t i = s->k->body; i < s->k->n_insts; i++)
+        n_reduces += s->k->inst[i].op == QN_I_REDUCE;
+    if (best < 0 || iterations < 1 || s->f->plan.jam == 1)
+        return false;
+    int limit = s->f->plan.jam > 1 ? s->f->plan.jam : MOST_SUMS / n_reduces;
+    while (limit > 1 && (limit > MOST_JAM || limit * (int)(s->k->n_insts - s->k->body) > MOST_EMITTED ||
+                         (s->f->plan.jam <= 1 && iterations / limit < ENOUGH_THREADS)))
+        limit /= 2;
+    if (limit > 1 && s->f->plan.jam <= 1)
+        limit = reduced_rows(qn__trips(s->f, best), limit);
+    limit = limit > qn__trips(s->f, best) ? (int)qn__trips(s->f, best) : limit;
+    if (limit < 2)
+        return false;
+    p->jam_dim = best;
+    p->jam = limit;
+    p->lane_dim = x;
+    return true;
+}
+
+void qn__gpu_order_batches(const gpu_planner *s)
+{
+    qn_plan *p = s->p;
+    int order[QN_MAX_RANK], n = 0;
+    bool has_reduces = false;
+    for (uint32_t i = s->k->body; i < s->k->n_insts; i++)
+        has_reduces |= s->k->inst[i].op == QN_I_REDUCE;
+    if (!has_reduces || p->jam == 1)
+        return;
+    for (int pass = 0; pass < 3; pass++)
+        for (int at = 0; at < p->n_loops; at++) {
+            int d = p->order[at], kind = !qn__is_parallel(s->k, d) ? 0 : qn__is_batch(s->k, &s->a, d) ? 1 : 2;
+            if (kind == pass)
+                order[n++] = d;
+        }
+    memcpy(p->order, order, (size_t)n * sizeof order[0]);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpu_team.c: who runs one iteration on a GPU: a thread, or several that share the points of its reduces.
+ */
+#include "jit/schedule/gpu.h"
+
+#include <string.h>
+
+bool qn__may_share_points(const qn_kernel *k, uint32_t i)
+{
+    int order = qn__order_rule(k, i);
+    return k->inst[i].op == QN_I_REDUCE && (!order || order == QN_STRIPED);
+}
+
+/** Whether all reduces that stand in no other may be shared; n of them, `points` those of the longest. */
+static bool are_shared(const gpu_planner *s, int *n, int64_t *points)
+{
+    *n = 0;
+    *points = 0;
+    for (uint32_t i = s->k->body; i < s->k->n_insts; i++) {
+        if (s->k->inst[i].op != QN_I_REDUCE || qn__enclosing_reduce(s->k, i))
+            continue;
+        if (!qn__may_share_points(s->k, i))
+            return false;
+        int64_t here = qn__points(s->k, s->f, i);
+        *points = here < 0 ? INT64_MAX : here > *points ? here : *points;
+        ++*n;
+    }
+    return *n > 0;
+}
+
+/** The reduce at the top in which an instruction stands, 0 if none. */
+static uint32_t outermost_reduce(const qn_kernel *k, uint32_t i)
+{
+    uint32_t found = 0;
+    for (; i; i = k->inst[i].parent)
+        if (k->inst[i].op == QN_I_REDUCE)
+            found = i;
+    return found;
+}
+
+/** Cost of what is read in reduces if neighbouring threads take neighbouring points, or neighbouring iterations. */
+static void compare_costs(const gpu_planner *s, int lanes, double *points, double *iterations)
+{
+    *points = *iterations = 0;
+    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
+        uint32_t i = s->k->access[n].inst, r = outermost_reduce(s->k, i);
+        if (!r)
+            continue;
+        *points += qn__gpu_access_cost(s, i, qn__dim_of(s->k, r, s->k->inst[r].n_args - 1));
+        *iterations += lanes < 0 ? GPU_COST_APART : qn__gpu_access_cost(s, i, lanes);
+    }
+}
+
+enum { FEW_ITERATIONS = 1 << 14, FEW_POINTS = 64 };
+
+int qn__gpu_choose_team(const gpu_planner *s, int lanes)
+{
+    int n_reduces;
+    int64_t points, iterations = qn__gpu_iterations(s);
+    double by_points, by_iterations;
+    int wanted = s->f->plan.team - 1;
+    bool is_wanted = wanted == QN_TEAM_WARP || wanted == QN_TEAM_GRID;
+    if (!are_shared(s, &n_reduces, &points) || (points < FEW_POINTS && !is_wanted) || (wanted >= 0 && !is_wanted))
+        return QN_TEAM_THREAD;
+    if (lanes < 0)
+        return qn__reduces_are_apart(s->k, n_reduces) ? QN_TEAM_GRID : QN_TEAM_WARP;
+    if (wanted == QN_TEAM_WARP)
+        return wanted;
+    compare_costs(s, lanes, &by_points, &by_iterations);
+    bool are_few = iterations >= 0 && iterations < FEW_ITERATIONS;
+    return by_points < by_iterations * (are_few ? 4 : 1) ? QN_TEAM_WARP : QN_TEAM_THREAD;
+}

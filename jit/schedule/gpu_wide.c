@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpu_wide.c: how many iterations a thread of a GPU computes at once: `width` consecutive ones along axis[0], so that
+ * 16 bytes move with one instruction, and `jam` consecutive ones of another dimension, which share what they load, or along which
+ * other accesses move 16 bytes. docs/plan.md explains the choices; target/nvptx/wide.c makes the accesses.
+ *
+ * The body has no atomics, and no regions but short branches and loops without memory, which all iterations run together; or
+ * reduces, of which a thread computes several rows. An access that may fail is done one element at a time.
+ */
+#include "jit/schedule/gpu.h"
+
+enum { ACCESS_BYTES = 16, MOST_WIDTH = 16, MOST_AT_ONCE = 32 };
+/** Side of the squares of a thread where accesses run along two dimensions. */
+enum { MOST_SIDE = 4 };
+/** Rows that share loads; more do not gain what their registers cost. */
+enum { USUAL_JAM = 4, FEW_ROWS = 2, FEW_ACCESSES = 4 };
+
+/** Bytes of the elements of the view that access i is to: all parts of them. */
+static int64_t element_bytes(const gpu_planner *s, uint32_t i)
+{
+    const qn_kernel_parameter *p = &s->k->param[s->k->inst[i].imm];
+    return p->record ? p->record->bytes : qn_dtype_bytes(p->dtype);
+}
+
+/* ---------------------------------------------------------------- addresses */
+
+/** An address along a dimension, in bytes: first + step x index, and anything that is a multiple of `align`. */
+typedef struct course {
+    int64_t first, step;
+    uint64_t align; /* a power of two */
+} course;
+
+static uint64_t lowest_bit(int64_t n)
+{
+    uint64_t bits = (uint64_t)n | UINT64_C(1) << 62;
+    return bits & (0 - bits);
+}
+
+static void add_multiple(course *c, int64_t bytes)
+{
+    uint64_t bit = lowest_bit(bytes);
+    c->align = bit < c->align ? bit : c->align;
+}
+
+/** Along a dimension of a view whose stride is dynamic nothing may move with x; all that is added
+ * is a multiple of the stride. */
+static bool add_dynamic(const gpu_planner *s, const qn_affine *a, int x, const qn_fact *stride,
+                        int64_t bytes, course *c)
+{
+    add_multiple(c, qn__wrap_mul(bytes, stride->multiple));
+    for (int n = 0; n < 2; n++)
+        if (a->sym[n] && (s->a.value[a->sym[n]].deps >> x & 1))
+            return false;
+    return a->coef[x] == 0;
+}
+
+/** The course of access i along x; false if it is not known. */
+static bool find_course(const gpu_planner *s, uint32_t i, int x, course *out)
+{
+    const qn_param_fact *param = &s->f->param[s->k->inst[i].imm];
+    int64_t bytes = element_bytes(s, i);
+    course c = {.align = UINT64_C(1) << param->align};
+    if (param->unit)
+        return false;
+    for (int r = 0; r < qn__n_indices(s->k, i); r++) {
+        const qn_dim_fact *dim = &param->dim[r];
+        const qn_affine *a = &s->a.affine[qn__args(s->k, i)[r]];
+        if (dim->n_digits == 0)
+            continue;
+        const qn_fact *stride = &s->f->digit[dim->first_digit].stride;
+        if (dim->n_digits == 1 && stride->kind == QN_FACT_DYNAMIC) {
+            if (!add_dynamic(s, a, x, stride, bytes, &c))
+                return false;
+            continue;
+        }
+        if (dim->n_digits > 1 || dim->lower.kind != QN_FACT_EXACT)
+            return false;
+        int64_t by = qn__wrap_mul(stride->value, bytes);
+        c.first = qn__wrap_add(c.first, qn__wrap_mul(by, qn__wrap_sub(a->constant, dim->lower.value)));
+        c.step = qn__wrap_add(c.step, qn__wrap_mul(by, a->coef[x]));
+        for (int d = 0; d < s->k->n_dims; d++) {
+            int64_t step = d == x ? 0 : qn__wrap_mul(by, a->coef[d]);
+            bool is_row = s->p->skew && d == s->p->jam_dim; /* that of a thread's first row */
+            if (step && (is_row || qn__trips(s->f, d) == 1)) /* merged into another one, for instance */
+                c.first = qn__wrap_add(c.first, qn__wrap_mul(step, s->f->begin[d].value));
+            if (step && is_row)
+                add_multiple(&c, qn__wrap_mul(step, s->p->jam));
+            else if (step && qn__trips(s->f, d) != 1)
+                add_multiple(&c, step);
+        }
+        for (int n = 0; n < 2; n++)
+            if (a->sym[n] && (s->a.value[a->sym[n]].deps >> x & 1))
+                return false;
+            else if (a->sym[n])
+                add_multiple(&c, qn__wrap_mul(by, a->sym_coef[n]));
+    }
+    *out = c;
+    return true;
+}
+
+/** Whether access i may be part of a wide one: consecutive elements along x, which do not fail. */
+static bool may_be_wide(const gpu_planner *s, uint32_t site, int x, course *c)
+{
+    uint32_t i = s->k->access[site].inst;
+    return find_course(s, i, x, c) && c->step == element_bytes(s, i) && !qn__is_checked(s->f, s->k, site) &&
+           !(s->k->param[s->k->inst[i].imm].traits & QN_ATOMIC);
+}
+
+/** Bytes of accesses consecutive along x that start where `width` of them are aligned, if threads start `lead` iterations
+ *  before the domain begins. Stores count more: a load that is not aligned finds most of its elements in other threads' lines. */
+static int64_t aligned_bytes(const gpu_planner *s, int x, int width, int lead)
+{
+    int64_t sum = 0;
+    for (uint32_t site = 0; site < s->k->n_accesses; site++) {
+        uint32_t i = s->k->access[site].inst;
+        int64_t bytes = element_bytes(s, i), at = qn__wrap_sub(s->f->begin[x].value, lead);
+        uint64_t whole = (uint64_t)(bytes * width < ACCESS_BYTES ? bytes * width : ACCESS_BYTES);
+        course c;
+        if (may_be_wide(s, site, x, &c) && c.align >= whole &&
+            ((uint64_t)qn__wrap_add(c.first, qn__wrap_mul(c.step, at)) & (whole - 1)) == 0)
+            sum += bytes * (s->k->inst[i].op == QN_I_LOAD ? 1 : 4);
+    }
+    return sum;
+}
+
+/* ---------------------------------------------------------------- along x */
+
+/** Whether the kernel stores all parts of the elements that store i is to: a wide store of some would be none. */
+static bool stores_all_parts(const gpu_planner *s, uint32_t i)
+{
+    int64_t sum = 0;
+    uint32_t seen = 0;
+    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
+        uint32_t j = s->k->access[n].inst;
+        const qn_inst *x = &s->k->inst[j];
+        if (x->op != QN_I_STORE || x->imm != s->k->inst[i].imm || x->sub >= 32 || (seen >> x->sub & 1))
+            continue;
+        seen |= 1u << x->sub;
+        sum += qn__access_bytes(s->k, j);
+    }
+    return sum == element_bytes(s, i);
+}
+
+/** Whether consecutive iterations in one thread do no access harm: what moves with x is consecutive, or depends on data. */
+static bool suits_all(const gpu_planner *s, int x)
+{
+    for (uint32_t site = 0; site < s->k->n_accesses; site++) {
+        uint32_t i = s->k->access[site].inst;
+        bool is_load = s->k->inst[i].op == QN_I_LOAD;
+        int64_t stride;
+        if (!qn__access_stride(s->k, s->f, &s->a, i, x, &stride)) {
+            if (!is_load)
+                return false;
+        } else if ((stride != 1 && !(is_load && stride == 0)) || (!is_load && !stores_all_parts(s, i))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/** Iterations of which the narrowest accesses are 16 bytes, but the widest no more than 32. */
+static int natural_width(const gpu_planner *s)
+{
+    int64_t least = ACCESS_BYTES, most = 1;
+    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
+        int64_t bytes = (int64_t)lowest_bit(element_bytes(s, s->k->access[n].inst));
+        bytes = bytes > ACCESS_BYTES ? ACCESS_BYTES : bytes; /* several of odd sizes make whole pieces */
+        least = bytes < least ? bytes : least;
+        most = bytes > most ? bytes : most;
+    }
+    int64_t narrow = ACCESS_BYTES / least, wide = 2 * ACCESS_BYTES / most;
+    return (int)(narrow < wide ? narrow : wide);
+}
+
+/** The lead along x that aligns most; *bytes of an iteration are aligned then. */
+static int best_lead(const gpu_planner *s, int x, int width, int64_t *bytes)
+{
+    bool all_exact = true;
+    int best = 0;
+    for (int d = 0; d < s->k->n_dims; d++) /* else the number of units is found without it */
+        all_exact = all_exact && (!qn__is_parallel(s->k, d) || qn__is_exact(s->f, d));
+    *bytes = aligned_bytes(s, x, width, 0);
+    for (int lead = 1; lead < width && all_exact; lead++) {
+        int64_t aligned = aligned_bytes(s, x, width, lead);
+        if (aligned > *bytes) {
+            *bytes = aligned;
+            best = lead;
+        }
+    }
+    return best;
+}
+
+/* ---------------------------------------------------------------- along another dimension */
+
+/** Whether loads a and b read the same element a few iterations of d apart. */
+static bool meets(const gpu_planner *s, uint32_t a, uint32_t b, int d)
+{
+    const qn_kernel *k = s->k;
+    const qn_param_fact *param = &s->f->param[k->inst[a].imm];
+    int64_t apart, step;
+    if (k->inst[a].op != QN_I_LOAD || k->inst[b].op != QN_I_LOAD || k->inst[a].imm != k->inst[b].imm ||
+        k->inst[a].sub != k->inst[b].sub || !param->is_constant_memory ||
+        !qn__access_stride(k, s->f, &s->a, a, d, &step) || step == 0 || !qn__elements_apart(k, s->f, &s->a, b, a, &apart))
+        return false;
+    bool is_met = false; /* not by division, which the least number and -1 have none of */
+    for (int n = -USUAL_JAM; n <= USUAL_JAM; n++)
+        is_met = is_met || (n != 0 && apart == qn__wrap_mul(step, n));
+    return apart != 0 && is_met;
+}
+
+/** Loads that iterations of d share with their neighbours. */
+static int count_shared(const gpu_planner *s, int d)
+{
+    int n = 0;
+    for (uint32_t a = 0; a < s->k->n_accesses; a++) {
+        bool is_shared = false;
+        uint32_t i = s->k->access[a].inst;
+        for (uint32_t b = 0; b < s->k->n_accesses && !is_shared; b++)
+            is_shared = meets(s, i, s->k->access[b].inst, d);
+        n += is_shared;
+    }
+    return n;
+}
+
+/** The rows of a thread: all but a few of the dimension's are in whole steps, best in none but those. */
+static int rows_of(int64_t trips, int most)
+{
+    for (int n = most; trips > 0 && 2 * n > most; n--)
+        if (trips % n == 0)
+            return n;
+    return trips < 0 || trips >= most ? most : (int)trips;
+}
+
+/** The dimension of which a thread computes several iterations so that enough loads are under way, where none are shared or
+ *  wide: that next to x, if it is long; -1 if there is none. */
+static int quiet_dimension(const gpu_planner *s, int x)
+{
+    const qn_plan *p = s->p;
+    enum { LONG = 1024 };
+    for (int n = p->n_loops - 1; n >= 0 && p->width == 1 && s->k->n_accesses <= FEW_ACCESSES; n--)
+        if (qn__is_parallel(s->k, p->order[n]) && p->order[n] != x)
+            return qn__trips(s->f, p->order[n]) >= LONG ? p->order[n] : -1;
+    return -1;
+}
+
+/** Returns the number of dimensions along which loads are shared. */
+static int choose_jam(const gpu_planner *s, int x)
+{
+    qn_plan *p = s->p;
+    int best = -1, most = 0, n_shared = 0, wanted = s->f->plan.jam_dim - 1;
+    for (int n = 0; n < p->n_loops; n++) { /* outermost first: what is near is shared by threads of a block */
+        int d = p->order[n], shared = 0;
+        if (!qn__is_parallel(s->k, d) || d == x || qn__trips(s->f, d) == 1)
+            continue;
+        shared = count_shared(s, d);
+        n_shared += shared > 0;
+        if (d == wanted)
+            shared = INT32_MAX;
+        if (shared > most) {
+            best = d;
+            most = shared;
+        }
+    }
+    best = best < 0 ? quiet_dimension(s, x) : best;
+    if (best < 0 || s->f->plan.jam == 1)
+        return 0;
+    int usual = n_shared > 1 && p->width > 1 ? FEW_ROWS : USUAL_JAM; /* the others' comes from the first-level cache */
+    int limit = s->f->plan.jam > 1 ? s->f->plan.jam : rows_of(qn__trips(s->f, best), usual);
+    limit = limit > MOST_JAM ? MOST_JAM : limit;
+    while (limit * p->width > MOST_AT_ONCE)
+        limit--;
+    if (limit < 2)
+        return 0;
+    p->jam_dim = best;
+    p->jam = limit;
+    return n_shared > 1 && p->width == 1 ? 1 : n_shared;
+}
+
+/** Rows of a thread that are not whole pieces apart, each begun where it is aligned: so many iterations of x before the row
+ *  before it. Then 16 bytes move at once although the pitch of the arrays is odd. */
+static void choose_skew(const gpu_planner *s, int x)
+{
+    qn_plan *p = s->p;
+    int width = natural_width(s);
+    int64_t stride = 0, bytes = 0;
+    if (p->width > 1 || p->jam < 2 || width < 2 || width * p->jam > MOST_AT_ONCE || s->f->plan.width || !suits_all(s, x) ||
+        qn__trips(s->f, x) < 4 * MOST_WIDTH || 2 * width * p->jam * (int)(s->k->n_insts - s->k->body) > MOST_EMITTED)
+        return;
+    for (int d = 0; d < s->k->n_dims; d++)
+        if (qn__is_parallel(s->k, d) && !qn__is_exact(s->f, d))
+            return;
+    for (uint32_t site = 0; site < s->k->n_accesses; site++) {
+        uint32_t i = s->k->access[site].inst;
+        if (s->k->inst[i].op == QN_I_STORE && !qn__access_stride(s->k, s->f, &s->a, i, p->jam_dim, &stride))
+            return;
+    }
+    p->skew = (int32_t)((stride % width + width) % width);
+    p->skew -= p->skew > width / 2 ? width : 0;
+    int lead = p->skew ? best_lead(s, x, width, &bytes) : 0, least = p->skew < 0 ? -p->skew * (p->jam - 1) : 0;
+    if (bytes == 0) {
+        p->skew = 0;
+        return;
+    }
+    while (lead < least)
+        lead += width;
+    p->width = width;
+    p->lead = lead;
+}
+
+/* ---------------------------------------------------------------- accesses along two dimensions */
+
+/** The dimension along which those accesses are consecutive that are not along x, on every iteration; -1: there is none. */
+static int other_dimension(const gpu_planner *s, int x)
+{
+    uint32_t candidates = 0;
+    for (int d = 0; d < s->k->n_dims; d++)
+        if (qn__is_parallel(s->k, d) && d != x && qn__is_exact(s->f, d) && qn__trips(s->f, d) >= ACCESS_BYTES)
+            candidates |= 1u << d;
+    for (uint32_t site = 0; site < s->k->n_accesses; site++) {
+        uint32_t i = s->k->access[site].inst;
+        int64_t stride;
+        course c;
+        if (qn__access_stride(s->k, s->f, &s->a, i, x, &stride) &&
+            (stride == 1 || (stride == 0 && s->k->inst[i].op == QN_I_LOAD)))
+            continue;
+        for (int d = 0; d < s->k->n_dims; d++)
+            if ((candidates >> d & 1) && !may_be_wide(s, site, d, &c))
+                candidates &= ~(1u << d);
+    }
+    for (int d = 0; d < s->k->n_dims; d++)
+        if (candidates >> d & 1)
+            return d;
+    return -1;
+}
+
+/** The order of the loops with y just outside x, so that a block takes a tile of both. */
+static void move_next(qn_plan *p, int y)
+{
+    int at = 0;
+    while (p->order[at] != y)
+        at++;
+    for (; at < p->n_loops - 2; at++)
+        p->order[at] = p->order[at + 1];
+    p->order[p->n_loops - 2] = y;
+}
+
+/** Squares of iterations for each thread, whose accesses are wide along x or along y. */
+static bool choose_crossed(const gpu_planner *s, int x)
+{
+    qn_plan *p = s->p;
+    int64_t aligned; /* where nothing is, squares keep what a warp touches together all the same */
+    if (s->f->begin[x].kind != QN_FACT_EXACT || s->f->plan.jam || s->f->plan.width || suits_all(s, x))
+        return false;
+    int y = other_dimension(s, x), width = natural_width(s);
+    width = width > MOST_SIDE ? MOST_SIDE : width;
+    if (y < 0 || width < 2 || width * width * (int)(s->k->n_insts - s->k->body) > MOST_EMITTED)
+        return false;
+    int lead = best_lead(s, x, width, &aligned), jam_lead = best_lead(s, y, width, &aligned);
+    p->width = width;
+    p->lead = lead;
+    p->jam_dim = y;
+    p->jam = width;
+    p->jam_lead = jam_lead;
+    p->is_crossed = 1;
+    move_next(p, y);
+    return true;
+}
+
+/* ---------------------------------------------------------------- all of it */
+
+/** Whether elements of 16 bytes are made of parts, which may move together. */
+static bool has_parts(const gpu_planner *s)
+{
+    for (uint32_t n = 0; n < s->k->n_accesses; n++)
+        if (element_bytes(s, s->k->access[n].inst) % ACCESS_BYTES == 0)
+            return true;
+    return false;
+}
+
+int qn__gpu_choose_wide(const gpu_planner *s, int x)
+{
+    qn_plan *p = s->p;
+    int wanted = s->f->plan.width, n_insts = (int)(s->k->n_insts - s->k->body);
+    int kind = x < 0 || p->team != QN_TEAM_THREAD ? BODY_OTHER : qn__gpu_kind_of_body(s);
+    if (kind == BODY_OTHER)
+        return 0;
+    if (kind == BODY_REDUCES)
+        return qn__gpu_choose_rows(s, x) ? 2 : 0; /* what other iterations share comes from the first-level cache */
+    if (choose_crossed(s, x)) {
+        p->lane_dim = x;
+        return 0;
+    }
+    p->width = s->f->begin[x].kind == QN_FACT_EXACT && suits_all(s, x) ? natural_width(s) : 1;
+    if (wanted > 0 && s->f->begin[x].kind == QN_FACT_EXACT)
+        p->width = wanted > MOST_WIDTH ? MOST_WIDTH : wanted;
+    while (p->width > 1 && qn__is_exact(s->f, x) && qn__trips(s->f, x) < p->width)
+        p->width /= 2;
+    if (p->width > 1) {
+        int64_t bytes;
+        p->lead = best_lead(s, x, p->width, &bytes);
+        if (bytes == 0 && wanted <= 1)
+            p->width = 1;
+    }
+    int n_shared = choose_jam(s, x);
+    choose_skew(s, x);
+    while (p->jam > 1 && !p->skew && p->jam * p->width * n_insts > MOST_EMITTED)
+        p->jam /= 2;
+    if (p->width * p->jam * n_insts > MOST_EMITTED) {
+        p->width = p->jam = 1;
+        p->lead = 0;
+    }
+    if (p->jam == 1)
+        p->jam_dim = -1;
+    if (p->width > 1 || p->jam > 1 || has_parts(s))
+        p->lane_dim = x;
+    return p->jam > 1 ? n_shared : 0;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lanes.c: which dimension of the domain the lanes of vectors run along. "May it be the lane dimension?"
+ * (qn__plan_may_be_lanes) is kept apart from "is it worth it?" (lane_cost).
+ */
+#include "jit/schedule/plan.h"
+
+/* Relative cost of one element through one access, by its stride along the lane dimension. A gather of 16 lanes takes
+ * about 6 times a vector load from L1, a scatter more; a splat is a scalar load for all lanes. */
+#define COST_UNIT 1.0
+#define COST_SPLAT 0.25
+#define COST_REVERSED 1.3
+#define COST_SPREAD 1.5 /* for each of the |stride| vectors that hold the lanes, stride 2 to 4 */
+#define COST_MASKED_STORE 3 /* of one of them, in stores of one element */
+#define COST_SCATTER 8.0
+#define COST_TRANSPOSED 2.0 /* in blocks, with another dimension */
+/* A vector step over fewer iterations than this wastes most of its lanes. */
+#define SHORT_LANES 8
+
+/* ---------------------------------------------------------------- where lanes may run */
+
+static bool is_in_branch_or_loop(const qn_kernel *k, uint32_t i)
+{
+    for (i = k->inst[i].parent; i; i = k->inst[i].parent)
+        if (k->inst[i].op != QN_I_REDUCE)
+            return true;
+    return false;
+}
+
+/** Whether an access is performed for some lanes only where an index is out of range: clamped, it is performed for all. */
+static bool may_fail(const qn_kernel *k, const qn_facts *f, uint32_t site)
+{
+    const qn_param_fact *param = &f->param[k->inst[k->access[site].inst].imm];
+    bool may = qn__is_checked(f, k, site) && param->checks != QN_CHECKS_CLAMP;
+    for (int r = 0; r < qn__n_indices(k, k->access[site].inst) && qn__is_checked(f, k, site); r++)
+        may = may || param->dim[r].extent.kind != QN_FACT_EXACT || param->dim[r].extent.value == 0;
+    return may;
+}
+
+/** Masked accesses of 1- and 2-byte elements take a branch per lane without AVX-512BW: such kernels stay scalar there. */
+static bool needs_narrow_masks(const qn_kernel *k, const qn_facts *f)
+{
+    for (uint32_t n = 0; n < k->n_accesses; n++) {
+        uint32_t i = k->access[n].inst;
+        if (qn__access_bytes(k, i) <= 2 &&
+            (may_fail(k, f, n) || is_in_branch_or_loop(k, i)))
+            return true;
+    }
+    return false;
+}
+
+/** A reduction dimension may be the lanes if every reduce over it has an order that 64 partials or any order satisfy,
+ *  names it last, and stands outside loops and branches (so that faults keep their order). */
+static bool reduction_is_applicable(const qn_kernel *k, const qn_facts *f, int d)
+{
+    bool is_used = false;
+    for (uint32_t i = k->body; i < k->n_insts; i++) {
+        const qn_inst *x = &k->inst[i];
+        if (x->op != QN_I_REDUCE)
+            continue;
+        int at = -1, n_long;
+        for (int n = 0; n < x->n_args; n++)
+            at = qn__dim_of(k, i, n) == d ? n : at;
+        if (at < 0)
+            continue;
+        is_used = true;
+        int order = qn__order_rule(k, i);
+        (void)qn__long_dim(k, f, i, &n_long);
+        if (at != x->n_args - 1 || x->parent || x->type == QN_BOOL)
+            return false;
+        if (order && (order != QN_STRIPED || n_long != 1))
+            return false;
+    }
+    for (uint32_t n = 0; n < k->n_accesses && f->isa < QN_ISA_V4; n++) { /* the last step is masked, but for integers */
+        uint32_t reduce = qn__enclosing_reduce(k, k->access[n].inst);
+        if (reduce && qn__dtype_class(k->inst[reduce].type) == QN_CLASS_F &&
+            qn__access_bytes(k, k->access[n].inst) <= 2)
+            return false;
+    }
+    for (uint32_t i = k->body; i < k->n_insts; i++) /* no nested reduces, loops or branches inside: keep it simple */
+        if (k->inst[i].region[2] != i + 1 && qn__enclosing_reduce(k, i))
+            return false;
+    return is_used;
+}
+
+int qn__plan_stripe_depth(const qn_kernel *k)
+{
+    int most = 0;
+    for (uint32_t i = k->body; i < k->n_insts; i++) {
+        int depth = 0;
+        for (uint32_t r = i; r; r = k->inst[r].parent)
+            depth += k->inst[r].op == QN_I_REDUCE && qn__order_rule(k, r) == QN_STRIPED;
+        most = depth > most ? depth : most;
+    }
+    return most;
+}
+
+/** Partials of whole vectors take 4 x 4 KiB of the caller's stack. Nests of them stay scalar. */
+enum { MOST_STRIPE_DEPTH = 1 };
+
+bool qn__plan_may_be_lanes(const qn_kernel *k, const qn_facts *f, int d)
+{
+    if (qn__plan_stripe_depth(k) > MOST_STRIPE_DEPTH)
+        return false;
+    if (f->is_ordered || (f->isa < QN_ISA_V4 && needs_narrow_masks(k, f)))
+        return false;
+    if (qn__dim_kind(k, d) == QN_DIM_SEQUENTIAL || qn__trips(f, d) == 1)
+        return false;
+    return qn__is_parallel(k, d) || reduction_is_applicable(k, f, d);
+}
+
+/* ---------------------------------------------------------------- what lanes cost */
+
+/** The other way are vectors under masks, as many as the stride. AVX2 takes two operations for a load of one, and many more for
+ *  a store; AVX-512 about three for a store. Out of cache the hardware fetches less ahead for them. */
+bool qn__is_one_by_one(const qn_facts *f, int apart, bool is_load, int64_t bytes, int width, int64_t stride)
+{
+    int64_t vectors = stride < 0 ? -stride : stride;
+    bool is_narrow = bytes <= 2, is_wide = f->isa >= QN_ISA_V4;
+    if (!qn__is_small_stride(stride) || (is_narrow && !is_wide))
+        return true;
+    if (apart)
+        return apart > 0;
+    if (is_load)
+        return !is_wide && 2 * vectors > width;
+    return !is_wide || (!is_narrow && vectors * COST_MASKED_STORE > width);
+}
+
+void qn__plan_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
+{
+    enum { MOST_ONE_BY_ONE = 128 }; /* lanes of loads */
+    bool is_large = f->is_large || qn__touched_in_all(k, f, a) > qn__stream_cache(f), is_apart = false;
+    int32_t n_lanes = 0;
+    for (uint32_t n = 0; n < k->n_accesses; n++) {
+        int64_t stride;
+        bool is_known = qn__access_stride(k, f, a, k->access[n].inst, p->lane_dim, &stride);
+        bool is_far = is_known && !qn__is_small_stride(stride);
+        n_lanes += is_far && k->inst[k->access[n].inst].op == QN_I_LOAD ? p->width * p->unroll : 0;
+        is_apart |= is_known && (stride > 1 || stride < -1) && !is_far;
+    }
+    p->gathers = n_lanes > MOST_ONE_BY_ONE;
+    p->apart = f->plan.apart ? f->plan.apart : is_large && is_apart;
+}
+
+double qn__access_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, int d)
+{
+    bool is_load = k->inst[i].op == QN_I_LOAD;
+    int64_t stride;
+    if (k->inst[i].op == QN_I_ATOMIC && qn__access_stride(k, f, a, i, d, &stride) && stride == 1 && f->atomics)
+        return 3 * COST_UNIT; /* a load and a store */
+    if (k->inst[i].op == QN_I_ATOMIC)
+        return COST_SCATTER;
+    if (!qn__access_stride(k, f, a, i, d, &stride)) {
+        double table = is_load ? COST_UNIT * qn__table_registers(k, f, a, i) : 0;
+        return table > 0 && table < COST_GATHER ? table : is_load ? COST_GATHER : COST_SCATTER;
+    }
+    if (stride == 1)
+        return is_load ? COST_UNIT : 2 * COST_UNIT;
+    if (stride == 0)
+        return is_load ? COST_SPLAT : COST_SCATTER;
+    if (stride == -1)
+        return is_load ? COST_REVERSED : 2 * COST_REVERSED;
+    if (qn__is_small_stride(stride))
+        return (is_load ? 1 : 2) * COST_SPREAD * (double)(stride < 0 ? -stride : stride);
+    if (f->plan.transpose >= 0 && qn__transposed_across(k, f, a, d, i) >= 0)
+        return is_load ? COST_TRANSPOSED : 2 * COST_TRANSPOSED;
+    return is_load ? COST_GATHER : COST_SCATTER;
+}
+
+/** Accesses inside reduces run more often; outside a reduce over d they are scalar when d is the lane dimension. */
+static double lane_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d)
+{
+    double sum = 1;
+    bool over_reduction = qn__is_reduction(k, d);
+    for (uint32_t n = 0; n < k->n_accesses; n++) {
+        uint32_t i = k->access[n].inst;
+        bool inside = qn__enclosing_reduce(k, i) != 0;
+        double times = inside ? 16 : 1;
+        sum += times * (over_reduction && !inside ? COST_UNIT : qn__access_cost(k, f, a, i, d));
+    }
+    int64_t t = qn__trips(f, d);
+    if (t >= 0 && t < SHORT_LANES)
+        sum *= (double)SHORT_LANES / (double)(t + 1);
+    return sum;
+}
+
+int qn__plan_best_lanes(const qn_kernel *k, const qn_facts *f, const qn_analysis *a)
+{
+    int best = -1;
+    double least = 0;
+    for (int d = 0; d < k->n_dims; d++) {
+        if (!qn__plan_may_be_lanes(k, f, d))
+            continue;
+        double cost = lane_cost(k, f, a, d);
+        if (best < 0 || cost <= least) {
+            best = d;
+            least = cost;
+        }
+    }
+    return best;
+}

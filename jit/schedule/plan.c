@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan.c: how the domain is walked. Data in, data out; knows no LLVM. docs/plan.md explains the choices and where the
+ * constants come from.
+ * This file puts a plan for a processor together from what the other files choose, and chooses width, unrolling and
+ * remainders itself.
+ */
+#include "jit/schedule/budget.h"
+#include "jit/schedule/cost.h"
+#include "jit/schedule/plan.h"
+
+#include <limits.h>
+#include <string.h>
+
+enum { WIDEST_V3 = 256, WIDEST_V4 = 512 };
+
+typedef struct planner {
+    const qn_kernel *k;
+    const qn_facts *f;
+    qn_analysis a;
+    bool has_analysis;
+    qn_plan *p;
+    bool has_one_step; /* of all lanes */
+    bool has_rows; /* the jammed dimension is that of the rows that scalar code sums */
+    bool has_strip; /* sums in memory: the jammed dimension is that of the points */
+    bool has_tile; /* a register tile was chosen: the jammed dimension is innermost */
+} planner;
+
+/* ---------------------------------------------------------------- sides that are skipped */
+
+/** Whether code goes around side n, 0 or 1, of `if` i where no lane takes it: such a side is the rare one. */
+static bool is_skipped_side(const planner *s, uint32_t i, int n)
+{
+    enum { LANES = 8 }; /* the width is not known yet, and a side that pays with eight lanes pays with more */
+    const qn_inst *x = &s->k->inst[i];
+    uint32_t begin = x->region[n], end = x->region[n + 1];
+    if (!s->has_analysis || s->p->lane_dim < 0 || begin == end)
+        return false;
+    if (s->k->inst[end - 1].n_args == 0 || qn__region_has_memory(s->k, begin, end))
+        return false;
+    int64_t units = 0;
+    for (uint32_t m = begin; m < end; m++)
+        if (s->a.value[m].deps >> s->p->lane_dim & 1)
+            units += qn__cost_of_instruction(s->k, s->f, &s->a, m, false, LANES);
+    return qn__goes_around(s->k, i, n, units, 1, s->f->isa);
+}
+
+static bool has_skipped_side(const planner *s, uint32_t i)
+{
+    return is_skipped_side(s, i, 0) || is_skipped_side(s, i, 1);
+}
+
+/** The first instruction from i on that is in no skipped side. */
+static uint32_t usual(const planner *s, uint32_t i)
+{
+    const qn_kernel *k = s->k;
+    while (i < k->n_insts) {
+        uint32_t parent = k->inst[i].parent;
+        if (!parent || k->inst[parent].op != QN_I_IF)
+            break;
+        int side = i == k->inst[parent].region[1];
+        if ((side == 0 && i != k->inst[parent].region[0]) || !is_skipped_side(s, parent, side))
+            break;
+        i = k->inst[parent].region[side + 1];
+    }
+    return i;
+}
+
+/* ---------------------------------------------------------------- width and unrolling */
+
+/** Whether instruction i is a sum of pairs of products of 16 bits, or what is multiplied for one. */
+static bool is_of_pairs(const planner *s, uint32_t i)
+{
+    const qn_kernel *k = s->k;
+    uint32_t reduce = k->inst[i].op == QN_I_REDUCE ? i : qn__enclosing_reduce(k, i);
+    uint32_t product = s->has_analysis && reduce ? qn__paired_product(k, &s->a, reduce) : 0;
+    bool is_factor = product && k->inst[i].op == QN_I_CAST && (qn__args(k, product)[0] == i || qn__args(k, product)[1] == i);
+    return product && (i == reduce || i == product || is_factor);
+}
+
+/** Bits of the widest type that is computed with in vectors. Indices count only where they are data; what stands outside
+ *  reduces whose points are the lanes is scalar. */
+static int widest_bits(const planner *s)
+{
+    const qn_kernel *k = s->k;
+    bool is_reduction = qn__is_reduction(k, s->p->lane_dim);
+    int bits = 8;
+    for (uint32_t i = usual(s, k->body); i < k->n_insts; i = usual(s, i + 1)) {
+        const qn_inst *x = &k->inst[i];
+        int type = x->op == QN_I_STORE ? qn__access_dtype(k, i) : x->type;
+        bool is_index = type == QN_I64 && x->op != QN_I_STORE && x->op != QN_I_LOAD;
+        bool is_narrow = s->has_analysis && x->op != QN_I_STORE && s->a.value[i].held;
+        bool is_scalar = is_reduction && x->op != QN_I_REDUCE && !qn__enclosing_reduce(k, i);
+        int width = is_index || is_scalar || type == QN_VOID ? 8 : is_narrow ? s->a.value[i].held : qn__dtype_width(type);
+        width = is_reduction && is_of_pairs(s, i) ? 16 : width;
+        bits = width > bits ? width : bits;
+    }
+    return bits;
+}
+
+static int64_t round_down_to_power(int64_t n)
+{
+    int64_t power = 1;
+    while (power <= n / 2)
+        power *= 2;
+    return power;
+}
+
+/** Whether an instruction is one of the code's own in each vector: no constant, and no index. */
+static bool is_compiled(const qn_inst *x)
+{
+    return x->op != QN_I_CONST && x->type != QN_I64;
+}
+
+/** Vectors in one step by the operations of the body and the longest chain among them: where each waits for the one
+ *  before it, more steps must be under way than the processor looks ahead. Where there is little but arithmetic, as in a
+ *  mathematical function, the processor finds the next steps by itself, and each vector takes its time to compile, that of
+ *  skipped sides too; these limits were chosen by bench_main compile/functions. */
+static int natural_unroll(const planner *s)
+{
+    const qn_kernel *k = s->k;
+    enum { FEW = 12, SOME = 48, MANY = 192, LONG_CHAIN = 8, OPS_AN_ACCESS = 10, TWO_VECTORS = 24, ONE_VECTOR = 32 };
+    uint8_t *chain = qn__zalloc(k->n_insts, 1);
+    int n = 0, longest = 0, n_compiled = 0;
+    for (uint32_t i = k->body; i < k->n_insts; i++)
+        n_compiled += is_compiled(&k->inst[i]);
+    for (uint32_t i = usual(s, k->body); chain && i < k->n_insts; i = usual(s, i + 1)) {
+        const qn_inst *x = &k->inst[i];
+        bool has_stripes = x->op == QN_I_REDUCE && qn__order_rule(k, i) == QN_STRIPED; /* partials of each part are in memory */
+        if (has_stripes || x->op == QN_I_WHILE || x->op == QN_I_FOR || (x->op == QN_I_IF && !has_skipped_side(s, i))) {
+            qn__free(chain);
+            return 1;
+        }
+        if (!is_compiled(x))
+            continue;
+        n++;
+        for (int m = 0; qn__is_pure(x) && m < x->n_args; m++) {
+            int length = chain[qn__args(k, i)[m]];
+            if (length >= chain[i] && length < UINT8_MAX)
+                chain[i] = (uint8_t)(length + 1);
+        }
+        longest = chain[i] > longest ? chain[i] : longest;
+    }
+    qn__free(chain);
+    int more = longest >= LONG_CHAIN ? 2 : 1;
+    if (n_compiled > TWO_VECTORS && (uint32_t)n_compiled >= OPS_AN_ACCESS * k->n_accesses)
+        return n_compiled > ONE_VECTOR ? 1 : 2;
+    return n <= FEW ? 4 : n <= SOME ? 2 * more : n <= MANY ? more : 1;
+}
+
+/** Gathers, scatters and atomics take so long lane by lane that unrolling only adds code. */
+static bool has_gather(const planner *s)
+{
+    for (uint32_t n = 0; n < s->k->n_accesses; n++)
+        if (qn__access_cost(s->k, s->f, &s->a, s->k->access[n].inst, s->p->lane_dim) >= COST_GATHER)
+            return true;
+    return false;
+}
+
+/** Lanes of a whole register. */
+static int lanes_of(const planner *s)
+{
+    int lanes = (s->f->isa >= QN_ISA_V4 ? WIDEST_V4 : WIDEST_V3) / widest_bits(s);
+    return lanes > 64 ? 64 : lanes;
+}
+
+/** A row of a few vectors that are only stored: what depends on the lanes alone is constant in one step. */
+static bool is_one_step(const planner *s, int64_t row)
+{
+    enum { MOST_VECTORS = 16, MOST_OPS = 12 };
+    uint32_t n_ops = s->k->n_insts - s->k->body;
+    for (uint32_t n = 0; n < s->k->n_accesses; n++)
+        if (s->k->inst[s->k->access[n].inst].op != QN_I_STORE || s->k->inst[s->k->access[n].inst].parent)
+            return false;
+    bool has_masks = s->f->isa >= QN_ISA_V4 || row % s->p->width == 0;
+    return has_masks && n_ops <= MOST_OPS && row > 0 && row <= (int64_t)MOST_VECTORS * s->p->width;
+}
+
+static void choose_width(planner *s)
+{
+    qn_plan *p = s->p;
+    int64_t t = qn__trips(s->f, p->lane_dim);
+    p->width = lanes_of(s);
+    if (qn__is_reduction(s->k, p->lane_dim)) {
+        p->unroll = 64 / p->width > 8 ? 8 : 64 / p->width;
+        p->width = 64 / p->unroll; /* 64 partials exactly */
+        return;
+    }
+    while (t >= 0 && p->width > 2 && p->width / 2 >= t)
+        p->width /= 2;
+    p->unroll = has_gather(s) ? 1 : natural_unroll(s);
+    s->has_one_step = p->unroll > 1 && is_one_step(s, t);
+    if (s->has_one_step)
+        p->unroll = (int32_t)((t + p->width - 1) / p->width);
+    else if (t >= 0 && (int64_t)p->unroll * p->width > t) /* a short row is one step: no loop turns */
+        p->unroll = t < p->width ? 1 : (int32_t)(t / p->width);
+}
+
+/** One smaller step needs masks that are cheap and a body that may be emitted twice whole. */
+static bool has_rest_tile(const planner *s)
+{
+    const qn_plan *p = s->p;
+    bool has_partials = qn__plan_stripe_depth(s->k) > 0; /* of each vector, in memory */
+    if (has_partials || !(s->has_tile || s->has_one_step || p->jam > 1) || p->streams || !qn__is_parallel(s->k, p->lane_dim) ||
+        qn__trips(s->f, p->lane_dim) < 0)
+        return false;
+    for (uint32_t n = 0; n < s->k->n_accesses && s->f->isa < QN_ISA_V4; n++)
+        if (qn__access_bytes(s->k, s->k->access[n].inst) <= 2)
+            return false;
+    return true;
+}
+
+static void choose_jam_rest(const planner *s)
+{
+    qn_plan *p = s->p;
+    if (s->has_strip)
+        return;
+    bool may_overlap = p->jam > 1 && !p->transpose && qn__trips(s->f, p->jam_dim) >= p->jam && qn__may_repeat(s->k, s->f, &s->a);
+    bool has_halves = s->has_tile && p->jam > 1 && !p->transpose && p->cross == 1 &&
+                      qn__plan_has_halves(s->f, p->lane_dim, p->jam_dim);
+    p->jam_rest = p->jam <= 1   ? QN_REMAINDER_NONE
+                  : may_overlap ? QN_REMAINDER_OVERLAP
+                  : has_halves  ? QN_REMAINDER_TILE
+                                : QN_REMAINDER_SCALAR;
+}
+
+static void choose_remainder(const planner *s)
+{
+    qn_plan *p = s->p;
+    int64_t step = (int64_t)p->width * p->unroll;
+    if (qn__is_multiple(s->f, p->lane_dim, step) && !p->streams) /* which start at a cache line */
+        p->remainder = QN_REMAINDER_NONE;
+    else if (has_rest_tile(s))
+        p->remainder = QN_REMAINDER_TILE;
+    else
+        p->remainder = s->f->isa >= QN_ISA_V4 ? QN_REMAINDER_MASK : QN_REMAINDER_SCALAR;
+}
+
+/* ---------------------------------------------------------------- the plan */
+
+/** Several rows or counts at once in scalar code, where lanes over them would gather or be taken apart. */
+static void choose_rows(planner *s)
+{
+    enum { TOGETHER = 8 };
+    qn_plan *p = s->p;
+    int64_t t = qn__trips(s->f, p->lane_dim);
+    bool are_rows = s->has_tile && qn__plan_is_rows(s->k, s->f, &s->a, p->lane_dim, p->width);
+    bool are_counts = !s->has_tile && qn__is_parallel(s->k, p->lane_dim) && qn__plan_is_counting(s->k, s->f, &s->a, p->lane_dim);
+    if (p->jam_dim >= 0 || (t >= 0 && t < 2) || !(are_rows || are_counts))
+        return;
+    s->has_rows = true;
+    p->jam_dim = p->lane_dim;
+    p->jam = t >= 0 && t < TOGETHER ? (int32_t)t : TOGETHER;
+    p->lane_dim = -1;
+    p->width = p->unroll = 1;
+}
+
+/** A third dimension of a register tile, as the caller wants it, where the rest of the plan allows it. */
+static void apply_cross(const planner *s)
+{
+    qn_plan *p = s->p;
+    int c = s->f->plan.cross_dim - 1, cross = s->f->plan.cross;
+    if (cross == 1 || !s->has_tile || !qn__may_cross(s->k, s->f, &s->a, p, p->cross_dim, p->cross)) {
+        p->cross_dim = -1;
+        p->cross = 1;
+    }
+    if (cross > 1 && c < s->k->n_dims && s->has_tile && qn__may_cross(s->k, s->f, &s->a, p, c, cross)) {
+        p->cross_dim = c;
+        p->cross = cross;
+    }
+}
+
+static void apply_overrides(const planner *s)
+{
+    const qn_plan_options *o = &s->f->plan;
+    qn_plan *p = s->p;
+    bool is_reduction = qn__is_reduction(s->k, p->lane_dim);
+    if (p->lane_dim >= 0 && !is_reduction && o->width > 0)
+        p->width = (int32_t)round_down_to_power(o->width > 64 ? 64 : o->width);
+    if (p->lane_dim >= 0 && !is_reduction && o->unroll > 0)
+        p->unroll = o->unroll > 8 ? 8 : o->unroll;
+    if (p->width < 2)
+        p->lane_dim = is_reduction ? p->lane_dim : -1;
+    int j = o->jam_dim - 1;
+    if (s->has_strip) {
+        p->jam = o->jam > 0 ? o->jam : p->jam;
+        return;
+    }
+    if (o->jam == 1 || (p->lane_dim < 0 && !s->has_rows)) {
+        p->jam = 1;
+        p->jam_dim = -1;
+    }
+    if (p->lane_dim >= 0 && o->jam > 1 && j >= 0 && j < s->k->n_dims && j != p->lane_dim &&
+        qn__is_parallel(s->k, j)) {
+        p->jam_dim = j;
+        p->jam = o->jam > 16 ? 16 : o->jam;
+    }
+    while (p->jam * p->unroll > MOST_PLANNED)
+        p->jam /= 2;
+    apply_cross(s);
+    if (p->lane_dim >= 0 && !is_reduction && qn__plan_stripe_depth(s->k) > 0) { /* one set of partials */
+        p->unroll = 1;
+        p->jam = 1;
+        p->jam_dim = -1;
+    }
+    if (p->lane_dim < 0) {
+        p->width = 1;
+        p->unroll = 1;
+    }
+}
+
+/** Reduces of few points have no loops: so many additions in all of them. */
+static int32_t choose_straight(const qn_kernel *k)
+{
+    enum { MOST_ADDITIONS = 128 };
+    int32_t n = 0;
+    for (uint32_t i = k->body; i < k->n_insts; i++)
+        n += k->inst[i].op == QN_I_REDUCE;
+    return n ? MOST_ADDITIONS / n : 0;
+}
+
+void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
+{
+    memset(out, 0, sizeof *out);
+    planner s = {.k = k, .f = f, .p = out};
+    memcpy(out->merged, f->merged, sizeof out->merged);
+    out->lane_dim = -1;
+    out->jam_dim = -1;
+    out->jam = 1;
+    out->cross_dim = -1;
+    out->cross = 1;
+    out->tile_at = -1;
+    out->width = 1;
+    out->unroll = 1;
+    if (qn__target_of(f->isa) == QN_TARGET_NVPTX) {
+        out->split_dim = -1;
+        out->granule = 1;
+        qn__plan_gpu(k, f, out);
+        return;
+    }
+    out->straight = choose_straight(k);
+    s.has_analysis = qn__analyse(k, f, -1, -1, &s.a);
+    int wanted = f->plan.lane_dim - 1;
+    if (s.has_analysis && f->plan.lane_dim >= 0) {
+        bool is_wanted = wanted >= 0 && wanted < k->n_dims && qn__plan_may_be_lanes(k, f, wanted);
+        out->lane_dim = is_wanted ? wanted : qn__plan_best_lanes(k, f, &s.a);
+        if (!is_wanted && out->lane_dim >= 0 && qn__plan_is_scalar(k, f, &s.a, out->lane_dim, lanes_of(&s)))
+            out->lane_dim = -1;
+    }
+    if (out->lane_dim >= 0) {
+        choose_width(&s);
+        s.has_strip = qn__plan_strip(k, f, &s.a, out);
+        s.has_tile = !s.has_strip && qn__plan_tile(k, f, &s.a, out);
+        if (!s.has_strip && f->plan.lane_dim == 0 && f->plan.jam == 0)
+            choose_rows(&s);
+    }
+    apply_overrides(&s);
+    qn__plan_order(k, f, s.has_analysis ? &s.a : NULL, s.has_tile || s.has_rows, out);
+    if (s.has_analysis)
+        qn__plan_transpose(k, f, &s.a, out);
+    if (s.has_strip)
+        qn__plan_strip_end(k, f, out);
+    else if (s.has_analysis)
+        qn__plan_streams(k, f, &s.a, out);
+    if (s.has_analysis && !s.has_strip)
+        qn__plan_tiles(k, f, &s.a, out);
+    if (out->lane_dim >= 0)
+        qn__plan_apart(k, f, &s.a, out);
+    choose_jam_rest(&s);
+    if (out->lane_dim >= 0)
+        choose_remainder(&s);
+    if (s.has_tile && !s.has_rows) {
+        qn__plan_pack(k, f, &s.a, out);
+        qn__plan_prefetch(k, f, &s.a, out);
+    }
+    if (out->streams && f->plan.prefetch >= 0 && qn__mark_leads(k, f, out, &s.a))
+        out->lead_bytes = LEAD_BYTES;
+    qn__plan_split(k, f, out, s.has_tile && out->jam > 1);
+    qn__plan_points(k, f, out);
+    qn__plan_atomics(k, f, out);
+    qn__analysis_release(&s.a);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * points.c: which kernels have reduces whose points several threads, or all blocks of a GPU, can share: each computes
+ * the results of blocks of 4096 points, and what the order rule makes of them comes after (jit/lower/points.c,
+ * jit/target/nvptx/team.c).
+ */
+#include "jit/schedule/plan.h"
+
+#include <string.h>
+
+/** Whether a top-level instruction before the last reduce may be done by everyone. */
+static bool may_be_repeated(const qn_kernel *k, uint32_t i, const uint8_t *tainted)
+{
+    const qn_inst *x = &k->inst[i];
+    return qn__is_pure(x) || (x->op == QN_I_LOAD && !k->param[x->imm].is_written && !tainted[i]);
+}
+
+bool qn__region_uses(const qn_kernel *k, uint32_t i, const uint8_t *marked)
+{
+    for (uint32_t m = k->inst[i].region[0]; m < k->inst[i].region[2]; m++)
+        for (int n = 0; n < k->inst[m].n_args; n++)
+            if (marked[qn__args(k, m)[n]])
+                return true;
+    return false;
+}
+
+bool qn__reduces_are_apart(const qn_kernel *k, int n_reduces)
+{
+    uint32_t first = 0;
+    int seen = 0;
+    uint8_t *tainted = qn__zalloc(k->n_insts, 1); /* by the value of a reduce */
+    bool ok = tainted && n_reduces <= MOST_SHARED_REDUCES;
+    for (uint32_t i = k->body; i < k->n_insts && ok && seen < n_reduces; i = k->inst[i].region[2]) {
+        const qn_inst *x = &k->inst[i];
+        for (int n = 0; n < x->n_args; n++)
+            tainted[i] |= tainted[qn__args(k, i)[n]];
+        if (x->op != QN_I_REDUCE) {
+            ok = may_be_repeated(k, i, tainted);
+            continue;
+        }
+        first = first ? first : i;
+        ok = x->n_args == k->inst[first].n_args && !qn__region_uses(k, i, tainted) &&
+             memcmp(qn__args(k, i), qn__args(k, first), x->n_args * sizeof(uint32_t)) == 0;
+        tainted[i] = 1;
+        seen++;
+    }
+    qn__free(tainted);
+    return ok && seen == n_reduces;
+}
+
+/** Fewer points are not worth a second pass over results. */
+enum { FEW_POINTS = 1 << 15 };
+
+int64_t qn__points(const qn_kernel *k, const qn_facts *f, uint32_t reduce)
+{
+    int64_t n = 1;
+    for (int m = 0; m < k->inst[reduce].n_args; m++) /* one known to be empty is enough */
+        if (qn__trips(f, qn__dim_of(k, reduce, m)) == 0)
+            return 0;
+    for (int m = 0; m < k->inst[reduce].n_args; m++) {
+        int64_t t = qn__trips(f, qn__dim_of(k, reduce, m));
+        if (t < 0 || __builtin_mul_overflow(n, t, &n))
+            return -1;
+    }
+    return n;
+}
+
+int qn__long_dim(const qn_kernel *k, const qn_facts *f, uint32_t reduce, int *n)
+{
+    int found = qn__dim_of(k, reduce, k->inst[reduce].n_args - 1);
+    *n = 0;
+    for (int m = 0; m < k->inst[reduce].n_args; m++)
+        if (qn__trips(f, qn__dim_of(k, reduce, m)) != 1) {
+            found = qn__dim_of(k, reduce, m);
+            ++*n;
+        }
+    return found;
+}
+
+/** The only dimension of reduce i with more than one index, or -1; -1 also if it has too few. */
+static int long_dimension(const qn_kernel *k, const qn_facts *f, uint32_t i)
+{
+    int n, d = qn__long_dim(k, f, i, &n);
+    return n == 1 && qn__trips_or(f, d, INT64_MAX) >= FEW_POINTS ? d : -1;
+}
+
+void qn__plan_points(const qn_kernel *k, const qn_facts *f, qn_plan *p)
+{
+    int d = -1, n = 0;
+    if (p->n_loops || f->is_ordered)
+        return;
+    for (uint32_t i = k->body; i < k->n_insts; i++) {
+        const qn_inst *x = &k->inst[i];
+        if (x->op != QN_I_REDUCE || qn__enclosing_reduce(k, i))
+            continue;
+        d = n++ ? d : long_dimension(k, f, i);
+        if (d < 0 || x->parent || qn__order_rule(k, i) == QN_ORDERED)
+            return;
+    }
+    if (n == 0 || !qn__reduces_are_apart(k, n))
+        return;
+    p->n_shared_reduces = n;
+    p->split_dim = d;
+    p->granule = QN_BLOCK_POINTS;
+}

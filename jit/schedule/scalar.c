@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scalar.c: whether a kernel is better off without lanes. In loops whose trips differ between lanes, a lane that has
+ * ended waits for the others, and what lies elsewhere for each lane is gathered under a mask; scalar code does neither. Sums
+ * of rows in index order would gather a column at a time; scalar code adds several rows at once, each in its order.
+ */
+#include "jit/schedule/plan.h"
+
+/* In vector operations. A gather under a mask takes so many for each lane; in scalar code an access or an operation takes
+ * a part of one (several are done at once). Lanes wait for the longest loop among them. docs/plan.md has measurements. */
+#define MASKED_GATHER 1.0
+#define ROW_GATHER 1.5 /* a cache line for each lane */
+#define SCALAR_COST 0.5
+#define WAITING 1.3
+
+/** Whether the trips of the loop at i differ along d. */
+static bool differs(const qn_kernel *k, const qn_analysis *a, uint32_t i, int d)
+{
+    const uint32_t *arg = qn__args(k, i);
+    uint32_t deps = 0;
+    if (k->inst[i].op == QN_I_FOR)
+        deps = a->value[arg[0]].deps | a->value[arg[1]].deps;
+    else if (k->inst[i].op == QN_I_WHILE)
+        deps = a->value[qn__args(k, k->inst[i].region[1] - 1)[0]].deps;
+    return deps >> d & 1;
+}
+
+/** Whether each lane of access i is an access of its own. */
+static bool is_lane_by_lane(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, int d, int width)
+{
+    bool is_load = k->inst[i].op == QN_I_LOAD;
+    int64_t stride;
+    return qn__access_cost(k, f, a, i, d) >= COST_GATHER &&
+           (!qn__access_stride(k, f, a, i, d, &stride) || !stride ||
+            qn__is_one_by_one(f, f->plan.apart, is_load, qn__access_bytes(k, i), width, stride));
+}
+
+/** Whether iterations compute nothing but indices and move elements that lie elsewhere for each lane of d: a scatter, or where
+ *  there are no good gathers one of those. Each element is an access of its own then, with lanes or without. */
+static bool only_moves(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d, int width)
+{
+    bool is_apart = false;
+    for (uint32_t i = k->body; i < k->n_insts; i++) {
+        const qn_inst *x = &k->inst[i];
+        bool is_access = x->op == QN_I_LOAD || x->op == QN_I_STORE;
+        if (!is_access && x->op != QN_I_CONST && !(qn__is_pure(x) && x->type == QN_I64))
+            return false;
+        if (is_access && (x->op == QN_I_STORE || f->isa < QN_ISA_V4))
+            is_apart |= is_lane_by_lane(k, f, a, i, d, width);
+    }
+    return is_apart;
+}
+
+bool qn__plan_is_scalar(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d, int width)
+{
+    double vector = 0, scalar = 0;
+    if (only_moves(k, f, a, d, width))
+        return true;
+    for (uint32_t i = k->body; i < k->n_insts; i++) {
+        const qn_inst *x = &k->inst[i];
+        uint32_t loop = x->parent;
+        while (loop && !differs(k, a, loop, d))
+            loop = k->inst[loop].parent;
+        bool is_access = qn__is_access(x);
+        if (!loop || !(is_access || qn__is_pure(x)) || x->op == QN_I_CONST)
+            continue;
+        double cost = is_access ? qn__access_cost(k, f, a, i, d) : 1;
+        vector += cost >= COST_GATHER ? MASKED_GATHER * width : cost;
+        scalar += SCALAR_COST * width;
+    }
+    return scalar < WAITING * vector;
+}
+
+bool qn__plan_is_counting(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d)
+{
+    enum { OPS_OF_ATOMIC = 2 }; /* that cost as much as to take the lanes of one apart */
+    int n_atomics = 0, n_ops = 0;
+    for (uint32_t i = k->body; i < k->n_insts; i++) {
+        const qn_inst *x = &k->inst[i];
+        bool is_data = qn__is_pure(x) && x->op != QN_I_CONST && x->type != QN_I64;
+        if (x->region[2] != i + 1)
+            return false;
+        if (x->op == QN_I_ATOMIC && qn__access_cost(k, f, a, i, d) < COST_GATHER)
+            return false;
+        n_atomics += x->op == QN_I_ATOMIC;
+        n_ops += is_data && (a->value[i].deps >> d & 1);
+    }
+    return n_ops < OPS_OF_ATOMIC * n_atomics;
+}
+
+/** Whether load i lies elsewhere for each lane of d, but together along the points of its reduce. */
+static bool runs_along_points(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, int d)
+{
+    uint32_t reduce = qn__enclosing_reduce(k, i);
+    int64_t stride;
+    int last = reduce ? qn__dim_of(k, reduce, k->inst[reduce].n_args - 1) : -1;
+    return last >= 0 && qn__access_cost(k, f, a, i, d) >= COST_GATHER && qn__access_stride(k, f, a, i, last, &stride) && stride == 1;
+}
+
+bool qn__plan_is_rows(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d, int width)
+{
+    double vector = 0, scalar = 0;
+    bool has_rows = false;
+    for (uint32_t i = k->body; i < k->n_insts; i++) {
+        const qn_inst *x = &k->inst[i];
+        bool is_inside = qn__enclosing_reduce(k, i) != 0, is_sum = x->op == QN_I_REDUCE && !qn__contracted_product(k, i);
+        bool is_data = qn__is_pure(x) && x->type != QN_I64 && x->op != QN_I_CONST;
+        if (!is_sum && !(is_inside && (is_data || x->op == QN_I_LOAD)))
+            continue;
+        bool is_row = x->op == QN_I_LOAD && runs_along_points(k, f, a, i, d);
+        vector += is_row ? ROW_GATHER * width : x->op == QN_I_LOAD ? qn__access_cost(k, f, a, i, d) : 1;
+        scalar += SCALAR_COST * width;
+        has_rows |= is_row;
+    }
+    return has_rows && scalar < vector;
+}

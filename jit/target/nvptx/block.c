@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * block.c: kernels whose reduces are shared by the threads of a block: a tile of iterations along one dimension, its
+ * reduces one after the other (target/nvptx/block_fold.c), then the body by the first threads, one for each iteration, with the
+ * values of the reduces known. Where iterations are few and their points many, blocks of 4096 points are units of work of
+ * their own, and a second kernel does the rest.
+ */
+#include "jit/target/nvptx/block.h"
+#include "jit/schedule/plan.h"
+
+#include <string.h>
+
+/** Results of blocks of points that are loaded before the first of them is added. */
+enum { TOGETHER = 16, LEVELS = MOST_DEPTH + 1 };
+
+/** The body for the iteration of this thread, if there is one, with the values of the reduces. */
+static void run_body(lower *g, LLVMValueRef low, LLVMValueRef thread, const LLVMValueRef *value,
+                     void (*body)(lower *g, void *arg), void *arg)
+{
+    int x = g->p->axis[0], n = 0;
+    LLVMValueRef at = LLVMBuildAdd(g->b, low, thread, "");
+    LLVMValueRef mine = LLVMBuildICmp(g->b, LLVMIntULT, thread, qn__const_i64(g, g->p->tile[x]), "");
+    branch then = qn__begin_branch(g, LLVMBuildAnd(g->b, mine, LLVMBuildICmp(g->b, LLVMIntSLT, at, g->end[x], ""), ""));
+    qn__set_index(g, x, at);
+    FOR_TOP_REDUCES(g->k, i)
+        qn__set(g, i, 0, value[n++], g->depth);
+    body(g, arg);
+    qn__end_branch(g, &then, NULL);
+}
+
+void qn__block_tile(lower *g, LLVMValueRef low, void (*body)(lower *g, void *arg), void *arg)
+{
+    LLVMValueRef value[MOST_BLOCK_REDUCES], thread = qn__nvptx_register(g, "tid.x", g->i64);
+    int n = 0;
+    FOR_TOP_REDUCES(g->k, i) /* at most MOST_BLOCK_REDUCES */
+    {
+        reduction r = qn__describe_reduction(g, i);
+        value[n++] = qn__or_empty(g, &r, qn__block_fold(g, i, low, NULL));
+    }
+    run_body(g, low, thread, value, body, arg);
+}
+
+/* ---------------------------------------------------------------- blocks of points apart */
+
+/* Scratch memory: for each reduce a word for each iteration of each unit of the first step, which is a tile and a block of
+ * 4096 points: place (reduce x units + unit) x tile + thread, where unit = block x tiles + tile. */
+
+static LLVMValueRef scratch_at(lower *g, int reduce, LLVMValueRef units, LLVMValueRef unit, LLVMValueRef thread)
+{
+    LLVMValueRef at = LLVMBuildAdd(g->b, LLVMBuildMul(g->b, units, qn__const_i64(g, reduce), ""), unit, "");
+    at = LLVMBuildMul(g->b, at, qn__const_i64(g, g->p->tile[g->p->axis[0]]), "");
+    at = LLVMBuildAdd(g->b, at, thread, "");
+    return LLVMBuildGEP2(g->b, g->i64, qn__nvptx_scratch(g), &at, 1, "");
+}
+
+void qn__block_first(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueRef tile, LLVMValueRef number)
+{
+    LLVMValueRef thread = qn__nvptx_register(g, "tid.x", g->i64);
+    LLVMValueRef mine = LLVMBuildICmp(g->b, LLVMIntULT, thread, qn__const_i64(g, g->p->tile[g->p->axis[0]]), "");
+    LLVMValueRef unit = LLVMBuildAdd(g->b, LLVMBuildMul(g->b, number, tiles, ""), tile, "");
+    int n = 0;
+    FOR_TOP_REDUCES(g->k, i)
+    {
+        reduction r = qn__describe_reduction(g, i);
+        LLVMValueRef units = LLVMBuildMul(g->b, tiles, qn__const_i64(g, (r.points + BLOCK - 1) / BLOCK), "");
+        LLVMValueRef value = qn__block_fold(g, i, low, number);
+        branch then = qn__begin_branch(g, mine);
+        LLVMValueRef at = scratch_at(g, n++, units, unit, thread);
+        LLVMSetAlignment(LLVMBuildStore(g->b, qn__to_memory(g, r.type, value), at), 8);
+        qn__end_branch(g, &then, NULL);
+    }
+}
+
+/** Adds the results of blocks [low, high) to the sums, `step` at a time. */
+static void add_blocks(lower *g, const reduction *r, LLVMValueRef from, LLVMValueRef pitch, int64_t low, int64_t high, int step,
+                       LLVMValueRef *sums)
+{
+    LLVMValueRef init[LEVELS], phi[LEVELS], next[LEVELS], value[TOGETHER];
+    int n_sums = r->n_levels + 1;
+    loop l;
+    if (low == high)
+        return;
+    memcpy(init, sums, (size_t)n_sums * sizeof *sums);
+    qn__loop_open(g, &l, qn__const_i64(g, low), qn__const_i64(g, high), step, false, false, n_sums, init, phi);
+    memcpy(next, phi, (size_t)n_sums * sizeof *next);
+    LLVMValueRef at = LLVMBuildMul(g->b, l.index, pitch, "");
+    at = LLVMBuildGEP2(g->b, g->i8, from, &at, 1, "");
+    for (int n = 0; n < step; n++) {
+        LLVMValueRef v = LLVMBuildLoad2(g->b, qn__memory_type(g, r->type), at, "");
+        LLVMSetAlignment(v, 8);
+        value[n] = qn__to_register(g, r->type, v);
+        at = LLVMBuildGEP2(g->b, g->i8, at, &pitch, 1, "");
+    }
+    for (int n = 0; n < step; n++) {
+        next[0] = qn__combine(g, r, next[0], value[n]);
+        qn__fold_up(g, r, next, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, n + 1), ""));
+    }
+    qn__loop_close(g, &l, next, sums);
+}
+
+void qn__block_second(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueRef tile, void (*body)(lower *g, void *arg),
+                      void *arg)
+{
+    LLVMValueRef value[MOST_BLOCK_REDUCES], thread = qn__nvptx_register(g, "tid.x", g->i64);
+    LLVMValueRef mine = qn__umin(g, thread, qn__const_i64(g, g->p->tile[g->p->axis[0]] - 1));
+    LLVMValueRef pitch = LLVMBuildMul(g->b, tiles, qn__const_i64(g, 8 * g->p->tile[g->p->axis[0]]), "");
+    int n = 0;
+    FOR_TOP_REDUCES(g->k, i) /* at most MOST_BLOCK_REDUCES */
+    {
+        LLVMValueRef sums[LEVELS];
+        reduction r = qn__describe_reduction(g, i);
+        int64_t blocks = (r.points + BLOCK - 1) / BLOCK, whole = blocks / TOGETHER * TOGETHER;
+        r.n_levels--; /* of the points */
+        for (int v = 0; v <= r.n_levels; v++)
+            sums[v] = r.identity;
+        LLVMValueRef units = LLVMBuildMul(g->b, tiles, qn__const_i64(g, blocks), "");
+        LLVMValueRef from = scratch_at(g, n, units, tile, mine);
+        add_blocks(g, &r, from, pitch, 0, whole, TOGETHER, sums);
+        add_blocks(g, &r, from, pitch, whole, blocks, 1, sums);
+        value[n++] = qn__fold_levels(g, &r, sums, 1);
+    }
+    run_body(g, low, thread, value, body, arg);
+}

@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * block_fold.c: one reduce in index order (or in any) by all threads of a block, for a tile of iterations along one
+ * dimension, in chunks of points: each thread evaluates some points of some iterations, so that what it loads is coalesced,
+ * and leaves what they add in shared memory; the first threads, one for each iteration, add it in order. Loads that cannot
+ * fail are made a chunk ahead. There are two buffers, so one barrier for each chunk is enough: who comes to the next one
+ * has read the buffer that is filled after it.
+ *
+ * Beyond the end of the tile's dimension, and in the last chunk beyond the last point, the last one is evaluated again:
+ * what comes of it is not added.
+ */
+#include "jit/target/nvptx/block.h"
+
+#include <string.h>
+
+enum { THREADS = QN_STAGE_THREADS, NEAR = 32, MOST_EACH = 16, MOST_LOADS = 64, MOST_VALUES = 256, LEVELS = MOST_DEPTH + 1 };
+/** Points that are read from shared memory before the first of them is added: of so many bytes, and at most so many. */
+enum { BYTES_TOGETHER = 128, MOST_TOGETHER = 32 };
+
+/** A load that is made ahead of its point; it differs between this thread's iterations, its points, or both. */
+typedef struct early {
+    uint32_t inst;
+    bool has_x, has_k, is_thin;
+    int first; /* of its values, if it has_k */
+} early;
+
+/** What points add, in shared memory. Of a factor that is the same for all iterations there is one row; it is thin if each
+ *  of its points can be evaluated by one thread instead of one for each iteration. */
+typedef struct array {
+    bool has_x, is_thin;
+    int64_t first, by_x, by_k; /* bytes: of the array in its buffer; from iteration to iteration, from point to point */
+} array;
+
+typedef struct block {
+    reduction r;
+    int x, k;            /* dimension of the tile; the reduced one */
+    int64_t tile, chunk; /* iterations, points */
+    int each_x, each_k;  /* a thread's: steps of step_x iterations and step_k points */
+    int64_t step_x, step_k;
+    LLVMValueRef thread, low, off_x, off_k; /* off: of a thread's first iteration and point */
+    LLVMValueRef thin_k;                    /* its first point of what is thin */
+    LLVMValueRef at_x[MOST_EACH];           /* its iterations; the first only if no bound is in the way */
+    bool x_inside;
+    int level; /* of at_x */
+    bool is_thin; /* what is thin is being emitted, not the rest */
+    early load[MOST_LOADS];
+    int n_loads, n_values;
+    LLVMValueRef row[MOST_LOADS][MOST_EACH]; /* values of loads that do not differ between points */
+    int n_arrays;                            /* in shared memory: 2 for products */
+    array array[2];
+    int64_t bytes, buffer_bytes; /* of an element, of a buffer with its arrays */
+    LLVMValueRef begin, points;  /* first index and number of the points; their number is at least 1 */
+} block;
+
+/* ---------------------------------------------------------------- shape */
+
+/** The value that array n of a reduce holds. */
+static uint32_t value_of_array(const qn_kernel *k, uint32_t reduce, int n)
+{
+    uint32_t product = qn__contracted_product(k, reduce), end = k->inst[reduce].region[2];
+    return qn__args(k, product ? product : end - 1)[n];
+}
+
+static void set_arrays(block *m, const lower *g, uint32_t reduce)
+{
+    const qn_kernel *k = g->k;
+    const qn_plan *p = g->p;
+    m->bytes = qn_dtype_bytes(k->inst[reduce].type);
+    m->n_arrays = qn__contracted_product(k, reduce) ? 2 : 1;
+    m->buffer_bytes = 0;
+    for (int n = 0; n < m->n_arrays; n++) {
+        array *v = &m->array[n];
+        v->has_x = g->a.value[value_of_array(k, reduce, n)].deps >> m->x & 1;
+        v->is_thin = !v->has_x && qn__is_plain_reduce(g, &k->inst[reduce]);
+        v->first = m->buffer_bytes;
+        /* Rows of points are read in pieces of 16 bytes by threads side by side: an odd number of them from row to row. */
+        bool in_rows = p->is_along_points || !v->has_x;
+        v->by_x = !v->has_x ? 0 : in_rows ? m->chunk * m->bytes + 16 : m->bytes;
+        v->by_k = in_rows ? m->bytes : m->tile * m->bytes;
+        int64_t bytes = in_rows && v->has_x ? m->tile * v->by_x : m->chunk * v->by_k;
+        m->buffer_bytes += (bytes + 15) / 16 * 16;
+    }
+}
+
+static void set_shape(block *m, const qn_plan *p)
+{
+    m->x = p->axis[0];
+    m->tile = p->tile[m->x];
+    m->chunk = p->chunk;
+    int64_t near = p->is_along_points ? NEAR : m->tile;
+    m->step_x = p->is_along_points ? THREADS / near : near;
+    m->step_k = p->is_along_points ? near : THREADS / near;
+    m->each_x = (int)(m->tile / m->step_x);
+    m->each_k = (int)(m->chunk / m->step_k);
+}
+
+/** The lesser of an index and the last one. */
+static LLVMValueRef clamped(lower *g, LLVMValueRef v, int d)
+{
+    LLVMValueRef last = LLVMBuildSub(g->b, g->end[d], qn__const_i64(g, 1), "");
+    return LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, v, last, ""), v, last, "");
+}
+
+/** This thread's place in the tile and in chunks. */
+static void set_places(lower *g, block *m)
+{
+    int64_t low, high;
+    bool along = g->p->is_along_points;
+    LLVMValueRef by = qn__const_i64(g, along ? NEAR : m->tile);
+    LLVMValueRef near = LLVMBuildURem(g->b, m->thread, by, ""), far = LLVMBuildUDiv(g->b, m->thread, by, "");
+    m->off_x = along ? far : near;
+    m->off_k = along ? near : far;
+    m->thin_k = LLVMBuildURem(g->b, m->thread, qn__const_i64(g, m->chunk < THREADS ? m->chunk : THREADS), "");
+    m->x_inside = qn__is_const(g->begin[m->x], &low) && qn__is_const(g->end[m->x], &high) && (high - low) % m->tile == 0;
+    m->level = g->depth;
+    LLVMValueRef first = LLVMBuildAdd(g->b, m->low, m->off_x, "");
+    for (int i = 0; i < m->each_x; i++) {
+        m->at_x[i] = first;
+        if (!m->x_inside)
+            m->at_x[i] = clamped(g, LLVMBuildAdd(g->b, first, qn__const_i64(g, i * m->step_x), ""), m->x);
+    }
+}
+
+/** Sets the index of the tile's dimension to iteration i of this thread. */
+static void set_x(lower *g, const block *m, int i)
+{
+    g->iv[m->x] = m->at_x[i];
+    g->iv_level[m->x] = m->level;
+    qn__set_ahead(g, m->x, m->x_inside ? i * m->step_x : 0, g->depth);
+}
+
+/** Sets that of the points to number j of this thread; `first` is the first, at level `at`. */
+static void set_k(lower *g, const block *m, LLVMValueRef first, int at, int j, bool is_clamped)
+{
+    int64_t step = m->is_thin ? THREADS : m->step_k;
+    g->iv[m->k] = first;
+    g->iv_level[m->k] = at;
+    if (is_clamped) {
+        qn__set_index(g, m->k, clamped(g, LLVMBuildAdd(g->b, first, qn__const_i64(g, j * step), ""), m->k));
+    }
+    qn__set_ahead(g, m->k, is_clamped ? 0 : j * step, g->depth);
+}
+
+/** A chunk: the number of its first point, and whether it may reach beyond the last. */
+typedef struct part {
+    LLVMValueRef q;
+    bool is_clamped;
+} part;
+
+typedef void (*point_function)(lower *g, block *m, int i, int j, LLVMValueRef *values, const LLVMValueRef *to);
+
+/** Points of a chunk that each thread evaluates for one iteration. Of what is thin, some are evaluated by several threads. */
+static int each_point(const block *m)
+{
+    return !m->is_thin ? m->each_k : m->chunk > THREADS ? (int)(m->chunk / THREADS) : 1;
+}
+
+/** Calls `run` for each point of each iteration of this thread, with the indices set; for what is thin, or for the rest. */
+static void for_kind(lower *g, block *m, const part *c, point_function run, LLVMValueRef *values, const LLVMValueRef *to)
+{
+    loop outer, inner;
+    LLVMValueRef first = LLVMBuildAdd(g->b, LLVMBuildAdd(g->b, m->begin, c->q, ""), m->is_thin ? m->thin_k : m->off_k, "");
+    int at = g->depth;
+    for (int j = 0; j < each_point(m); j++) {
+        qn__once_open(g, &outer, NULL);
+        set_k(g, m, first, at, j, c->is_clamped);
+        for (int i = 0; i < (m->is_thin ? 1 : m->each_x); i++) {
+            qn__once_open(g, &inner, NULL);
+            set_x(g, m, i);
+            run(g, m, i, j, values, to);
+            qn__loop_close(g, &inner, NULL, NULL);
+        }
+        qn__loop_close(g, &outer, NULL, NULL);
+    }
+    qn__set_ahead(g, m->x, 0, 0);
+    qn__set_ahead(g, m->k, 0, 0);
+}
+
+static void for_points(lower *g, block *m, const part *c, point_function run, LLVMValueRef *values, const LLVMValueRef *to)
+{
+    for_kind(g, m, c, run, values, to);
+    for (int n = 0; n < m->n_arrays && !m->is_thin; n++)
+        m->is_thin = m->array[n].is_thin;
+    if (m->is_thin)
+        for_kind(g, m, c, run, values, to);
+    m->is_thin = false;
+}
+
+/* ---------------------------------------------------------------- loads */
+
+/** Whether only thin arrays need a load. */
+static bool is_thin(const lower *g, const block *m, uint32_t load)
+{
+    enum { MOST_REGION = 128 };
+    bool needs[MOST_REGION] = {false}, found = false;
+    const qn_inst *reduce = &g->k->inst[m->r.inst];
+    uint32_t begin = reduce->region[0], size = reduce->region[2] - begin;
+    if (size > MOST_REGION)
+        return false;
+    for (uint32_t i = 0; i < size; i++) {
+        needs[i] = begin + i == load;
+        for (int n = 0; n < g->k->inst[begin + i].n_args; n++) {
+            uint32_t v = qn__args(g->k, begin + i)[n];
+            needs[i] |= v >= begin && needs[v - begin];
+        }
+    }
+    for (int n = 0; n < m->n_arrays; n++) {
+        uint32_t v = value_of_array(g->k, m->r.inst, n);
+        bool is_needed = v >= begin && needs[v - begin];
+        if (is_needed && !m->array[n].is_thin)
+            return false;
+        found |= is_needed;
+    }
+    return found;
+}
+
+/** The staged loads: those of the reduce, and those before it that its region may need. */
+static void find_loads(lower *g, block *m)
+{
+    m->n_loads = m->n_values = 0;
+    for (uint32_t s = 0; s < g->k->n_accesses && s < MOST_LOADS; s++) {
+        uint32_t i = g->k->access[s].inst, deps = g->a.value[i].deps, parent = g->k->inst[i].parent;
+        if (!(g->p->staged >> s & 1) || (parent ? parent != m->r.inst : i > m->r.inst))
+            continue;
+        early *e = &m->load[m->n_loads++];
+        *e = (early){i, deps >> m->x & 1, deps >> m->k & 1, parent && is_thin(g, m, i), m->n_values};
+        m->is_thin = e->is_thin;
+        m->n_values += !e->has_k ? 0 : (e->has_x ? m->each_x : 1) * each_point(m);
+    }
+    m->is_thin = false;
+    if (m->n_values + LEVELS > MOST_VALUES) {
+        g->failed = true;
+        m->n_loads = m->n_values = 0;
+    }
+}
+
+static int value_number(const block *m, const early *e, int i, int j)
+{
+    return e->first + (e->has_x ? j * m->each_x + i : j);
+}
+
+static LLVMValueRef loaded(lower *g, uint32_t i)
+{
+    if (!g->value[i].is_set)
+        qn__lower_load(g, i);
+    return qn__scalar(g, i, 0);
+}
+
+static void fetch_point(lower *g, block *m, int i, int j, LLVMValueRef *values, const LLVMValueRef *to)
+{
+    (void)to;
+    for (int n = 0; n < m->n_loads; n++) {
+        const early *e = &m->load[n];
+        if (e->has_k && e->is_thin == m->is_thin && (e->has_x || i == 0))
+            values[value_number(m, e, i, j)] = loaded(g, e->inst);
+    }
+}
+
+/** The loads that do not differ between points, in program order, because one may need another. */
+static void fetch_rows(lower *g, block *m)
+{
+    loop once;
+    for (int i = 0; i < m->each_x; i++) {
+        qn__once_open(g, &once, NULL);
+        set_x(g, m, i);
+        for (int n = 0; n < m->n_loads; n++)
+            if (!m->load[n].has_k)
+                m->row[n][i] = loaded(g, m->load[n].inst);
+        qn__loop_close(g, &once, NULL, NULL);
+    }
+    qn__set_ahead(g, m->x, 0, 0);
+}
+
+/* ---------------------------------------------------------------- shared memory */
+
+/** Where array n of the chunk that begins at point number q is kept: in one of two buffers, at iteration x and point k. */
+static LLVMValueRef place_in(lower *g, const block *m, int n_array, LLVMValueRef q, LLVMValueRef x, LLVMValueRef k)
+{
+    const array *v = &m->array[n_array];
+    LLVMValueRef n = LLVMBuildUDiv(g->b, q, qn__const_i64(g, m->chunk), "");
+    LLVMValueRef at = LLVMBuildAnd(g->b, n, qn__const_i64(g, 1), "");
+    at = LLVMBuildMul(g->b, at, qn__const_i64(g, m->buffer_bytes), "");
+    at = LLVMBuildAdd(g->b, at, LLVMBuildMul(g->b, x, qn__const_i64(g, v->by_x), ""), "");
+    at = LLVMBuildAdd(g->b, at, LLVMBuildMul(g->b, k, qn__const_i64(g, v->by_k), ""), "");
+    return LLVMBuildGEP2(g->b, g->i8, qn__nvptx_shared(g), &at, 1, "");
+}
+
+/** The place i iterations and j points further. */
+static LLVMValueRef further(lower *g, const array *v, LLVMValueRef at, int64_t i, int64_t j)
+{
+    return qn__ahead(g, at, v->first + i * v->by_x + j * v->by_k);
+}
+
+/** Evaluates a point whose loads were made ahead; what it adds is stored. What is evaluated and not stored, and its loads, are
+ *  not emitted by the code generator. */
+static void put_point(lower *g, block *m, int i, int j, LLVMValueRef *values, const LLVMValueRef *to)
+{
+    LLVMValueRef held[MOST_LOADS] = {NULL};
+    addend a;
+    for (int n = 0; n < m->n_loads; n++) {
+        const early *e = &m->load[n];
+        if (e->has_k && e->is_thin != m->is_thin)
+            continue;
+        LLVMValueRef v = e->has_k ? values[value_number(m, e, i, j)] : m->row[n][i];
+        held[g->site[e->inst]] = v;
+        qn__set(g, e->inst, 0, v, g->depth);
+    }
+    g->held = held;
+    g->team_reduce = m->r.inst;
+    qn__evaluate_point(g, &m->r, &a);
+    g->team_reduce = 0;
+    g->held = NULL;
+    for (int n = 0; n < m->n_arrays; n++) {
+        if (m->array[n].is_thin != m->is_thin || (!m->array[n].has_x && i > 0))
+            continue;
+        LLVMValueRef v = qn__to_memory(g, m->r.type, n ? a.factor[0] : a.value[0]);
+        LLVMValueRef store = LLVMBuildStore(g->b, v, further(g, &m->array[n], to[n], i * m->step_x, j * (m->is_thin ? THREADS : m->step_k)));
+        LLVMSetAlignment(store, (unsigned)m->bytes);
+    }
+}
+
+/** A piece of 16 bytes, as words of which small elements are parts. */
+static void get_piece(lower *g, const block *m, LLVMValueRef at, LLVMValueRef *out)
+{
+    LLVMTypeRef word = m->bytes == 8 ? g->i64 : g->i32, t = qn__memory_type(g, m->r.type);
+    LLVMTypeRef bits = LLVMIntTypeInContext(g->context, (unsigned)(8 * m->bytes));
+    int n = (int)(16 / m->bytes), each = m->bytes < 4 ? (int)(4 / m->bytes) : 1;
+    LLVMValueRef v = LLVMBuildLoad2(g->b, LLVMVectorType(word, (unsigned)(n / each)), at, "");
+    LLVMSetAlignment(v, 16);
+    for (int e = 0; e < n; e++) {
+        LLVMValueRef w = LLVMBuildExtractElement(g->b, v, LLVMConstInt(g->i32, (unsigned)(e / each), false), "");
+        if (each > 1) {
+            w = LLVMBuildLShr(g->b, w, LLVMConstInt(g->i32, (unsigned)(e % each * 8 * (int)m->bytes), false), "");
+            w = LLVMBuildTrunc(g->b, w, bits, "");
+        }
+        out[e] = qn__to_register(g, m->r.type, LLVMBuildBitCast(g->b, w, t, ""));
+    }
+}
+
+/** `count` neighbouring points, from number q of a multiple of count on. */
+static void get_points(lower *g, const block *m, const array *v, LLVMValueRef from, LLVMValueRef q, int count,
+                       LLVMValueRef *out)
+{
+    int piece = (int)(16 / m->bytes);
+    bool in_pieces = count % piece == 0 && v->by_k == m->bytes;
+    LLVMValueRef offset = LLVMBuildMul(g->b, q, qn__const_i64(g, v->by_k), "");
+    from = LLVMBuildGEP2(g->b, g->i8, from, &offset, 1, "");
+    for (int n = 0; n < count; n += in_pieces ? piece : 1) {
+        LLVMValueRef at = further(g, v, from, 0, n);
+        if (in_pieces) {
+            get_piece(g, m, at, out + n);
+            continue;
+        }
+        LLVMValueRef x = LLVMBuildLoad2(g->b, qn__memory_type(g, m->r.type), at, "");
+        LLVMSetAlignment(x, (unsigned)m->bytes);
+        out[n] = qn__to_register(g, m->r.type, x);
+    }
+}
+
+/* ---------------------------------------------------------------- sums */
+
+/** Adds points [low, high) of this thread's iteration, `step` at a time; the first of the chunk stands at `from`. */
+static LLVMValueRef add_steps(lower *g, const block *m, const LLVMValueRef *from, LLVMValueRef low, LLVMValueRef high, int step,
+                              LLVMValueRef acc)
+{
+    int64_t first, last;
+    LLVMValueRef value[2][MOST_TOGETHER], init = acc, phi, out;
+    loop l;
+    if (qn__is_const(low, &first) && qn__is_const(high, &last) && first == last)
+        return acc;
+    qn__loop_open(g, &l, low, high, step, true, false, 1, &init, &phi);
+    for (int n = 0; n < m->n_arrays; n++)
+        get_points(g, m, &m->array[n], from[n], l.index, step, value[n]);
+    LLVMValueRef next = phi;
+    for (int n = 0; n < step; n++) {
+        addend a;
+        a.value[0] = value[0][n];
+        a.factor[0] = m->n_arrays > 1 ? value[1][n] : NULL;
+        next = qn__add_point(g, &m->r, next, &a, 0);
+    }
+    qn__loop_close(g, &l, &next, &out);
+    return out;
+}
+
+/** acc with `points` points of a chunk added, by the threads that have an iteration. */
+static LLVMValueRef add_chunk(lower *g, const block *m, const part *c, LLVMValueRef points, LLVMValueRef acc)
+{
+    LLVMValueRef zero = qn__const_i64(g, 0);
+    LLVMValueRef mine = LLVMBuildICmp(g->b, LLVMIntULT, m->thread, qn__const_i64(g, m->tile), "");
+    int64_t step = BYTES_TOGETHER / m->bytes < MOST_TOGETHER ? BYTES_TOGETHER / m->bytes : MOST_TOGETHER;
+    step = step < m->chunk ? step : m->chunk;
+    branch then = qn__begin_branch(g, mine);
+    LLVMValueRef from[2];
+    for (int n = 0; n < m->n_arrays; n++)
+        from[n] = place_in(g, m, n, c->q, m->thread, zero);
+    LLVMValueRef whole = LLVMBuildAnd(g->b, points, qn__const_i64(g, -step), "");
+    LLVMValueRef sum = add_steps(g, m, from, zero, whole, (int)step, acc);
+    sum = add_steps(g, m, from, whole, points, 1, sum);
+    qn__choose_branch(g, &then, &sum, &acc, 1);
+    return sum;
+}
+
+/* ---------------------------------------------------------------- chunks */
+
+static void put_chunk(lower *g, block *m, const part *c, LLVMValueRef *fetched)
+{
+    LLVMValueRef to[2];
+    for (int n = 0; n < m->n_arrays; n++)
+        to[n] = place_in(g, m, n, c->q, m->off_x, m->array[n].is_thin ? m->thin_k : m->off_k);
+    for_points(g, m, c, put_point, fetched, to);
+    qn__nvptx_barrier(g);
+}
+
+/** The chunks from 0 to point `whole`, of which there is at least one; the next one's loads are made before one is added. */
+static void fold_whole(lower *g, block *m, LLVMValueRef whole, LLVMValueRef *sums)
+{
+    LLVMValueRef init[MOST_VALUES], phi[MOST_VALUES], next[MOST_VALUES], out[MOST_VALUES];
+    LLVMValueRef zero = qn__const_i64(g, 0), size = qn__const_i64(g, m->chunk);
+    int n_sums = m->r.n_levels + 1, n = n_sums + m->n_values;
+    loop l;
+    memcpy(init, sums, (size_t)n_sums * sizeof *sums);
+    for_points(g, m, &(part){zero, false}, fetch_point, init + n_sums, NULL);
+    qn__loop_open(g, &l, zero, whole, m->chunk, false, false, n, init, phi);
+    memcpy(next, phi, (size_t)n * sizeof *next);
+    const part now = {l.index, false}, after = {LLVMBuildAdd(g->b, l.index, size, ""), false};
+    put_chunk(g, m, &now, next + n_sums);
+    branch more = qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntNE, after.q, whole, ""));
+    for_points(g, m, &after, fetch_point, next + n_sums, NULL);
+    qn__choose_branch(g, &more, next + n_sums, phi + n_sums, m->n_values);
+    next[0] = add_chunk(g, m, &now, size, next[0]);
+    qn__fold_up(g, &m->r, next, after.q);
+    qn__loop_close(g, &l, next, out);
+    memcpy(sums, out, (size_t)n_sums * sizeof *sums);
+}
+
+/** Whether a value is known to be zero, or not to be. */
+static bool is_known(LLVMValueRef v, bool is_zero)
+{
+    int64_t n;
+    return qn__is_const(v, &n) && (n == 0) == is_zero;
+}
+
+/** Runs the chunks of one kind if there are any. */
+static void fold_some(lower *g, block *m, LLVMValueRef whole, LLVMValueRef left, LLVMValueRef *sums)
+{
+    LLVMValueRef before[LEVELS], some = left ? left : whole;
+    bool is_open = !is_known(some, false);
+    branch then = {0};
+    if (is_known(some, true))
+        return;
+    memcpy(before, sums, sizeof before);
+    if (is_open)
+        then = qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntNE, some, qn__const_i64(g, 0), ""));
+    if (left) {
+        LLVMValueRef values[MOST_VALUES];
+        const part rest = {whole, true};
+        for_points(g, m, &rest, fetch_point, values, NULL);
+        put_chunk(g, m, &rest, values);
+        sums[0] = add_chunk(g, m, &rest, left, sums[0]);
+    } else {
+        fold_whole(g, m, whole, sums);
+    }
+    if (is_open)
+        qn__choose_branch(g, &then, sums, before, m->r.n_levels + 1);
+}
+
+/** The value of a reduce, in the first threads. */
+static LLVMValueRef fold(lower *g, block *m)
+{
+    LLVMValueRef sums[LEVELS];
+    for (int v = 0; v < LEVELS; v++)
+        sums[v] = m->r.identity;
+    if (m->r.points != 0) {
+        LLVMValueRef points = m->points, whole = LLVMBuildAnd(g->b, points, qn__const_i64(g, -m->chunk), "");
+        qn__nvptx_barrier(g); /* the buffers have been read */
+        set_places(g, m);
+        fetch_rows(g, m);
+        fold_some(g, m, whole, NULL, sums);
+        fold_some(g, m, whole, LLVMBuildSub(g->b, points, whole, ""), sums);
+    }
+    return qn__fold_levels(g, &m->r, sums, 1);
+}
+
+static void open_block(lower *g, block *m, uint32_t reduce, LLVMValueRef thread, LLVMValueRef low)
+{
+    memset(m, 0, sizeof *m);
+    m->r = qn__describe_reduction(g, reduce);
+    m->thread = thread;
+    m->low = low;
+    m->k = m->r.dim[0];
+    set_shape(m, g->p);
+    set_arrays(m, g, reduce);
+    g->shared_bytes = 2 * m->buffer_bytes > g->shared_bytes ? (int32_t)(2 * m->buffer_bytes) : g->shared_bytes;
+    if (qn__order_rule(g->k, reduce) != QN_INDEXED)
+        m->r.n_levels = 0;
+    m->begin = g->begin[m->k];
+    m->points = LLVMBuildSub(g->b, g->end[m->k], m->begin, "");
+    find_loads(g, m);
+}
+
+LLVMValueRef qn__block_fold(lower *g, uint32_t reduce, LLVMValueRef low, LLVMValueRef number)
+{
+    block m;
+    open_block(g, &m, reduce, qn__nvptx_register(g, "tid.x", g->i64), low);
+    if (number) {
+        LLVMValueRef size = qn__const_i64(g, BLOCK), first = LLVMBuildMul(g->b, number, size, "");
+        m.r.n_levels = 0;
+        m.begin = LLVMBuildAdd(g->b, m.begin, first, "");
+        m.points = m.r.points % BLOCK == 0 ? size : qn__umin(g, LLVMBuildSub(g->b, m.points, first, ""), size);
+    }
+    return fold(g, &m);
+}

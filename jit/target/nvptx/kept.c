@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kept.c: values of points that the lanes of a warp keep in shared memory from one reduce to a
+ * later one, or to a loop behind it (plan->kept, jit/schedule/gpu_kept.c). Point q stands at place q of
+ * its area, and only lane q modulo 32 touches it, so that nothing has to wait. What a region reads
+ * is loaded before the region is emitted for a point, and what it writes is stored behind: an area
+ * may be read and written in one region.
+ */
+#include "jit/target/nvptx/team.h"
+
+int32_t qn__kept_bytes(const qn_plan *p)
+{
+    int32_t teams = 1;
+    for (int a = 0; a < 3; a++)
+        teams *= p->axis[a] >= 0 ? p->threads[p->axis[a]] : 1;
+    return teams * p->kept_bytes;
+}
+
+void qn__kept_open(lower *g)
+{
+    const qn_plan *p = g->p;
+    int32_t below = p->axis[1] >= 0 ? p->threads[p->axis[1]] : 1;
+    if (!g->is_team || !p->n_kept)
+        return;
+    LLVMValueRef warp = LLVMBuildMul(g->b, qn__nvptx_register(g, "tid.z", g->i32),
+                                     LLVMConstInt(g->i32, (unsigned)below, false), "");
+    warp = LLVMBuildAdd(g->b, warp, qn__nvptx_register(g, "tid.y", g->i32), "");
+    LLVMValueRef at =
+        LLVMBuildMul(g->b, warp, LLVMConstInt(g->i32, (unsigned)p->kept_bytes, false), "");
+    g->kept = LLVMBuildGEP2(g->b, g->i8, qn__nvptx_shared(g), &at, 1, "");
+}
+
+/** The address of a kept value of point at + ahead. */
+static LLVMValueRef place_of(lower *g, const qn_kept *x, LLVMValueRef at, int64_t ahead)
+{
+    int64_t bytes = qn_dtype_bytes(g->k->inst[x->from].type);
+    LLVMValueRef near = LLVMBuildMul(g->b, at, qn__const_i64(g, bytes), "");
+    return qn__ahead(g, LLVMBuildGEP2(g->b, g->i8, g->kept, &near, 1, ""), x->at + ahead * bytes);
+}
+
+void qn__kept_read(lower *g, uint32_t region, LLVMValueRef at, int64_t ahead)
+{
+    for (int n = 0; g->kept && n < g->p->n_kept; n++) {
+        const qn_kept *x = &g->p->kept[n];
+        if (x->region != region)
+            continue;
+        int type = g->k->inst[x->to].type;
+        LLVMValueRef v =
+            LLVMBuildLoad2(g->b, qn__memory_type(g, type), place_of(g, x, at, ahead), "");
+        LLVMSetAlignment(v, (unsigned)qn_dtype_bytes(type));
+        qn__set(g, x->to, 0, qn__to_register(g, type, v), g->depth);
+    }
+}
+
+void qn__kept_write(lower *g, uint32_t reduce, LLVMValueRef at, int64_t ahead)
+{
+    for (int n = 0; g->kept && n < g->p->n_kept; n++) {
+        const qn_kept *x = &g->p->kept[n];
+        bool is_done = x->writer != reduce;
+        for (int m = 0; m < n; m++)
+            is_done |= g->p->kept[m].from == x->from;
+        if (is_done)
+            continue;
+        int type = g->k->inst[x->from].type;
+        LLVMValueRef v = qn__to_memory(g, type, qn__scalar(g, x->from, 0));
+        LLVMSetAlignment(LLVMBuildStore(g->b, v, place_of(g, x, at, ahead)),
+                         (unsigned)qn_dtype_bytes(type));
+    }
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * limit.c: the most trips of a `while` on a GPU. They are counted down in 32 bits, of which a GPU computes twice as many at
+ * once as of 64: in rounds of 2^30, a new one of which begins beside the loop. Nothing is counted where the condition
+ * ends the loop in time.
+ */
+#include "jit/lower/yields.h"
+
+enum { ROUND = 1 << 30 };
+
+/* ---------------------------------------------------------------- loops that end in time */
+
+/** What an integer was before it was made wider. */
+static uint32_t before_casts(const qn_kernel *k, uint32_t value)
+{
+    for (;;) {
+        const qn_inst *x = &k->inst[value];
+        uint32_t from = x->op == QN_I_CAST ? qn__args(k, value)[0] : 0;
+        int type = k->inst[from].type;
+        if (!from || !qn__is_integer(type) || !qn__is_integer(x->type) || qn__dtype_width(x->type) <= qn__dtype_width(type) ||
+            (qn__dtype_class(type) == QN_CLASS_S && qn__dtype_class(x->type) != QN_CLASS_S))
+            return value;
+        value = from;
+    }
+}
+
+static bool is_known(const qn_kernel *k, uint32_t value, int64_t *n)
+{
+    const qn_inst *x = &k->inst[value];
+    *n = (int64_t)x->imm;
+    return x->op == QN_I_CONST && qn__is_integer(x->type) && (*n >= 0 || qn__dtype_class(x->type) == QN_CLASS_S);
+}
+
+/** Whether a value of loop i is carried and one more in each trip; *first is where it begins. */
+static bool counts_trips(const qn_kernel *k, uint32_t i, uint32_t value, int64_t *first)
+{
+    const qn_inst *x = &k->inst[i], *c = &k->inst[value];
+    int64_t step;
+    if (c->op != QN_I_CARRIED || c->parent != i || !qn__is_integer(c->type) || !is_known(k, qn__args(k, i)[1 + c->imm], first))
+        return false;
+    uint32_t next = qn__args(k, x->region[2] - 1)[c->imm];
+    const uint32_t *arg = qn__args(k, next);
+    if (k->inst[next].op != QN_I_PURE + QN_OP_add)
+        return false;
+    uint32_t other = arg[0] == value ? arg[1] : arg[1] == value ? arg[0] : 0;
+    return other && is_known(k, other, &step) && step == 1;
+}
+
+/** Whether `test`, which holds while loop i goes on, holds in no more trips than the limit allows. */
+static bool ends_in_time(const qn_kernel *k, uint32_t i, uint32_t test, int depth)
+{
+    const qn_inst *x = &k->inst[test];
+    const uint32_t *arg = qn__args(k, test);
+    uint32_t limit = qn__args(k, i)[0];
+    int64_t first, end, most, trips;
+    if (x->op == QN_I_PURE + QN_OP_and && x->type == QN_BOOL && depth > 0)
+        return ends_in_time(k, i, arg[0], depth - 1) || ends_in_time(k, i, arg[1], depth - 1);
+    bool is_below = x->op == QN_I_PURE + QN_OP_lt, is_above = x->op == QN_I_PURE + QN_OP_gt;
+    if (!is_below && !is_above)
+        return false;
+    uint32_t counter = arg[is_above], bound = arg[is_below];
+    if (!counts_trips(k, i, counter, &first) || bound >= k->inst[i].region[0])
+        return false;
+    if (first >= 0 && before_casts(k, bound) == before_casts(k, limit))
+        return true;
+    return is_known(k, bound, &end) && is_known(k, limit, &most) && !__builtin_sub_overflow(end, first, &trips) && trips <= most;
+}
+
+/* ---------------------------------------------------------------- counting down */
+
+void qn__limit_prepare(lower *g, uint32_t i, countdown *c)
+{
+    enum { MOST_DEPTH_OF_TEST = 8 };
+    const qn_inst *x = &g->k->inst[i];
+    *c = (countdown){.is_here = g->p->is_gpu};
+    if (!c->is_here || ends_in_time(g->k, i, qn__args(g->k, x->region[1] - 1)[0], MOST_DEPTH_OF_TEST))
+        return;
+    LLVMValueRef v[2] = {qn__scalar(g, qn__args(g->k, i)[0], 0), qn__const_i64(g, 0)};
+    int64_t known;
+    if (qn__is_const(v[0], &known) && known <= ROUND) {
+        c->first = LLVMConstInt(g->i32, known > 0 ? (unsigned long long)known : 0, false);
+        return;
+    }
+    LLVMValueRef all = qn__call(g, "llvm.smax", &g->i64, 1, v, 2), round = qn__umin(g, all, qn__const_i64(g, ROUND));
+    c->first = LLVMBuildTrunc(g->b, round, g->i32, "");
+    c->later = LLVMBuildSub(g->b, all, round, "");
+}
+
+void qn__limit_open(lower *g, countdown *c, LLVMBasicBlockRef before)
+{
+    if (!c->first)
+        return;
+    c->left = c->head_left = LLVMBuildPhi(g->b, g->i32, "");
+    LLVMAddIncoming(c->left, &c->first, &before, 1);
+    if (!c->later)
+        return;
+    c->rest = c->head_rest = LLVMBuildPhi(g->b, g->i64, "");
+    LLVMAddIncoming(c->rest, &c->later, &before, 1);
+}
+
+void qn__limit_test(lower *g, countdown *c, LLVMBasicBlockRef go_on, LLVMBasicBlockRef limit)
+{
+    LLVMBasicBlockRef from[2] = {LLVMGetInsertBlock(g->b), NULL};
+    LLVMValueRef some = LLVMBuildICmp(g->b, LLVMIntNE, c->left, LLVMConstInt(g->i32, 0, false), "");
+    if (!c->rest) {
+        qn__mark_likely(g, LLVMBuildCondBr(g->b, some, go_on, limit));
+        LLVMPositionBuilderAtEnd(g->b, go_on);
+        return;
+    }
+    from[1] = qn__new_block(g, "round");
+    qn__mark_likely(g, LLVMBuildCondBr(g->b, some, go_on, from[1]));
+    LLVMPositionBuilderAtEnd(g->b, from[1]);
+    LLVMValueRef round = qn__umin(g, c->rest, qn__const_i64(g, ROUND));
+    LLVMValueRef left[2] = {c->left, LLVMBuildTrunc(g->b, round, g->i32, "")}, rest[2] = {c->rest, LLVMBuildSub(g->b, c->rest, round, "")};
+    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntNE, round, qn__const_i64(g, 0), ""), go_on, limit);
+    LLVMPositionBuilderAtEnd(g->b, go_on);
+    c->left = LLVMBuildPhi(g->b, g->i32, "");
+    LLVMAddIncoming(c->left, left, from, 2);
+    c->rest = LLVMBuildPhi(g->b, g->i64, "");
+    LLVMAddIncoming(c->rest, rest, from, 2);
+}
+
+void qn__limit_close(lower *g, countdown *c)
+{
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b);
+    if (!c->first)
+        return;
+    LLVMValueRef next = LLVMBuildSub(g->b, c->left, LLVMConstInt(g->i32, 1, false), "");
+    LLVMAddIncoming(c->head_left, &next, &latch, 1);
+    if (c->rest)
+        LLVMAddIncoming(c->head_rest, &c->rest, &latch, 1);
+}

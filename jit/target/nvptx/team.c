@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * team.c: reduces by the lanes of warps, in the striped order (docs/ops.md). A warp takes a block of 4096 points: lane l
+ * holds the partials l and l + 32 and adds its points in order; then l is combined with l + 32 in the lane, and with
+ * l + 16, ... by shuffles. Results of blocks are partials of the block above in the same way. Integers, whose order does not
+ * matter, go the same way. Beside them, loops whose trips store an element of their own each: lane l runs trips l, l + 32, ...
+ */
+#include "jit/target/nvptx/team.h"
+
+#include <string.h>
+
+/** Steps of 64 points that are emitted together, so that their loads are under way at the same
+ * time: more of them where memory for kept values leaves a multiprocessor few warps. */
+enum { STEPS = 4, STEPS_OF_FEW = 8 };
+
+/* ---------------------------------------------------------------- lanes */
+
+static LLVMValueRef shuffle_word(lower *g, const char *name, LLVMValueRef v, int n)
+{
+    LLVMValueRef args[4] = {LLVMConstInt(g->i32, 0xffffffffu, false), v, LLVMConstInt(g->i32, (unsigned long long)n, false),
+                            LLVMConstInt(g->i32, WARP_LANES - 1, false)};
+    return qn__call(g, name, NULL, 0, args, 4);
+}
+
+/** A value of any scalar type from another lane. */
+static LLVMValueRef shuffle(lower *g, const char *name, LLVMValueRef v, int n)
+{
+    LLVMTypeRef t = LLVMTypeOf(v);
+    unsigned bits = LLVMGetTypeKind(t) == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(t) : t == g->f64 ? 64 : 32;
+    LLVMTypeRef whole = LLVMIntTypeInContext(g->context, bits);
+    LLVMValueRef word = LLVMBuildBitCast(g->b, v, whole, "");
+    if (bits == 64) {
+        LLVMValueRef high = LLVMBuildLShr(g->b, word, qn__const_i64(g, 32), "");
+        LLVMValueRef low = shuffle_word(g, name, LLVMBuildTrunc(g->b, word, g->i32, ""), n);
+        high = shuffle_word(g, name, LLVMBuildTrunc(g->b, high, g->i32, ""), n);
+        high = LLVMBuildShl(g->b, LLVMBuildZExt(g->b, high, g->i64, ""), qn__const_i64(g, 32), "");
+        word = LLVMBuildOr(g->b, high, LLVMBuildZExt(g->b, low, g->i64, ""), "");
+    } else {
+        word = bits < 32 ? LLVMBuildZExt(g->b, word, g->i32, "") : word;
+        word = shuffle_word(g, name, word, n);
+        word = bits < 32 ? LLVMBuildTrunc(g->b, word, whole, "") : word;
+    }
+    return LLVMBuildBitCast(g->b, word, t, "");
+}
+
+LLVMValueRef qn__team_same(lower *g, LLVMValueRef v)
+{
+    return shuffle(g, "llvm.nvvm.shfl.sync.idx.i32", v, 0);
+}
+
+static void wait_for_lanes(lower *g)
+{
+    LLVMValueRef all = LLVMConstInt(g->i32, 0xffffffffu, false);
+    qn__call(g, "llvm.nvvm.bar.warp.sync", NULL, 0, &all, 1);
+}
+
+static LLVMValueRef is_lane(lower *g, int n)
+{
+    return LLVMBuildICmp(g->b, LLVMIntEQ, g->lane, qn__const_i64(g, n), "");
+}
+
+LLVMValueRef qn__team_begin(lower *g)
+{
+    if (!g->is_team)
+        return NULL;
+    wait_for_lanes(g);
+    return is_lane(g, 0);
+}
+
+void qn__team_end(lower *g)
+{
+    if (g->is_team)
+        wait_for_lanes(g);
+}
+
+/* ---------------------------------------------------------------- what is added */
+
+/** Points of a reduce, or numbers in memory. */
+typedef struct source {
+    const reduction *r;
+    LLVMValueRef array; /* NULL: the points of r */
+    LLVMValueRef total; /* points, i64 */
+} source;
+
+static LLVMValueRef ahead(lower *g, LLVMValueRef q, int64_t n)
+{
+    return n ? LLVMBuildAdd(g->b, q, qn__const_i64(g, n), "") : q;
+}
+
+/** Sets the indices of point q: dimensions count lexicographically. */
+static void set_point(lower *g, const source *s, LLVMValueRef q)
+{
+    bool is_small = s->r->points >= 0 && s->r->points <= INT32_MAX;
+    LLVMTypeRef t = is_small ? g->i32 : g->i64;
+    LLVMValueRef rest = is_small ? LLVMBuildTrunc(g->b, q, t, "") : q;
+    for (int m = s->r->n_dims - 1; m >= 0; m--) {
+        int d = s->r->dim[m];
+        LLVMValueRef index = rest;
+        if (m > 0) {
+            LLVMValueRef extent = LLVMBuildSub(g->b, g->end[d], g->begin[d], "");
+            extent = is_small ? LLVMBuildTrunc(g->b, extent, t, "") : extent;
+            index = LLVMBuildURem(g->b, rest, extent, "");
+            rest = LLVMBuildUDiv(g->b, rest, extent, "");
+        }
+        if (s->r->n_dims == 1)
+            index = q;
+        else if (is_small)
+            index = LLVMBuildZExt(g->b, index, g->i64, "");
+        qn__set_index(g, d, LLVMBuildAdd(g->b, g->begin[d], index, ""));
+    }
+}
+
+static bool is_one_dimension(const source *s)
+{
+    return !s->array && s->r->n_dims == 1;
+}
+
+/** Makes q the point from which those of `add` count: a single dimension then has its index in a register, and the distance
+ *  is the displacement of the loads. */
+static void set_base(lower *g, const source *s, LLVMValueRef q)
+{
+    if (is_one_dimension(s))
+        set_point(g, s, q);
+}
+
+/** acc with point q + n added, where q is the base. Each point is a level of its own: what is emitted for one is not that
+ *  of the next. */
+static LLVMValueRef add(lower *g, const source *s, LLVMValueRef q, int64_t n, LLVMValueRef acc)
+{
+    loop once;
+    qn__once_open(g, &once, NULL);
+    if (s->array) {
+        LLVMValueRef at = LLVMBuildGEP2(g->b, g->i64, s->array, &q, 1, ""), ahead = qn__const_i64(g, n);
+        at = LLVMBuildGEP2(g->b, g->i64, at, &ahead, 1, "");
+        LLVMValueRef v = LLVMBuildLoad2(g->b, qn__memory_type(g, s->r->type), at, "");
+        LLVMSetAlignment(v, 8);
+        if (s->r->type == QN_BOOL)
+            v = LLVMBuildTrunc(g->b, v, g->i1, "");
+        acc = qn__combine(g, s->r, acc, v);
+    } else {
+        bool is_team = g->is_team;
+        uint32_t outer = g->team_reduce;
+        if (is_one_dimension(s))
+            qn__set_ahead(g, s->r->dim[0], n, g->depth);
+        else
+            set_point(g, s, ahead(g, q, n));
+        g->is_team = false;
+        g->team_reduce = s->r->inst;
+        qn__kept_read(g, s->r->inst, q, n);
+        qn__fold_point(g, s->r, &acc);
+        qn__kept_write(g, s->r->inst, q, n);
+        qn__set_ahead(g, s->r->dim[0], 0, 0);
+        g->is_team = is_team;
+        g->team_reduce = outer;
+    }
+    qn__loop_close(g, &once, NULL, NULL);
+    return acc;
+}
+
+/** acc, with point q + n added if `condition` holds. */
+static LLVMValueRef add_if(lower *g, const source *s, LLVMValueRef condition, LLVMValueRef q, int64_t n,
+                           LLVMValueRef acc)
+{
+    branch then = qn__begin_branch(g, condition);
+    LLVMValueRef sum = add(g, s, q, n, acc);
+    qn__choose_branch(g, &then, &sum, &acc, 1);
+    return sum;
+}
+
+/* ---------------------------------------------------------------- blocks */
+
+/** 64 partials to one: right in lane 0. */
+static LLVMValueRef across(lower *g, const reduction *r, LLVMValueRef *acc)
+{
+    LLVMValueRef v = qn__combine(g, r, acc[0], acc[1]);
+    for (int n = WARP_LANES / 2; n > 0; n /= 2)
+        v = qn__combine(g, r, v, shuffle(g, "llvm.nvvm.shfl.sync.down.i32", v, n));
+    return v;
+}
+
+/** Whole steps: points first + [from, to), `steps` times 64 at once; acc[0] and acc[1] are this lane's partials. */
+static void whole_steps(lower *g, const source *s, LLVMValueRef first, LLVMValueRef from, LLVMValueRef to, int steps,
+                        LLVMValueRef *acc)
+{
+    int64_t low, high;
+    loop l;
+    LLVMValueRef init[2] = {acc[0], acc[1]}, phi[2], next[2];
+    if (qn__is_const(from, &low) && qn__is_const(to, &high) && low == high)
+        return;
+    qn__loop_open(g, &l, from, to, (int64_t)steps * PARTIALS, true, false, 2, init, phi);
+    LLVMValueRef q = LLVMBuildAdd(g->b, first, l.index, "");
+    memcpy(next, phi, sizeof next);
+    set_base(g, s, q);
+    for (int n = 0; n < steps; n++)
+        for (int half = 0; half < 2; half++)
+            next[half] = add(g, s, q, n * PARTIALS + half * WARP_LANES, next[half]);
+    qn__loop_close(g, &l, next, acc);
+}
+
+/** [low, high), at most 4096 of them. */
+static LLVMValueRef reduce_block(lower *g, const source *s, LLVMValueRef low, LLVMValueRef high)
+{
+    LLVMValueRef acc[2] = {s->r->identity, s->r->identity}, zero = qn__const_i64(g, 0);
+    LLVMValueRef n = LLVMBuildSub(g->b, high, low, ""), first = LLVMBuildAdd(g->b, low, g->lane, "");
+    int steps = g->kept && !s->array && qn__is_plain_reduce(g, &g->k->inst[s->r->inst])
+                    ? STEPS_OF_FEW
+                    : STEPS;
+    LLVMValueRef most = LLVMBuildAnd(g->b, n, qn__const_i64(g, -steps * PARTIALS), "");
+    LLVMValueRef whole = LLVMBuildAnd(g->b, n, qn__const_i64(g, -PARTIALS), "");
+    whole_steps(g, s, first, zero, most, steps, acc);
+    whole_steps(g, s, first, most, whole, 1, acc);
+    LLVMValueRef left = LLVMBuildSub(g->b, n, whole, ""), q = LLVMBuildAdd(g->b, first, whole, "");
+    int64_t known;
+    bool is_known = qn__is_const(left, &known);
+    set_base(g, s, q);
+    for (int half = 0; half < 2; half++) {
+        LLVMValueRef at = ahead(g, g->lane, half * WARP_LANES);
+        if (!is_known || known > half * WARP_LANES)
+            acc[half] = add_if(g, s, LLVMBuildICmp(g->b, LLVMIntULT, at, left, ""), q, half * WARP_LANES, acc[half]);
+    }
+    return across(g, s->r, acc);
+}
+
+/** [low, high), at most 4096^(depth + 1) of them; right in lane 0. */
+static LLVMValueRef reduce_range(lower *g, const source *s, int depth, LLVMValueRef low, LLVMValueRef high)
+{
+    if (depth == 0)
+        return reduce_block(g, s, low, high);
+    int64_t size = qn__block_size(depth);
+    loop l;
+    LLVMValueRef init[2] = {s->r->identity, s->r->identity}, phi[2], next[2], out[2];
+    LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, high, low, ""), size);
+    qn__loop_open(g, &l, qn__const_i64(g, 0), blocks, 1, true, false, 2, init, phi);
+    span block = qn__block_at(g, low, high, l.index, size);
+    LLVMValueRef v = qn__team_same(g, reduce_range(g, s, depth - 1, block.low, block.high));
+    LLVMValueRef partial = LLVMBuildAnd(g->b, l.index, qn__const_i64(g, PARTIALS - 1), "");
+    for (int half = 0; half < 2; half++) {
+        LLVMValueRef mine = LLVMBuildICmp(g->b, LLVMIntEQ, partial, ahead(g, g->lane, half * WARP_LANES), "");
+        next[half] = LLVMBuildSelect(g->b, mine, qn__combine(g, s->r, phi[half], v), phi[half], "");
+    }
+    qn__loop_close(g, &l, next, out);
+    return across(g, s->r, out);
+}
+
+/** Points of all dimensions, i64. */
+static LLVMValueRef count(lower *g, const reduction *r)
+{
+    LLVMValueRef n = qn__const_i64(g, 1);
+    for (int m = 0; m < r->n_dims; m++)
+        n = LLVMBuildMul(g->b, n, LLVMBuildSub(g->b, g->end[r->dim[m]], g->begin[r->dim[m]], ""), "");
+    return n;
+}
+
+bool qn__team_takes(const lower *g, uint32_t i)
+{
+    return g->is_team && qn__may_share_points(g->k, i);
+}
+
+LLVMValueRef qn__team_reduce(lower *g, const reduction *r)
+{
+    source s = {.r = r, .total = count(g, r)};
+    return qn__team_same(g, reduce_range(g, &s, r->n_levels, qn__const_i64(g, 0), s.total));
+}
+
+/* ---------------------------------------------------------------- loops */
+
+/** Whether trips of loop i store other elements each: one index is the loop's, and the others do not change in it. */
+static bool stores_apart(const lower *g, uint32_t i, uint32_t store)
+{
+    const qn_param_fact *param = &g->f->param[g->k->inst[store].imm];
+    int at = -1;
+    for (int r = 0; r < qn__n_indices(g->k, store); r++) {
+        uint32_t index = qn__args(g->k, store)[r];
+        if (index == g->k->inst[i].region[0] && at < 0)
+            at = r;
+        else if (index >= i)
+            return false;
+    }
+    if (at < 0 || param->unit || param->dim[at].n_digits != 1)
+        return false;
+    const qn_fact *stride = &g->f->digit[param->dim[at].first_digit].stride;
+    return stride->kind == QN_FACT_EXACT && stride->value != 0;
+}
+
+bool qn__team_takes_trips(const lower *g, uint32_t i)
+{
+    const qn_inst *x = &g->k->inst[i];
+    int n_stores = 0;
+    if (!g->is_team || x->op != QN_I_FOR || x->n_args != 2 || x->imm != 1)
+        return false;
+    for (uint32_t j = x->region[0]; j < x->region[2]; j++)
+        if (g->k->inst[j].op == QN_I_ATOMIC || g->k->inst[j].op == QN_I_WHILE ||
+            g->k->inst[j].op == QN_I_ASSERT)
+            return false;
+    for (uint32_t site = 0; site < g->k->n_accesses; site++) {
+        uint32_t j = g->k->access[site].inst;
+        if (j < x->region[0] || j >= x->region[2])
+            continue;
+        const qn_kernel_parameter *param = &g->k->param[g->k->inst[j].imm];
+        bool is_store = g->k->inst[j].op == QN_I_STORE;
+        n_stores += is_store;
+        if (qn__is_checked(g->f, g->k, site) || (param->traits & QN_ATOMIC) || param->record ||
+            (is_store ? !stores_apart(g, i, j) : !g->f->param[g->k->inst[j].imm].is_constant_memory))
+            return false;
+    }
+    return n_stores == 1;
+}
+
+/** One trip of this lane, if `condition` holds; NULL: it does. */
+static void lower_own_trip(lower *g, uint32_t i, LLVMValueRef index, LLVMValueRef condition)
+{
+    const qn_inst *x = &g->k->inst[i];
+    loop once;
+    qn__once_open(g, &once, condition);
+    qn__set(g, x->region[0], 0, index, g->depth);
+    g->is_team = false;
+    if (g->kept) /* the loop begins where its points do */
+        qn__kept_read(g, i, LLVMBuildSub(g->b, index, qn__scalar(g, qn__args(g->k, i)[0], 0), ""),
+                      0);
+    qn__lower_region(g, x->region[0], x->region[2]);
+    g->is_team = true;
+    qn__loop_close(g, &once, NULL, NULL);
+}
+
+void qn__team_trips(lower *g, uint32_t i)
+{
+    LLVMValueRef begin = qn__scalar(g, qn__args(g->k, i)[0], 0), end = qn__scalar(g, qn__args(g->k, i)[1], 0);
+    LLVMValueRef zero = qn__const_i64(g, 0), some = LLVMBuildICmp(g->b, LLVMIntSLT, begin, end, "");
+    LLVMValueRef n = LLVMBuildSelect(g->b, some, LLVMBuildSub(g->b, end, begin, ""), zero, "");
+    LLVMValueRef whole = LLVMBuildAnd(g->b, n, qn__const_i64(g, -STEPS * WARP_LANES), "");
+    LLVMValueRef first = LLVMBuildAdd(g->b, begin, g->lane, "");
+    int64_t known, known_whole;
+    loop l;
+    wait_for_lanes(g);
+    if (!qn__is_const(whole, &known_whole) || known_whole > 0) {
+        qn__loop_open(g, &l, zero, whole, STEPS * WARP_LANES, true, false, 0, NULL, NULL);
+        LLVMValueRef at = LLVMBuildAdd(g->b, first, l.index, "");
+        for (int step = 0; step < STEPS; step++)
+            lower_own_trip(g, i, ahead(g, at, step * WARP_LANES), NULL);
+        qn__loop_close(g, &l, NULL, NULL);
+    }
+    if (!qn__is_const(n, &known) || !qn__is_const(whole, &known_whole) || known > known_whole) {
+        LLVMValueRef up = LLVMBuildAdd(g->b, n, qn__const_i64(g, WARP_LANES - 1), "");
+        up = LLVMBuildAnd(g->b, up, qn__const_i64(g, -WARP_LANES), "");
+        qn__loop_open(g, &l, whole, up, WARP_LANES, true, false, 0, NULL, NULL);
+        LLVMValueRef at = LLVMBuildAdd(g->b, first, l.index, ""), here = LLVMBuildAdd(g->b, g->lane, l.index, "");
+        lower_own_trip(g, i, at, LLVMBuildICmp(g->b, LLVMIntULT, here, n, ""));
+        qn__loop_close(g, &l, NULL, NULL);
+    }
+    wait_for_lanes(g);
+}
+
+/* ---------------------------------------------------------------- all blocks */
+
+/* Scratch memory: for each reduce two arrays of `places` words, results of blocks of points and of blocks of those. */
+
+typedef struct grid {
+    LLVMValueRef scratch, total, blocks, places; /* of the points of the reduces, which are the same */
+} grid;
+
+static grid open_grid(lower *g)
+{
+    reduction r = qn__describe_reduction(g, qn__next_reduce(g->k, g->k->body));
+    grid x = {.total = count(g, &r)};
+    LLVMValueRef units = qn__count_blocks(g, x.total, (int64_t)BLOCK * FIRST_WARPS);
+    x.blocks = qn__count_blocks(g, x.total, BLOCK);
+    x.places = LLVMBuildMul(g->b, units, qn__const_i64(g, FIRST_WARPS), "");
+    x.scratch = qn__nvptx_scratch(g);
+    return x;
+}
+
+/** Array of reduce number n: results of blocks of points (0) or of blocks of those (1). */
+static LLVMValueRef array_of(lower *g, const grid *x, int n, int above)
+{
+    LLVMValueRef at = LLVMBuildMul(g->b, x->places, qn__const_i64(g, 2 * n + above), "");
+    return LLVMBuildGEP2(g->b, g->i64, x->scratch, &at, 1, "");
+}
+
+/** array[n] = v, by lane 0 */
+static void put(lower *g, LLVMValueRef array, LLVMValueRef n, LLVMValueRef v)
+{
+    branch then = qn__begin_branch(g, is_lane(g, 0));
+    if (LLVMTypeOf(v) == g->i1)
+        v = LLVMBuildZExt(g->b, v, g->i8, "");
+    LLVMSetAlignment(LLVMBuildStore(g->b, v, LLVMBuildGEP2(g->b, g->i64, array, &n, 1, "")), 8);
+    qn__end_branch(g, &then, NULL);
+}
+
+/** One block of points for each reduce; loads between them are team code. */
+static void first_block(lower *g, LLVMValueRef block, void *arg)
+{
+    const grid *x = arg;
+    int n = 0;
+    span points = qn__block_at(g, qn__const_i64(g, 0), x->total, block, BLOCK);
+    for (uint32_t i = g->k->body; i < g->k->n_insts; i = g->k->inst[i].region[2]) {
+        const qn_inst *inst = &g->k->inst[i];
+        bool is_needed = qn__next_reduce(g->k, i) < g->k->n_insts; /* nothing after the last reduce is */
+        if (inst->op == QN_I_LOAD && is_needed)
+            qn__lower_load(g, i);
+        if (inst->op != QN_I_REDUCE)
+            continue;
+        reduction r = qn__describe_reduction(g, i);
+        source s = {.r = &r, .total = x->total};
+        put(g, array_of(g, x, n++, 0), block, reduce_block(g, &s, points.low, points.high));
+    }
+}
+
+void qn__team_first(lower *g)
+{
+    grid x = open_grid(g);
+    g->is_team = true;
+    LLVMValueRef warps = qn__const_i64(g, FIRST_WARPS);
+    LLVMValueRef first = LLVMBuildMul(g->b, qn__nvptx_register(g, "ctaid.x", g->i64), warps, "");
+    LLVMValueRef step = LLVMBuildMul(g->b, qn__nvptx_register(g, "nctaid.x", g->i64), warps, "");
+    first = LLVMBuildAdd(g->b, first, qn__nvptx_register(g, "tid.y", g->i64), "");
+    qn__nvptx_stride(g, first, x.blocks, step, first_block, &x);
+}
+
+typedef struct upper {
+    const grid *x;
+    const reduction *r;
+    int n;
+} upper;
+
+static void second_block(lower *g, LLVMValueRef block, void *arg)
+{
+    const upper *u = arg;
+    source s = {.r = u->r, .array = array_of(g, u->x, u->n, 0), .total = u->x->blocks};
+    span results = qn__block_at(g, qn__const_i64(g, 0), u->x->blocks, block, BLOCK);
+    put(g, array_of(g, u->x, u->n, 1), block, reduce_block(g, &s, results.low, results.high));
+}
+
+/** The values of all reduces, then the rest of the body, by lane 0 of one warp. */
+static void finish(lower *g, const grid *x, LLVMValueRef blocks)
+{
+    int n = 0;
+    LLVMValueRef value[MOST_SHARED_REDUCES];
+    uint32_t inst[MOST_SHARED_REDUCES];
+    FOR_TOP_REDUCES(g->k, i) /* at most MOST_SHARED_REDUCES */
+    {
+        reduction r = qn__describe_reduction(g, i);
+        source s = {.r = &r, .array = array_of(g, x, n, 1), .total = blocks};
+        LLVMValueRef v = reduce_range(g, &s, r.n_levels > 2 ? 1 : 0, qn__const_i64(g, 0), blocks);
+        inst[n] = i;
+        value[n++] = qn__or_empty(g, &r, v);
+    }
+    branch one = qn__begin_branch(g, is_lane(g, 0));
+    for (int m = 0; m < n; m++)
+        qn__set(g, inst[m], 0, value[m], g->depth);
+    g->is_team = false;
+    qn__lower_region(g, g->k->body, g->k->n_insts);
+    qn__end_branch(g, &one, NULL);
+}
+
+void qn__team_second(lower *g)
+{
+    grid x = open_grid(g);
+    LLVMValueRef blocks = qn__count_blocks(g, x.blocks, BLOCK), warp = qn__nvptx_register(g, "tid.y", g->i64);
+    int n = 0;
+    g->is_team = true;
+    FOR_TOP_REDUCES(g->k, i)
+    {
+        reduction r = qn__describe_reduction(g, i);
+        upper u = {&x, &r, n++};
+        qn__nvptx_stride(g, warp, blocks, qn__const_i64(g, SECOND_WARPS), second_block, &u);
+    }
+    qn__nvptx_barrier(g);
+    branch first_warp = qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntEQ, warp, qn__const_i64(g, 0), ""));
+    finish(g, &x, blocks);
+    qn__end_branch(g, &first_warp, NULL);
+}
+
+void qn__team_info(const qn_kernel *k, qn_gpu_info *info)
+{
+    info->n_steps = 2;
+    info->step[0] = (qn_gpu_step){.threads = {WARP_LANES, FIRST_WARPS, 1}, .points = (int64_t)BLOCK * FIRST_WARPS};
+    info->step[1] = (qn_gpu_step){.threads = {WARP_LANES, SECOND_WARPS, 1}, .units = 1};
+    info->scratch_per_unit = (int64_t)qn__n_top_reduces(k) * 2 * FIRST_WARPS * (int64_t)sizeof(int64_t);
+}

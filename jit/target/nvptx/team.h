@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * team.h: private to the lowering: reduces whose points are shared by the lanes of a warp, or by all blocks.
+ *
+ * Team code (g->is_team) is run alike by all 32 lanes: they hold the same values and take the same branches. In it, lane 0
+ * alone stores; what memory may answer differently is taken from lane 0. The points of a reduce are shared: there each
+ * lane is on its own, until the partials are combined by shuffles.
+ */
+#ifndef QN_JIT_LLVM_TEAM_H
+#define QN_JIT_LLVM_TEAM_H
+
+#include "jit/target/nvptx/nvptx.h"
+#include "jit/schedule/plan.h"
+
+enum { WARP_LANES = 32, FIRST_WARPS = 8, SECOND_WARPS = 32 };
+
+/** Before a store or atomic of team code: orders it after what the lanes read; the condition under which this lane does
+ *  it, or NULL outside team code. qn__team_end orders it before what they read next. */
+LLVMValueRef qn__team_begin(lower *g);
+void qn__team_end(lower *g);
+/** The value of lane 0. */
+LLVMValueRef qn__team_same(lower *g, LLVMValueRef v);
+/** Whether the lanes share the points of this reduce where the lowering stands. */
+bool qn__team_takes(const lower *g, uint32_t i);
+/** The fold from the identity on, the same in all lanes. */
+LLVMValueRef qn__team_reduce(lower *g, const reduction *r);
+
+/** Whether the lanes share the trips of loop i: it carries nothing, and each trip stores an element of its own and loads only what
+ *  the launch does not write. */
+bool qn__team_takes_trips(const lower *g, uint32_t i);
+void qn__team_trips(lower *g, uint32_t i);
+
+/* ---- target/nvptx/kept.c: values of points in shared memory (plan->kept) */
+/** Shared memory of a block for them. */
+int32_t qn__kept_bytes(const qn_plan *p);
+/** Where the memory of this warp begins; before the first unit of work. */
+void qn__kept_open(lower *g);
+/** Sets what a region has of an earlier one: of point `at`, i64, and `ahead` more. */
+void qn__kept_read(lower *g, uint32_t region, LLVMValueRef at, int64_t ahead);
+/** Keeps what later regions need of a reduce, whose region was emitted for this point. */
+void qn__kept_write(lower *g, uint32_t reduce, LLVMValueRef at, int64_t ahead);
+
+/** QN_TEAM_GRID: the first kernel leaves the result of each block of 4096 points in scratch memory, the second combines
+ *  them and runs the body with the reduces' values known. */
+void qn__team_first(lower *g);
+void qn__team_second(lower *g);
+/** What a launch must know of both. */
+void qn__team_info(const qn_kernel *k, qn_gpu_info *info);
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * wide_piece.c: loads and stores of the elements of a group: pieces of up to 16 bytes at once, under the conditions of
+ * the parts that need them.
+ */
+#include "jit/target/nvptx/wide_group.h"
+
+#include <stdlib.h>
+
+/* ---------------------------------------------------------------- registers and memory */
+
+static LLVMValueRef lane_number(const lower *g, int n)
+{
+    return LLVMConstInt(g->i32, (unsigned long long)n, false);
+}
+
+/** What a piece is in registers: elements of 4 and 8 bytes are those of a vector, smaller ones parts of words. */
+static LLVMTypeRef piece_type(const lower *g, const element *e, int count)
+{
+    int bytes = e->bytes * count;
+    if (e->bytes >= 4)
+        return LLVMVectorType(e->type, (unsigned)count);
+    if (bytes <= 4)
+        return LLVMIntTypeInContext(g->context, (unsigned)bytes * 8);
+    return LLVMVectorType(g->i32, (unsigned)bytes / 4);
+}
+
+static LLVMValueRef take(lower *g, const element *e, LLVMValueRef piece, int n)
+{
+    if (e->bytes >= 4)
+        return LLVMBuildExtractElement(g->b, piece, lane_number(g, n), "");
+    int each = 4 / e->bytes, shift = n % each * e->bytes * 8;
+    bool has_words = LLVMGetTypeKind(LLVMTypeOf(piece)) == LLVMVectorTypeKind;
+    LLVMValueRef word = has_words ? LLVMBuildExtractElement(g->b, piece, lane_number(g, n / each), "") : piece;
+    if (shift)
+        word = LLVMBuildLShr(g->b, word, LLVMConstInt(LLVMTypeOf(word), (unsigned)shift, false), "");
+    return LLVMBuildTrunc(g->b, word, e->type, "");
+}
+
+/** `count` elements from e on as a piece. */
+static LLVMValueRef join(lower *g, const element *e, int count)
+{
+    LLVMTypeRef t = piece_type(g, e, count);
+    LLVMValueRef piece = LLVMConstNull(t), word = NULL;
+    bool has_words = LLVMGetTypeKind(t) == LLVMVectorTypeKind;
+    LLVMTypeRef word_type = has_words ? g->i32 : t;
+    int each = e->bytes >= 4 ? 1 : 4 / e->bytes;
+    for (int n = 0; n < count; n++) {
+        if (e->bytes >= 4) {
+            piece = LLVMBuildInsertElement(g->b, piece, e[n].value, lane_number(g, n), "");
+            continue;
+        }
+        int shift = n % each * e->bytes * 8;
+        LLVMValueRef v = LLVMBuildZExt(g->b, e[n].value, word_type, "");
+        if (shift)
+            v = LLVMBuildShl(g->b, v, LLVMConstInt(word_type, (unsigned)shift, false), "");
+        word = n % each ? LLVMBuildOr(g->b, word, v, "") : v;
+        if (has_words && n % each == each - 1)
+            piece = LLVMBuildInsertElement(g->b, piece, word, lane_number(g, n / each), "");
+    }
+    return e->bytes < 4 && !has_words ? word : piece;
+}
+
+static LLVMValueRef pointer_of(lower *g, const group *s, const element *e)
+{
+    LLVMValueRef pointer = s->base[e->base].pointer;
+    return e->at ? qn__ahead(g, pointer, e->at) : pointer;
+}
+
+static LLVMValueRef load_from(lower *g, const element *e, LLVMTypeRef t, LLVMValueRef pointer, int64_t align)
+{
+    LLVMValueRef v = LLVMBuildLoad2(g->b, t, pointer, "");
+    LLVMSetAlignment(v, (unsigned)align);
+    if (e->is_constant)
+        qn__mark_invariant(g, v);
+    return v;
+}
+
+/** What the address of a single element is known to be a multiple of. */
+static int64_t align_of(const group *s, const element *e)
+{
+    const base *b = &s->base[e->base];
+    int64_t bits = b->align | (b->rest + e->at) | e->bytes;
+    return bits & -bits;
+}
+
+/** All conditions of a piece at once. */
+static LLVMValueRef whole_condition(lower *g, const element *e, int count)
+{
+    LLVMValueRef all = NULL;
+    unsigned edges = 0;
+    for (int n = 0; n < count; n++) {
+        edges |= e[n].edges;
+        if (g->p->skew && e[n].condition) /* each part of a skewed row has its own */
+            all = qn__mask_and(g, all, e[n].condition);
+    }
+    for (int n = 0; n < N_EDGES; n++)
+        if (edges >> n & 1)
+            all = qn__mask_and(g, all, g->edge[n]);
+    return all;
+}
+
+/* ---------------------------------------------------------------- loads */
+
+static void load_whole(lower *g, const group *s, element *e, int count)
+{
+    LLVMValueRef v = load_from(g, e, piece_type(g, e, count), pointer_of(g, s, e), (int64_t)count * e->bytes);
+    for (int n = 0; n < count; n++)
+        e[n].value = take(g, e, v, n);
+}
+
+/** The nearest element of the same base that is loaded in any case, or NULL: it stands in for one that is not needed, and
+ *  the load needs no branch. */
+static const element *stand_in(const group *s, const element *e)
+{
+    const element *best = NULL;
+    for (int n = 0; n < s->n_elements; n++) {
+        const element *x = &s->element[n];
+        if (x->base != e->base || x->condition || x->bytes != e->bytes)
+            continue;
+        if (!best || llabs(x->at - e->at) < llabs(best->at - e->at))
+            best = x;
+    }
+    return best;
+}
+
+static void load_one(lower *g, const group *s, element *e)
+{
+    const element *other = e->condition ? stand_in(s, e) : NULL;
+    if (!e->condition) {
+        e->value = load_from(g, e, e->type, pointer_of(g, s, e), align_of(s, e));
+    } else if (other) {
+        LLVMValueRef apart = qn__const_i64(g, e->at - other->at), none = qn__const_i64(g, 0);
+        LLVMValueRef by = LLVMBuildSelect(g->b, e->condition, apart, none, "");
+        LLVMValueRef pointer = LLVMBuildGEP2(g->b, g->i8, s->base[e->base].pointer, &by, 1, "");
+        int64_t align = align_of(s, e) | align_of(s, other);
+        e->value = load_from(g, e, e->type, qn__ahead(g, pointer, other->at), align & -align);
+    } else {
+        branch then = qn__begin_branch(g, e->condition);
+        e->value = qn__end_branch(g, &then, load_from(g, e, e->type, pointer_of(g, s, e), align_of(s, e)));
+    }
+}
+
+static bool has_one_condition(const element *e, int count)
+{
+    for (int n = 1; n < count; n++)
+        if (e[n].condition != e->condition)
+            return false;
+    return true;
+}
+
+/** A piece that is needed as a whole or not at all. */
+static void load_if(lower *g, const group *s, element *e, int count)
+{
+    LLVMTypeRef t = piece_type(g, e, count);
+    branch then = qn__begin_branch(g, e->condition);
+    LLVMValueRef v = load_from(g, e, t, pointer_of(g, s, e), (int64_t)count * e->bytes);
+    v = qn__end_branch(g, &then, v);
+    for (int n = 0; n < count; n++)
+        e[n].value = take(g, e, v, n);
+}
+
+/** A piece of which some elements may not be needed: whole where all are, else one by one. */
+static void load_apart(lower *g, const group *s, element *e, int count)
+{
+    LLVMValueRef whole[MOST_BYTES];
+    branch x = qn__begin_choice(g, whole_condition(g, e, count), "whole", "apart");
+    load_whole(g, s, e, count);
+    for (int n = 0; n < count; n++)
+        whole[n] = e[n].value;
+    qn__begin_other(g, &x);
+    for (int n = 0; n < count; n++) {
+        branch then = {0};
+        if (e[n].condition)
+            then = qn__begin_branch(g, e[n].condition);
+        e[n].value = load_from(g, &e[n], e->type, pointer_of(g, s, &e[n]), align_of(s, &e[n]));
+        if (e[n].condition)
+            e[n].value = qn__end_branch(g, &then, e[n].value);
+    }
+    qn__end_branch(g, &x, NULL);
+    for (int n = 0; n < count; n++)
+        e[n].value = qn__join(g, &x, whole[n], e[n].value);
+}
+
+void qn__wide_load_elements(lower *g, group *s)
+{
+    for (int n = 0, count; n < s->n_elements; n += count) {
+        element *e = &s->element[n];
+        count = qn__wide_piece_at(s, n);
+        if (count == 1)
+            load_one(g, s, e);
+        else if (!whole_condition(g, e, count))
+            load_whole(g, s, e, count);
+        else if (has_one_condition(e, count))
+            load_if(g, s, e, count);
+        else
+            load_apart(g, s, e, count);
+    }
+}
+
+void qn__wide_set_values(lower *g, const group *s, int point)
+{
+    for (int n = 0; n < s->n; n++) {
+        const need *x = &s->need[n];
+        if (x->point == point)
+            qn__set(g, x->inst, x->part, qn__to_register(g, g->k->inst[x->inst].type, s->element[x->order].value), g->depth);
+    }
+}
+
+void qn__wide_load_all(lower *g, group *s)
+{
+    qn__wide_load_elements(g, s);
+    qn__wide_set_values(g, s, 0);
+}
+
+/* ---------------------------------------------------------------- stores */
+
+static void store_to(lower *g, const group *s, const element *e, LLVMValueRef v, int64_t align)
+{
+    LLVMSetAlignment(LLVMBuildStore(g->b, v, pointer_of(g, s, e)), (unsigned)align);
+}
+
+static void store_one(lower *g, const group *s, const element *e)
+{
+    branch then = {0};
+    if (e->condition)
+        then = qn__begin_branch(g, e->condition);
+    store_to(g, s, e, e->value, align_of(s, e));
+    if (e->condition)
+        qn__end_branch(g, &then, NULL);
+}
+
+static void store_apart(lower *g, const group *s, const element *e, int count)
+{
+    branch x = qn__begin_choice(g, whole_condition(g, e, count), "whole", "apart");
+    store_to(g, s, e, join(g, e, count), (int64_t)count * e->bytes);
+    qn__begin_other(g, &x);
+    for (int n = 0; n < count; n++)
+        store_one(g, s, &e[n]);
+    qn__end_branch(g, &x, NULL);
+}
+
+void qn__wide_store_all(lower *g, const group *s)
+{
+    for (int n = 0, count; n < s->n_elements; n += count) {
+        const element *e = &s->element[n];
+        count = qn__wide_piece_at(s, n);
+        if (count == 1)
+            store_one(g, s, e);
+        else if (!whole_condition(g, e, count))
+            store_to(g, s, e, join(g, e, count), (int64_t)count * e->bytes);
+        else
+            store_apart(g, s, e, count);
+    }
+}
