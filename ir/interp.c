@@ -518,7 +518,7 @@ static void run_domain(qn_interp *s)
 
 size_t qn__interpret_stack(const qn_kernel *k)
 {
-    enum { REDUCE_BYTES = sizeof(qn_ordered_sum) + 512, OTHER_BYTES = 768 }; /* tests/unit/test_stack.c */
+    enum { REDUCE_BYTES = sizeof(qn_ordered_sum) + 512, OTHER_BYTES = 768 }; /* tests/unit/runtime/test_stack.c */
     size_t most = 0;
     for (uint32_t i = 1; i < k->n_insts; i++) {
         bool is_call = k->inst[i].op == QN_I_CALL;

@@ -2,7 +2,7 @@
 /*
  * structs.c: structs of the public headers by name, with their members, for bindings that lay
  * structs out at run time (quern/embed.h). A new member of a struct is a new word here:
- * tests/unit/test_embed.c fails while one is missing.
+ * tests/unit/runtime/test_embed.c fails while one is missing.
  */
 #include "quern/cache.h"
 #include "quern/cuda.h"

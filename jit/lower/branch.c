@@ -18,7 +18,7 @@ void qn__clear_masks(lower *g)
 /**
  * A mask of constant lanes whose lanes LLVM does not know. LLVM 19 may give the upper half of a masked load no mask at all where
  * its lanes follow from an `and` with constants, as in <1, 1, 1, 0, 0, 0, 0, 0> of 256-bit registers, and then reads beyond the
- * view (tests/unit/test_code.c). No address of a user's process has the uppermost bit, which LLVM cannot know.
+ * view (tests/unit/jit/test_code.c). No address of a user's process has the uppermost bit, which LLVM cannot know.
  */
 static LLVMValueRef hidden(lower *g, LLVMValueRef mask)
 {

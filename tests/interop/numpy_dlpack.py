@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """numpy_dlpack.py LIBRARY: arrays from numpy to Quern and back through DLPack, by ctypes. Prints TAP; see
-check_numpy.sh. Only what numpy hands out and takes is tested: capsules, strides, ownership, the read-only flag."""
+check/numpy.sh. Only what numpy hands out and takes is tested: capsules, strides, ownership, the read-only flag."""
 
 import ctypes as C
 import gc

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_fortran.c: descriptors of Fortran arrays as views, and back. arrays.f90 calls see() with
- * arrays of many kinds; what the view must be stands here. Built and run by check_fortran.sh.
+ * arrays of many kinds; what the view must be stands here. Built and run by check/fortran.sh.
  */
 #include "quern/fortran.h"
 #include "tests/tap.h"

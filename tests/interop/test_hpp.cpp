@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_hpp.cpp: quern.hpp: handles, exceptions, kernels built with operators and compared with C++ loops, and mdspan in
- * and out. Built and run by check_hpp.sh.
+ * and out. Built and run by check/hpp.sh.
  */
 #include "quern.hpp"
 #include "quern/bytes.h"

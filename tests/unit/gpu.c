@@ -2,7 +2,7 @@
 /*
  * gpu.c: opens the stub driver and runs its kernels on the machine for PTX.
  */
-#include "tests/ptx_machine.h"
+#include "tests/ptx/machine.h"
 #include "tests/stub/stub_cuda.h"
 
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gpu.h: what the tests of CUDA share: contexts that use the stub driver (tests/stub/stub_cuda.h), whose kernels run on
- * the machine for PTX (tests/ptx_machine.h), and views in CUDA spaces.
+ * the machine for PTX (tests/ptx/machine.h), and views in CUDA spaces.
  */
 #ifndef QN_TESTS_UNIT_GPU_H
 #define QN_TESTS_UNIT_GPU_H

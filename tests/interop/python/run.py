@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run.py PACKAGE_FOLDER: all tests of the Python package, as TAP. See check_python.sh."""
+"""run.py PACKAGE_FOLDER: all tests of the Python package, as TAP. See check/python.sh."""
 
 import os
 import sys
