@@ -84,7 +84,7 @@ includes "${jit[@]}" | awk -F '[:"/]' '
 includes "${runtime[@]}" | grep '"' |
     grep -vE ':"(runtime/[a-z0-9_/]+\.h|jit/(jit|provider|emit/gdb)\.h|ir/(ir|printed)\.h|quern\.h|quern/[a-z]+\.(def|h)|generated/names\.inc)"$' |
     is_empty "runtime/ uses jit/, ir/, include/ and itself"
-includes runtime/bindings/*/*.[ch] | grep '"' | grep -vE ':"(quern/[a-z]+\.h|quern\.h|binding\.h)"$' |
+includes runtime/bindings/*/*.[ch] | grep '"' | grep -vE ':"(quern/[a-z]+\.(def|h)|quern\.h|binding\.h|broadcast\.h)"$' |
     is_empty "runtime/bindings/ uses include/ and itself"
 code runtime/bindings/*/*.[ch] | grep -E '\b(abort|exit|_exit|printf|puts|perror)[[:space:]]*\(' |
     is_empty "... and does not abort, exit or print"

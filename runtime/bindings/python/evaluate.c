@@ -18,15 +18,17 @@
  */
 #include "binding.h"
 
+#include "broadcast.h"
+
 #include <string.h>
 
 /** One call. */
 typedef struct call {
-    int n, rank;
+    int n;
     py_held held[QN_MAX_PARAMS]; /* [0] is the result */
     qn_arg arg[QN_MAX_PARAMS];
     bool is_view[QN_MAX_PARAMS];
-    int64_t extent[QN_MAX_RANK];
+    bind_shape shape;
 } call;
 
 /** The dtype of a number: of Python's own ones, or by what it can do. */
@@ -92,74 +94,20 @@ static bool take(call *c, PyObject *args, char *key)
     return true;
 }
 
-/** The extents that all views have together; false with an exception where two differ and none
- * is 1. */
+/** The layouts of the operands, and the extents that they have together; false with an exception
+ * where two differ and none is 1. */
 static bool broadcast_extents(call *c)
 {
+    int64_t two[2];
+    c->shape.n = c->n;
+    c->shape.layout[0] = NULL;
     for (int i = 1; i < c->n; i++)
-        if (c->is_view[i] && c->held[i].view.layout.rank > c->rank)
-            c->rank = c->held[i].view.layout.rank;
-    for (int d = 0; d < c->rank; d++)
-        c->extent[d] = 1;
-    for (int i = 1; i < c->n; i++) {
-        const qn_layout *l = &c->held[i].view.layout;
-        for (int d = 0; c->is_view[i] && d < l->rank; d++) {
-            int64_t *extent = &c->extent[c->rank - l->rank + d], mine = l->dim[d].extent;
-            if (mine != *extent && mine != 1 && *extent != 1) {
-                PyErr_Format(PyExc_ValueError, "operands do not broadcast: extents %lld and %lld",
-                             (long long)*extent, (long long)mine);
-                return false;
-            }
-            *extent = mine == 1 ? *extent : mine;
-        }
-    }
-    return true;
-}
-
-/** Gives a view the extents of all, by strides of 0. */
-static void stretch(call *c, qn_layout *l)
-{
-    int more = c->rank - l->rank;
-    for (int d = c->rank - 1; d >= 0; d--) {
-        qn_dim dim = d >= more ? l->dim[d - more] : (qn_dim){.extent = 1};
-        if (dim.extent != c->extent[d] || dim.extent == 1)
-            dim.stride = 0;
-        dim.extent = c->extent[d];
-        l->dim[d] = dim;
-    }
-    l->rank = c->rank;
-}
-
-/** Joins dimensions whose neighbour continues them in all views, the result (number 0) included if
- * it has them. */
-static void join(call *c, bool has_result)
-{
-    for (int d = c->rank - 2; d >= 0; d--) {
-        bool continues = true;
-        for (int i = has_result ? 0 : 1; i < c->n; i++) {
-            const qn_layout *l = &c->held[i].view.layout;
-            continues =
-                continues && (!c->is_view[i] || c->extent[d] == 1 || c->extent[d + 1] == 1 ||
-                              l->dim[d].stride == l->dim[d + 1].stride * c->extent[d + 1]);
-        }
-        if (!continues)
-            continue;
-        for (int i = has_result ? 0 : 1; i < c->n; i++) {
-            qn_layout *l = &c->held[i].view.layout;
-            if (!c->is_view[i])
-                continue;
-            if (c->extent[d + 1] != 1)
-                l->dim[d].stride = l->dim[d + 1].stride;
-            l->dim[d].extent = c->extent[d] * c->extent[d + 1];
-            for (int e = d + 1; e < c->rank - 1; e++)
-                l->dim[e] = l->dim[e + 1];
-            l->rank--;
-        }
-        c->extent[d] *= c->extent[d + 1];
-        for (int e = d + 1; e < c->rank - 1; e++)
-            c->extent[e] = c->extent[e + 1];
-        c->rank--;
-    }
+        c->shape.layout[i] = c->is_view[i] ? &c->held[i].view.layout : NULL;
+    if (bind_extents(&c->shape, two))
+        return true;
+    PyErr_Format(PyExc_ValueError, "operands do not broadcast: extents %lld and %lld",
+                 (long long)two[0], (long long)two[1]);
+    return false;
 }
 
 /** Makes the result or takes the given one, whose extents must be these; a new reference. */
@@ -213,44 +161,31 @@ static PyObject *entry_of(PyObject *table, PyObject *make, const char *key, int 
     return entry;
 }
 
-/** Extents of the result: all but the reduced ones. */
-static int keep(const call *c, long long reduced, int64_t *out)
-{
-    int n = 0;
-    for (int d = 0; d < c->rank; d++)
-        if (!(reduced >> (c->rank - 1 - d) & 1))
-            out[n++] = c->extent[d];
-    return n;
-}
-
 static PyObject *run(call *c, PyObject *const *args, long long reduced, char *key)
 {
     if (!take(c, args[2], key) || !broadcast_extents(c))
         return NULL;
-    for (int i = 1; i < c->n; i++)
-        if (c->is_view[i])
-            stretch(c, &c->held[i].view.layout);
+    bind_stretch(&c->shape);
     int64_t extents[QN_MAX_RANK];
-    int n = keep(c, reduced, extents);
-    bool is_joined = reduced == -1;
-    if (is_joined)
-        join(c, false);
+    int n = bind_kept(&c->shape, reduced, extents);
+    if (reduced == -1)
+        bind_join(&c->shape);
     PyObject *out = NULL, *entry = NULL;
     if (reduced == 0) { /* the result takes part in what is joined, so it comes first, with a kernel
                            of any rank for its dtype */
-        int rank = c->rank;
+        int rank = c->shape.rank;
         key[0] = (char)rank;
         entry = entry_of(args[0], args[1], key, c->n + 1);
         out = entry ? result_of(c, args[3], args[4], n, extents, PyTuple_GetItem(entry, 1)) : NULL;
-        c->is_view[0] = true;
+        c->shape.layout[0] = &c->held[0].view.layout;
         if (out)
-            join(c, true);
-        if (out && c->rank != rank) {
-            key[0] = (char)c->rank;
+            bind_join(&c->shape);
+        if (out && c->shape.rank != rank) {
+            key[0] = (char)c->shape.rank;
             entry = entry_of(args[0], args[1], key, c->n + 1);
         }
     } else {
-        key[0] = (char)c->rank;
+        key[0] = (char)c->shape.rank;
         entry = entry_of(args[0], args[1], key, c->n + 1);
         out = entry ? result_of(c, args[3], args[4], n, extents, PyTuple_GetItem(entry, 1)) : NULL;
     }
@@ -278,7 +213,6 @@ PyObject *py_evaluate(PyObject *module, PyObject *const *args, Py_ssize_t n)
         return NULL;
     call c;
     c.n = 1;
-    c.rank = 0;
     c.held[0].kind = PY_OBJECT;
     c.held[0].object = NULL;
     c.held[0].has_stream = false;
