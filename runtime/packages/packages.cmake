@@ -35,6 +35,9 @@ quern_copyright(codegen libquern-llvm "${static_licences}")
 quern_copyright(tool quern "")
 quern_copyright(dev libquern-dev "")
 quern_copyright(doc quern-doc "")
+if(TARGET quern_lua_5.4 OR TARGET quern_lua_5.1)
+    quern_copyright(lua lua-quern "")
+endif()
 
 # ---------------------------------------------------------------------------------------------- Debian
 
@@ -83,4 +86,11 @@ quern_debian(dev libquern-dev libdevel "JIT compiler for array kernels: headers"
 quern_debian(doc quern-doc doc "JIT compiler for array kernels: documentation"
     "${about} These are the pages and the examples."
     PACKAGE_ARCHITECTURE all)
+if(TARGET quern_lua_5.4 OR TARGET quern_lua_5.1)
+    list(APPEND CPACK_COMPONENTS_ALL lua)
+    quern_debian(lua lua-quern interpreters "JIT compiler for array kernels: Lua"
+        "${about} This is the module for Lua 5.4 and LuaJIT."
+        PACKAGE_SHLIBDEPS ON PACKAGE_DEPENDS "${soname_package} ${here}"
+        PACKAGE_RECOMMENDS "libquern-llvm ${here}" PACKAGE_SUGGESTS "lua5.4 | luajit")
+endif()
 include(CPack)

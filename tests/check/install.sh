@@ -122,6 +122,17 @@ if command -v pkg-config > /dev/null; then
 else
     skip "no pkg-config"
 fi
+# The Lua module, with the interpreters that it was built for and that are here.
+for lua in 5.4:lua5.4 5.1:luajit; do
+    module=$(find "$prefix" -path "*/lua/${lua%%:*}/quern/core.so")
+    if [ -n "$module" ] && command -v "${lua##*:}" > /dev/null; then
+        passes "${lua##*:} finds the module, and that its library" env LUA_CPATH="$(dirname "$(dirname "$module")")/?.so" \
+            LUA_PATH="$prefix/share/lua/${lua%%:*}/?.lua" "${lua##*:}" -e \
+            'local q = require "quern"; assert(q.eval("sum(x*x)", {x = q.array {1, 2, 3}}) == 14)'
+    else
+        skip "no module for ${lua##*:}, or no interpreter"
+    fi
+done
 passes "the installed tool runs" bash -c "[ ! -e '$prefix/bin/quern' ] || ldd '$prefix/bin/quern' | grep -q '$folder.*libquern'"
 echo "1..$n"
 exit $failed

@@ -223,6 +223,15 @@ static int part(lua_State *L)
     return status ? lq_raise(L, &err) : 1;
 }
 
+/** A dimension of a layout, counted from 1, as its number from 0; up to `most` of them. */
+static int dimension_at(lua_State *L, int index, const char *what, int most)
+{
+    int64_t d = lq_integer(L, index, what);
+    if (d < 1 || d > most)
+        lq_error(L, QN_ERR_RANK, "%s: dimension %f is not in 1 to %d", what, (double)d, most);
+    return (int)d - 1;
+}
+
 /** array:transpose(): dimensions reversed; array:transpose(2, 1, 3): dimension p is the p-th one
  * named. */
 static int transpose(lua_State *L)
@@ -234,10 +243,8 @@ static int transpose(lua_State *L)
     qn_error err = {0};
     if (n != 0 && n != l->rank)
         lq_error(L, QN_ERR_RANK, "transpose: %d dimensions of an array of rank %d", n, l->rank);
-    for (int d = 0; d < l->rank; d++) {
-        int64_t of = n ? lq_integer(L, d + 2, "transpose") : l->rank - d;
-        order[d] = of >= 1 && of <= l->rank ? (int)of - 1 : -1;
-    }
+    for (int d = 0; d < l->rank; d++)
+        order[d] = n ? dimension_at(L, d + 2, "transpose", l->rank) : l->rank - 1 - d;
     qn_status status = qn_layout_permute(l, order, &out, &err);
     return set_layout(L, made, status, &out, &err);
 }
@@ -246,11 +253,11 @@ static int transpose(lua_State *L)
 static int reverse(lua_State *L)
 {
     const qn_layout *l = &lq_array_at(L, 1, "reverse")->view.layout;
-    int64_t d = lq_integer(L, 2, "reverse");
+    int d = dimension_at(L, 2, "reverse", l->rank);
     qn_layout out;
     qn_view *made = lq_push_view(L, 1);
     qn_error err = {0};
-    qn_status status = qn_layout_reverse(l, d >= 1 && d <= l->rank ? (int)d - 1 : -1, &out, &err);
+    qn_status status = qn_layout_reverse(l, d, &out, &err);
     return set_layout(L, made, status, &out, &err);
 }
 
@@ -277,11 +284,11 @@ static int reshape(lua_State *L)
 static int broadcast(lua_State *L)
 {
     const qn_layout *l = &lq_array_at(L, 1, "broadcast")->view.layout;
-    int64_t d = lq_integer(L, 2, "broadcast"), extent = lq_integer(L, 3, "broadcast");
+    int at = dimension_at(L, 2, "broadcast", l->rank + 1);
+    int64_t extent = lq_integer(L, 3, "broadcast");
     qn_layout out, moved;
     qn_view *made = lq_push_view(L, 1);
     qn_error err = {0};
-    int at = d >= 1 && d <= l->rank + 1 ? (int)d - 1 : -1;
     qn_status status = qn_layout_broadcast(l, at, extent, &out, &err);
     if (!status) {
         int64_t amount[QN_MAX_RANK] = {0};
@@ -326,10 +333,11 @@ static int part_of_complex(lua_State *L)
 {
     const qn_view *of = &lq_array_at(L, 1, "parts")->view;
     int64_t number = lq_integer(L, 2, "parts");
+    if (number != 1 && number != 2)
+        lq_error(L, QN_ERR_ARGUMENT, "parts: 1 is the real part, 2 the imaginary one");
     qn_view *out = lq_push_view(L, 1);
     qn_error err = {0};
-    int field = number == 1 || number == 2 ? (int)number - 1 : -1;
-    return qn_view_field(of, field, out, &err) ? lq_raise(L, &err) : 1;
+    return qn_view_field(of, (int)number - 1, out, &err) ? lq_raise(L, &err) : 1;
 }
 
 /** array:read_only() */

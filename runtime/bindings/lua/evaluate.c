@@ -100,6 +100,15 @@ static const lq_kernel *kernel_of(lua_State *L, int entry)
     return k;
 }
 
+/** Where a new result is made: on the GPU if an operand is there. */
+static int space_of(const call *c)
+{
+    for (int i = 1; i < c->n; i++)
+        if (c->is_view[i] && c->view[i].space == QN_SPACE_CUDA)
+            return QN_SPACE_CUDA;
+    return QN_SPACE_HOST;
+}
+
 /** Pushes the result: the given array, whose extents must be these, or a new one. */
 static void push_result(lua_State *L, call *c, int entry, int n, const int64_t *extents)
 {
@@ -110,7 +119,7 @@ static void push_result(lua_State *L, call *c, int entry, int n, const int64_t *
         lua_rawgeti(L, entry, 2);
         int dtype = lq_dtype(L, -1);
         lua_pop(L, 1);
-        lq_make_array(L, n, extents, lower, dtype, QN_SPACE_HOST, true);
+        lq_make_array(L, n, extents, lower, dtype, space_of(c), true);
     } else {
         lua_pushvalue(L, 4);
     }
@@ -145,6 +154,19 @@ static void take_values(lua_State *L, call *c, char *key)
         lq_error(L, QN_ERR_EXTENT, "operands do not broadcast: extents %d and %d", (int)two[0],
                  (int)two[1]);
     bind_stretch(&c->shape);
+}
+
+/** Pushes the element of a result without dimensions. */
+static void push_number(lua_State *L, const qn_view *v)
+{
+    qn_error err = {0};
+    if (v->space == QN_SPACE_CUDA) {
+        const lq_array *here = lq_make_array(L, 0, NULL, NULL, v->dtype, QN_SPACE_HOST, true);
+        if (qn_deep_copy(lq_context(L), &here->view, v, &err))
+            lq_raise(L, &err);
+        v = &here->view;
+    }
+    lq_push_element(L, v->dtype, v->data);
 }
 
 int lq_evaluate(lua_State *L)
@@ -183,7 +205,7 @@ int lq_evaluate(lua_State *L)
         }
     lq_launch(L, kernel_of(L, entry), c.n, c.arg);
     if (n == 0 && lua_isnil(L, 4))
-        lq_push_element(L, c.view[0].dtype, c.view[0].data);
+        push_number(L, &c.view[0]);
     else
         lua_pushvalue(L, result);
     return 1;

@@ -194,14 +194,19 @@ local function values_of(b, ...)
     return values, dtypes
 end
 
--- Ids of values in the types that a region has for them.
+-- Ids of values in the types that a region has for them. A float does not become an integer unnoticed: 1.0 is one in LuaJIT.
 local function like(b, dtypes, ...)
     local found = {}
     if select("#", ...) ~= #dtypes then
         fail("BUILD", ("a region gives %d values, not %d"):format(select("#", ...), #dtypes))
     end
     for i, dtype in ipairs(dtypes) do
-        found[i] = cast_in(b, (select(i, ...)), dtype).id
+        local x = value(b, (select(i, ...)))
+        if not x.weak and V.kind_of(x.dtype) > V.kind_of(dtype) then
+            fail("TYPE", ("a region gives %s for value %d, which is %s: use b:number(x, \"%s\") or cast"):format(
+                x.dtype, i, dtype, x.dtype))
+        end
+        found[i] = cast_in(b, x, dtype).id
     end
     return unpack(found)
 end
