@@ -15,12 +15,18 @@ PyTypeObject *py_array_type;
 typedef struct array {
     PyObject_HEAD qn_view view;
     PyObject *base; /* keeps the memory alive; NULL: the view does */
+    bool is_shared; /* another library was given its memory on a GPU */
     Py_ssize_t shape[QN_MAX_RANK], strides[QN_MAX_RANK];
 } array;
 
 const qn_view *py_array_view(PyObject *o)
 {
     return &((array *)o)->view;
+}
+
+bool py_array_is_shared(PyObject *o)
+{
+    return ((array *)o)->is_shared;
 }
 
 PyObject *py_array_new(const qn_view *view, PyObject *base)
@@ -66,6 +72,8 @@ PyObject *py_array_make(int n, const int64_t *extents, int dtype, int space, boo
 static void array_dealloc(array *a)
 {
     PyTypeObject *type = Py_TYPE((PyObject *)a);
+    if (a->is_shared)
+        py_free_after_others();
     qn_view_release(&a->view);
     Py_XDECREF(a->base);
     PyObject_Free(a);
@@ -241,15 +249,18 @@ static PyObject *get_interface(array *a, void *unused)
 static PyObject *get_cuda_interface(array *a, void *unused)
 {
     (void)unused;
-    return interface_of(a, true);
+    PyObject *interface = interface_of(a, true);
+    a->is_shared = a->is_shared || interface;
+    return interface;
 }
 
 /* ---------------------------------------------------------------- DLPack */
 
-static void drop_base(void *base)
+/** The array that a tensor was made of is kept by it, and is let go last. */
+static void drop_array(void *o)
 {
     PyGILState_STATE gil = PyGILState_Ensure();
-    Py_DECREF((PyObject *)base);
+    Py_DECREF((PyObject *)o);
     PyGILState_Release(gil);
 }
 
@@ -266,7 +277,8 @@ static void end_capsule(PyObject *capsule)
 
 static PyObject *array_dlpack(array *a, PyObject *args, PyObject *options)
 {
-    static char *words[] = {"stream", "max_version", "dl_device", "copy", NULL};
+    static char *words[] = { /* calls wait for their work, so any stream may use the array */
+                            "stream", "max_version", "dl_device", "copy", NULL};
     PyObject *stream = NULL, *version = NULL, *device = NULL, *copy = NULL;
     if (!PyArg_ParseTupleAndKeywords(args, options, "|OOOO", words, &stream, &version, &device,
                                      &copy))
@@ -280,17 +292,17 @@ static PyObject *array_dlpack(array *a, PyObject *args, PyObject *options)
     }
     qn_error err = {0};
     void *managed = NULL;
-    void (*released)(void *) = a->base ? drop_base : NULL;
     qn_status status =
         major >= 1
-            ? qn_view_to_dlpack_versioned(&a->view, released, a->base,
+            ? qn_view_to_dlpack_versioned(&a->view, drop_array, a,
                                           (qn_dl_managed_versioned **)&managed, &err)
-            : qn_view_to_dlpack(&a->view, released, a->base, (qn_dl_managed **)&managed, &err);
+            : qn_view_to_dlpack(&a->view, drop_array, a, (qn_dl_managed **)&managed, &err);
     if (status) {
         PyErr_SetString(PyExc_BufferError, err.message);
         return NULL;
     }
-    Py_XINCREF(a->base);
+    Py_INCREF((PyObject *)a);
+    a->is_shared = a->is_shared || a->view.space == QN_SPACE_CUDA;
     return PyCapsule_New(managed, major >= 1 ? "dltensor_versioned" : "dltensor", end_capsule);
 }
 

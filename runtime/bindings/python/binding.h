@@ -37,23 +37,44 @@ typedef struct py_held {
     Py_buffer buffer; /* of a kind */
     PyObject *object; /* with a reference; NULL: none */
     int kind;
-    bool has_stream; /* `stream` is the one on which the memory is ready */
-    uintptr_t stream;
 } py_held;
 
-/** Views an object, in this order: quern.Array, buffer protocol, __cuda_array_interface__,
- * __dlpack__,
- *  __array_interface__. `label` is borrowed for as long. False with an exception. */
-bool py_hold(PyObject *o, const char *label, py_held *h);
+/** Views an object, in this order: quern.Array, buffer protocol, __dlpack__,
+ *  __cuda_array_interface__, __array_interface__. `label` is borrowed for as long. Where the memory
+ *  is that of a GPU, *stream becomes a stream that what the owner of the memory did comes before;
+ *  py_end_stream takes it. False with an exception. */
+bool py_hold(PyObject *o, const char *label, py_held *h, qn_stream **stream);
 void py_let_go(py_held *h);
 /** A scalar of a dtype from a number. False with an exception. */
 bool py_scalar(PyObject *o, int dtype, const char *label, qn_arg *out);
+
+/* ---------------------------------------------------------------- stream.c */
+
+/** The legacy default stream as the protocols of Python name it. */
+enum { PY_LEGACY_STREAM = 1 };
+/** Gives *stream a stream of the device, -1 for the context's, unless it has one. False with an
+ *  exception. */
+bool py_need_stream(qn_stream **stream, int device);
+/** The same, and that stream waits for all work that `theirs` has now, a stream as the protocols of
+ *  Python give it: 1 the legacy default one, 2 that of the thread, else its handle. */
+bool py_follow(qn_stream **stream, int device, uintptr_t theirs);
+/** As py_follow, without exceptions. */
+qn_status py_stream_after(qn_stream *stream, uintptr_t theirs, qn_error *err);
+/** Takes a stream whose work is done; NULL is ignored. */
+void py_end_stream(qn_stream *stream);
+/** In a child of fork: the streams are the parent's. */
+void py_forget_streams(void);
+/** Memory of GPUs that is freed from now on is not used again before work that other libraries
+ *  gave to their default stream is done. */
+void py_free_after_others(void);
 
 /* ---------------------------------------------------------------- array.c */
 
 extern PyTypeObject *py_array_type;
 /** The view of a quern.Array; borrowed. */
 const qn_view *py_array_view(PyObject *array);
+/** Whether another library was given its memory on a GPU. */
+bool py_array_is_shared(PyObject *array);
 /** A quern.Array that takes over the view, whose memory `base` keeps alive (NULL: the view does).
  */
 PyObject *py_array_new(const qn_view *view, PyObject *base);
@@ -87,8 +108,9 @@ typedef struct py_kernel {
 /** A Kernel that takes the kernel over. */
 PyObject *py_kernel_new(qn_kernel *k);
 bool py_add_kernel(PyObject *module);
-/** Launches with arguments that are held, without the GIL. False with an exception. */
-bool py_launch(py_kernel *k, int n, const qn_arg *args, py_held *held);
+/** Launches with arguments that are held, without the GIL, and on a GPU if there is a stream. False
+ *  with an exception. */
+bool py_launch(py_kernel *k, int n, const qn_arg *args, qn_stream *stream);
 /** _quern.evaluate and _quern.dispatch, see evaluate.c. */
 PyObject *py_dispatch(PyObject *module, PyObject *const *args, Py_ssize_t n);
 PyObject *py_evaluate(PyObject *module, PyObject *const *args, Py_ssize_t n);

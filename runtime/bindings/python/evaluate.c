@@ -29,6 +29,7 @@ typedef struct call {
     qn_arg arg[QN_MAX_PARAMS];
     bool is_view[QN_MAX_PARAMS];
     bind_shape shape;
+    qn_stream *stream; /* of arrays on a GPU */
 } call;
 
 /** The dtype of a number: of Python's own ones, or by what it can do. */
@@ -72,13 +73,12 @@ static bool take(call *c, PyObject *args, char *key)
         py_held *h = &c->held[i];
         h->kind = PY_OBJECT;
         h->object = NULL;
-        h->has_stream = false;
         c->is_view[i] = dtype == QN_VOID;
         int is_weak = dtype == QN_BOOL ? 0 : 128;
         if (dtype != QN_VOID) {
             if (!py_scalar(o, dtype, "number", &c->arg[i]))
                 return false;
-        } else if (!py_hold(o, "operand", h)) {
+        } else if (!py_hold(o, "operand", h, &c->stream)) {
             h->kind = PY_OBJECT;
             h->object = NULL;
             return false;
@@ -121,7 +121,7 @@ static PyObject *result_of(call *c, PyObject *out, PyObject *empty, int n, const
     } else {
         Py_INCREF(out);
     }
-    if (!out || !py_hold(out, "result", &c->held[0])) {
+    if (!out || !py_hold(out, "result", &c->held[0], &c->stream)) {
         c->held[0].kind = PY_OBJECT;
         c->held[0].object = NULL;
         Py_XDECREF(out);
@@ -196,7 +196,7 @@ static PyObject *run(call *c, PyObject *const *args, long long reduced, char *ke
     for (int i = 0; i < c->n; i++)
         if (i == 0 || c->is_view[i])
             c->arg[i] = qn_arg_view(&c->held[i].view);
-    if (!py_launch((py_kernel *)PyTuple_GetItem(entry, 0), c->n, c->arg, c->held))
+    if (!py_launch((py_kernel *)PyTuple_GetItem(entry, 0), c->n, c->arg, c->stream))
         Py_CLEAR(out);
     return out;
 }
@@ -213,15 +213,16 @@ PyObject *py_evaluate(PyObject *module, PyObject *const *args, Py_ssize_t n)
         return NULL;
     call c;
     c.n = 1;
+    c.stream = NULL;
     c.held[0].kind = PY_OBJECT;
     c.held[0].object = NULL;
-    c.held[0].has_stream = false;
     c.is_view[0] = false;
     char key[QN_MAX_PARAMS + 2];
     key[1] = (char)(reduced == -1);
     PyObject *out = run(&c, args, reduced, key);
     for (int i = 0; i < c.n; i++)
         py_let_go(&c.held[i]);
+    py_end_stream(c.stream);
     return out;
 }
 
@@ -234,6 +235,7 @@ PyObject *py_dispatch(PyObject *module, PyObject *const *args, Py_ssize_t n)
     }
     call c;
     c.n = 1;
+    c.stream = NULL;
     char key[2 * QN_MAX_PARAMS + 2];
     PyObject *entry = NULL;
     bool is_done = take(&c, args[2], key);
@@ -245,9 +247,10 @@ PyObject *py_dispatch(PyObject *module, PyObject *const *args, Py_ssize_t n)
     if (is_done)
         entry = entry_of(args[0], args[1], key + 2, 2 * (c.n - 1));
     is_done =
-        entry && py_launch((py_kernel *)PyTuple_GetItem(entry, 0), c.n - 1, c.arg + 1, c.held + 1);
+        entry && py_launch((py_kernel *)PyTuple_GetItem(entry, 0), c.n - 1, c.arg + 1, c.stream);
     for (int i = 1; i < c.n; i++)
         py_let_go(&c.held[i]);
+    py_end_stream(c.stream);
     if (!is_done)
         return NULL;
     Py_RETURN_NONE;

@@ -122,12 +122,30 @@ static bool read_list(PyObject *tuple, int n, int64_t *out)
     return true;
 }
 
-/** Reads the dictionary of an array interface. */
-static bool read_interface(PyObject *dict, const char *label, py_held *h, bool is_cuda)
+/** Waits for the stream that a __cuda_array_interface__ names. Before version 3 it named none, and
+ *  producers meant their default stream. */
+static bool follow_interface(PyObject *dict, int device, qn_stream **stream)
+{
+    PyObject *theirs = entry_of(dict, "stream"), *version = entry_of(dict, "version");
+    long v = version ? PyLong_AsLong(version) : 0;
+    unsigned long long handle = theirs   ? PyLong_AsUnsignedLongLong(theirs)
+                                : v >= 3 ? 0
+                                         : PY_LEGACY_STREAM;
+    if (PyErr_Occurred())
+        return false;
+    if (theirs && handle == 0) {
+        PyErr_SetString(PyExc_ValueError, "__cuda_array_interface__: stream 0 has no meaning");
+        return false;
+    }
+    return handle ? py_follow(stream, device, (uintptr_t)handle) : py_need_stream(stream, device);
+}
+
+/** Reads the dictionary of an array interface; with `stream` that of memory of a GPU. */
+static bool read_interface(PyObject *dict, const char *label, py_held *h, qn_stream **stream)
 {
     PyObject *shape = entry_of(dict, "shape"), *type = entry_of(dict, "typestr"),
              *data = entry_of(dict, "data");
-    PyObject *strides = entry_of(dict, "strides"), *stream = entry_of(dict, "stream");
+    PyObject *strides = entry_of(dict, "strides");
     if (!shape || !type || !data || !PyTuple_Check(shape) || !PyTuple_Check(data) ||
         PyTuple_Size(data) != 2) {
         PyErr_Format(PyExc_TypeError,
@@ -150,28 +168,27 @@ static bool read_interface(PyObject *dict, const char *label, py_held *h, bool i
     uint32_t traits = is_read_only ? QN_READ_ONLY : 0;
     qn_status status = qn_view_from_bytes(label, address, dtype, (int)rank, extents,
                                           strides ? stride : NULL, NULL, traits, &h->view, &err);
-    if (!status && is_cuda) {
+    if (!status && stream) {
         qn_layout layout = h->view.layout;
         qn_context *c = py_context();
         if (!c)
             return false;
         status =
             qn_cuda_wrap(c, QN_SPACE_CUDA, label, address, dtype, &layout, traits, &h->view, &err);
-        h->has_stream = stream != NULL;
-        h->stream = stream ? (uintptr_t)PyLong_AsUnsignedLongLong(stream) : 0;
     }
     if (status)
         py_raise(&err);
-    return status == QN_OK && !PyErr_Occurred();
+    return status == QN_OK && (!stream || follow_interface(dict, h->view.device, stream));
 }
 
-static bool hold_interface(PyObject *o, PyObject *dict, const char *label, py_held *h, bool is_cuda)
+static bool hold_interface(PyObject *o, PyObject *dict, const char *label, py_held *h,
+                           qn_stream **stream)
 {
     if (!PyDict_Check(dict)) {
         PyErr_Format(PyExc_TypeError, "argument %s: its array interface is no dictionary", label);
         return false;
     }
-    if (!read_interface(dict, label, h, is_cuda))
+    if (!read_interface(dict, label, h, stream))
         return false;
     h->kind = PY_OBJECT;
     h->object = o;
@@ -206,39 +223,98 @@ static bool take_capsule(PyObject *capsule, const char *label, py_held *h)
     return status == QN_OK;
 }
 
-static bool hold_dlpack(PyObject *method, const char *label, py_held *h)
+/** Calls __dlpack__ for use in a stream, NULL: none. NULL with an exception. Producers before DLPack
+ *  1.0 take no version. */
+static PyObject *capsule_of(PyObject *method, qn_stream *stream)
 {
-    PyObject *none = PyTuple_New(0), *options = Py_BuildValue("{s(ii)}", "max_version", 1, 0);
-    PyObject *capsule = none && options ? PyObject_Call(method, none, options) : NULL;
-    if (!capsule &&
-        PyErr_ExceptionMatches(PyExc_TypeError)) { /* a producer that knows no versions */
+    PyObject *none = PyTuple_New(0), *capsule = NULL;
+    PyObject *options = Py_BuildValue("{s(ii)}", "max_version", 1, 0);
+    PyObject *handle = stream ? PyLong_FromVoidPtr(qn_stream_handle(stream)) : NULL;
+    bool is_good = none && options && (!stream || handle);
+    if (is_good && (!handle || !PyDict_SetItemString(options, "stream", handle)))
+        capsule = PyObject_Call(method, none, options);
+    if (is_good && !capsule && PyErr_ExceptionMatches(PyExc_TypeError)) {
         PyErr_Clear();
-        capsule = PyObject_CallNoArgs(method);
+        if (!PyDict_DelItemString(options, "max_version"))
+            capsule = PyObject_Call(method, none, options);
     }
-    Py_XDECREF(none);
+    Py_XDECREF(handle);
     Py_XDECREF(options);
-    bool is_taken = capsule && take_capsule(capsule, label, h);
-    Py_XDECREF(capsule);
-    return is_taken;
+    Py_XDECREF(none);
+    return capsule;
+}
+
+/** The device of a producer: its type in *type and its number; a host where it tells none. */
+static bool device_of(PyObject *o, long *type, int *number)
+{
+    PyObject *device = PyObject_CallMethod(o, "__dlpack_device__", NULL);
+    *type = 1;
+    *number = 0;
+    if (!device) { /* as producers of the first version */
+        PyErr_Clear();
+        return true;
+    }
+    PyObject *first = PySequence_GetItem(device, 0), *second = PySequence_GetItem(device, 1);
+    if (first && second) {
+        *type = PyLong_AsLong(first);
+        *number = (int)PyLong_AsLong(second);
+    }
+    Py_XDECREF(first);
+    Py_XDECREF(second);
+    Py_DECREF(device);
+    return !PyErr_Occurred();
+}
+
+/** Takes the tensor of an object. The producer of one on a GPU lets our stream wait for its own; if
+ *  it did not tell that the tensor is on a GPU, the work of the default stream comes first. */
+static bool hold_dlpack(PyObject *o, PyObject *method, const char *label, py_held *h,
+                        qn_stream **stream)
+{
+    enum { CUDA = 2, MANAGED = 13 }; /* devices of DLPack */
+    long type;
+    int device;
+    if (!device_of(o, &type, &device))
+        return false;
+    bool is_told = type == CUDA || type == MANAGED;
+    if (is_told && !py_need_stream(stream, device))
+        return false;
+    PyObject *capsule = capsule_of(method, is_told ? *stream : NULL);
+    if (!capsule)
+        return false;
+    bool is_held = take_capsule(capsule, label, h);
+    Py_DECREF(capsule);
+    if (!is_held || is_told || h->view.space != QN_SPACE_CUDA)
+        return is_held;
+    if (py_follow(stream, h->view.device, PY_LEGACY_STREAM))
+        return true;
+    qn_view_release(&h->view);
+    return false;
 }
 
 /* ---------------------------------------------------------------- any of them */
 
-static const char *const attributes[] = {"__cuda_array_interface__", "__dlpack__",
-                                         "__array_interface__"};
-
-bool py_hold(PyObject *o, const char *label, py_held *h)
+/** An array of ours, which lives as long as its object. */
+static bool hold_array(PyObject *o, py_held *h, qn_stream **stream)
 {
+    h->view = *py_array_view(o);
+    h->kind = PY_ARRAY;
+    if (h->view.space == QN_SPACE_CUDA &&
+        !(py_array_is_shared(o) ? py_follow(stream, h->view.device, PY_LEGACY_STREAM)
+                                : py_need_stream(stream, h->view.device)))
+        return false;
+    h->object = o;
+    Py_INCREF(o);
+    return true;
+}
+
+bool py_hold(PyObject *o, const char *label, py_held *h, qn_stream **stream)
+{
+    static const char *const attributes[] = {"__dlpack__", "__cuda_array_interface__",
+                                             "__array_interface__"};
     h->object = NULL;
-    h->has_stream = false;
     h->view = (qn_view){0};
-    if (Py_TYPE(o) == py_array_type) {
-        h->view = *py_array_view(o);
-        h->kind = PY_ARRAY;
-        h->object = o;
-        Py_INCREF(o);
-        return true;
-    }
+    if (Py_TYPE(o) == py_array_type)
+        return hold_array(o, h, stream);
     if (PyObject_CheckBuffer(o))
         return hold_buffer(o, label, h);
     for (int i = 0; i < 3; i++) {
@@ -247,8 +323,8 @@ bool py_hold(PyObject *o, const char *label, py_held *h)
             PyErr_Clear(); /* an attribute may refuse, as that of a tensor on the host does */
             continue;
         }
-        bool is_held =
-            i == 1 ? hold_dlpack(value, label, h) : hold_interface(o, value, label, h, i == 0);
+        bool is_held = i == 0 ? hold_dlpack(o, value, label, h, stream)
+                              : hold_interface(o, value, label, h, i == 1 ? stream : NULL);
         Py_DECREF(value);
         return is_held;
     }

@@ -68,31 +68,6 @@ static int64_t now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/** The stream of arguments on a GPU, with a reference; NULL without an exception where there are
- * none. */
-static qn_stream *stream_of(int n, const qn_arg *args, const py_held *held, qn_context *c)
-{
-    const qn_view *there = NULL;
-    void *handle = NULL;
-    for (int i = 0; i < n; i++) {
-        if (!args[i].view || args[i].view->space != QN_SPACE_CUDA)
-            continue;
-        there = args[i].view;
-        if (held[i].has_stream &&
-            held[i].stream != 1) /* 1 is the legacy default stream, 2 that of the thread */
-            handle = (void *)held[i].stream;
-    }
-    if (!there)
-        return NULL;
-    qn_stream *s = NULL;
-    qn_error err = {0};
-    qn_status status =
-        handle ? qn_stream_wrap(c, handle, &s, &err) : qn_stream_new(c, there->device, &s, &err);
-    if (status)
-        py_raise(&err);
-    return s;
-}
-
 /** Keeps the descriptions of arguments, from which a plan can be had. Nothing looks at their memory
  * for that. */
 static void keep_last(py_kernel *k, int n, const qn_arg *args)
@@ -118,8 +93,10 @@ static qn_status launch(qn_context *c, py_kernel *k, int n, const qn_arg *args, 
     PyThreadState *thread = PyEval_SaveThread();
     int64_t begin = now_ns();
     qn_status status = qn_launch(c, k->kernel, n, args, o, err);
-    if (!status && o->stream)
-        status = qn_stream_fence(o->stream, err);
+    if (o->stream) { /* also after an error, so that the stream has no work left */
+        qn_status fenced = qn_stream_fence(o->stream, status ? NULL : err);
+        status = status ? status : fenced;
+    }
     int64_t ns = now_ns() - begin;
     PyEval_RestoreThread(thread);
     keep_last(k, n, args);
@@ -137,7 +114,7 @@ static void print_line(void *unused, const qn_printed *line)
     PyGILState_Release(gil);
 }
 
-bool py_launch(py_kernel *k, int n, const qn_arg *args, py_held *held)
+bool py_launch(py_kernel *k, int n, const qn_arg *args, qn_stream *stream)
 {
     qn_context *c = py_context();
     if (!c)
@@ -145,14 +122,17 @@ bool py_launch(py_kernel *k, int n, const qn_arg *args, py_held *held)
     qn_options o = {.bytes = sizeof o};
     if (k->options)
         memcpy(&o, k->options, sizeof o);
-    qn_stream *s = stream_of(n, args, held, c);
-    if (!s && PyErr_Occurred())
-        return false;
-    if (s) {
-        o.executor = QN_CUDA;
-        o.stream = s;
+    qn_stream *own = NULL;
+    if (!stream && o.executor == QN_CUDA) { /* as options want it, on memory that both can use */
+        if (!py_need_stream(&own, -1))
+            return false;
+        stream = own;
     }
-    bool is_main = py_is_main_thread() && !s && !o.cancel_hook;
+    if (stream) {
+        o.executor = QN_CUDA;
+        o.stream = stream;
+    }
+    bool is_main = py_is_main_thread() && !stream && !o.cancel_hook;
     if (is_main)
         o.cancel_hook = interrupt_hook;
     if (!o.print)
@@ -162,7 +142,7 @@ bool py_launch(py_kernel *k, int n, const qn_arg *args, py_held *held)
     qn_status status = launch(c, k, n, args, &o, &err);
     if (is_main && interrupt.is_installed)
         end_interrupt();
-    qn_stream_release(s);
+    py_end_stream(own);
     if (status == QN_ERR_CANCELLED && PyErr_CheckSignals())
         return false;
     if (status)
@@ -183,7 +163,7 @@ static PyObject *value_of(const py_kernel *k, int i, PyObject *args, Py_ssize_t 
     return value;
 }
 
-typedef bool (*with_args)(py_kernel *k, int n, const qn_arg *args, py_held *held, void *data);
+typedef bool (*with_args)(py_kernel *k, int n, const qn_arg *args, qn_stream *stream, void *data);
 
 /** Holds the arguments of a call, calls fn, and lets them go. */
 static bool with_arguments(py_kernel *k, PyObject *args, PyObject *names, with_args fn, void *data)
@@ -196,6 +176,7 @@ static bool with_arguments(py_kernel *k, PyObject *args, PyObject *names, with_a
     }
     py_held held[QN_MAX_PARAMS];
     qn_arg arg[QN_MAX_PARAMS];
+    qn_stream *stream = NULL;
     int n = 0;
     bool is_good = true;
     for (; is_good && n < k->n; n++) {
@@ -203,28 +184,28 @@ static bool with_arguments(py_kernel *k, PyObject *args, PyObject *names, with_a
         PyObject *value = value_of(k, n, args, n_args, names);
         held[n].kind = PY_OBJECT;
         held[n].object = NULL;
-        held[n].has_stream = false;
         if (!value) {
             is_good = false;
         } else if (p->rank < 0) {
             is_good = py_scalar(value, p->dtype, p->name, &arg[n]);
-        } else if ((is_good = py_hold(value, p->name, &held[n]))) {
+        } else if ((is_good = py_hold(value, p->name, &held[n], &stream))) {
             arg[n] = qn_arg_view(&held[n].view);
         } else {
             held[n].kind = PY_OBJECT;
             held[n].object = NULL;
         }
     }
-    is_good = is_good && fn(k, n, arg, held, data);
+    is_good = is_good && fn(k, n, arg, stream, data);
     while (n-- > 0)
         py_let_go(&held[n]);
+    py_end_stream(stream);
     return is_good;
 }
 
-static bool launch_with(py_kernel *k, int n, const qn_arg *args, py_held *held, void *data)
+static bool launch_with(py_kernel *k, int n, const qn_arg *args, qn_stream *stream, void *data)
 {
     (void)data;
-    return py_launch(k, n, args, held);
+    return py_launch(k, n, args, stream);
 }
 
 static PyObject *kernel_call(py_kernel *k, PyObject *args, PyObject *names)
@@ -253,9 +234,9 @@ typedef struct question {
     PyObject *text;
 } question;
 
-static bool answer(py_kernel *k, int n, const qn_arg *args, py_held *held, void *data)
+static bool answer(py_kernel *k, int n, const qn_arg *args, qn_stream *stream, void *data)
 {
-    (void)held;
+    (void)stream;
     question *q = data;
     qn_context *c = py_context();
     qn_error err = {0};

@@ -72,6 +72,7 @@ static PyObject *after_fork(PyObject *module, PyObject *none)
     state.context =
         NULL; /* the parent's, whose threads are not here; what was made with it stays readable */
     state.main_thread = PyThread_get_thread_ident();
+    py_forget_streams();
     Py_RETURN_NONE;
 }
 
@@ -103,8 +104,21 @@ static PyObject *view(PyObject *module, PyObject *o)
 {
     (void)module;
     py_held h;
-    if (!py_hold(o, "array", &h))
+    qn_stream *stream = NULL;
+    qn_error err = {0};
+    bool is_held = py_hold(o, "array", &h, &stream);
+    if (stream && is_held) { /* later calls know nothing of streams of the owner */
+        PyThreadState *thread = PyEval_SaveThread();
+        qn_stream_fence(stream, &err);
+        PyEval_RestoreThread(thread);
+    }
+    py_end_stream(stream);
+    if (!is_held)
         return NULL;
+    if (err.status) {
+        py_let_go(&h);
+        return py_raise(&err);
+    }
     qn_view copy = qn_view_copy(&h.view);
     copy.label = NULL;
     if (h.kind == PY_BUFFER) {

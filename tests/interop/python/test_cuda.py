@@ -2,6 +2,8 @@
 """test_cuda.py PACKAGE_FOLDER: arrays in the memory of a GPU, through the interfaces that CuPy and PyTorch have. Runs with any
 driver that QUERN_CUDA_DRIVER names, also with the one of tests/stub, which has a machine for PTX in it."""
 
+import ctypes
+import os
 import sys
 
 sys.path.insert(0, sys.argv[1])
@@ -51,6 +53,65 @@ def sum_of(x):
     return s[()]
 
 
+class Driver:
+    """The driver itself, whose calls give work to streams as another library does. That of tests/stub begins it only when
+    somebody waits for it, so that a wait that is missing is seen."""
+
+    def __init__(self):
+        self.library = ctypes.CDLL(os.environ["QUERN_CUDA_DRIVER"])
+        context = ctypes.c_void_p()
+        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
+        self.call("cuCtxPushCurrent_v2", context)
+        try:
+            table = (ctypes.c_void_p * 10).in_dll(self.library, "stub_control_table")
+            self.misuse = ctypes.CFUNCTYPE(ctypes.c_char_p)(table[4])
+            self.defer = ctypes.CFUNCTYPE(None, ctypes.c_int)(table[6])
+        except ValueError:  # a real driver
+            self.misuse, self.defer = lambda: None, lambda on: None
+
+    def call(self, name, *args):
+        result = getattr(self.library, name)(*args)
+        if result:
+            raise RuntimeError("%s: error %d" % (name, result))
+
+    def stream(self):
+        handle = ctypes.c_void_p()
+        self.call("cuStreamCreate", ctypes.byref(handle), 1)
+        return handle.value
+
+    def set(self, array, bits, stream):
+        """Gives all elements of an f64 array these bits in their upper and lower halves, in a stream."""
+        at = array.__cuda_array_interface__["data"][0]
+        self.call("cuMemsetD32Async", ctypes.c_uint64(at), bits, 2 * len(array), ctypes.c_void_p(stream))
+
+    def wait(self, stream, other):
+        """`stream` waits for `other`."""
+        event = ctypes.c_void_p()
+        self.call("cuEventCreate", ctypes.byref(event), 2)
+        self.call("cuEventRecord", event, ctypes.c_void_p(other))
+        self.call("cuStreamWaitEvent", ctypes.c_void_p(stream), event, 0)
+        self.call("cuEventDestroy_v2", event)
+
+
+class Producer(Tensor):
+    """An array whose owner works in a stream and has all of DLPack, as CuPy's and PyTorch's."""
+
+    def __init__(self, array, driver, current, device=(2, 0)):
+        super().__init__(array)
+        self.driver, self.current, self.device, self.asked = driver, current, device, None
+
+    def __dlpack_device__(self):
+        return self.device
+
+    def __dlpack__(self, stream=-1, **options):
+        self.asked = stream
+        self.driver.wait(stream, self.current)
+        return self.array.__dlpack__(**options)
+
+
+BITS = 0x40404040
+VALUE = float.fromhex("0x1.0404040404040p+5")  # whose halves are these bits
+
 print("TAP version 13")
 x = q.empty(8, "f64", CUDA)
 equal((x.space, x.__dlpack_device__()), ("cuda", (2, 0)), "an array in the memory of a GPU")
@@ -68,4 +129,49 @@ y = q.eval("x*2 + 1", {"x": Interface(x)})
 equal((y.space, sum_of(y)), ("cuda", 232.0), "eval gives an array on the GPU")
 raises(q.Error, lambda: q.parse(COPY)(q.zeros(8), x), "host", "host and device in one launch")
 raises(q.BoundsError, lambda: q.parse(COPY)(x[:4], y), "not in [0,4)", "out of bounds on the GPU")
+
+driver = Driver()
+driver.defer(1)
+theirs = driver.stream()
+
+
+def follows(wrap, stream, what):
+    """The call sees what was given to a stream before it."""
+    x = q.empty(8, "f64", CUDA)
+    wrapped = wrap(x)
+    driver.set(x, 0, None)
+    driver.set(x, BITS, stream)
+    equal(sum_of(wrapped), 8 * VALUE, what)
+
+
+follows(lambda x: Interface(x, stream=1), None, "work of the default stream comes first where an interface names it")
+follows(lambda x: Interface(x, stream=theirs), theirs, "... of another stream")
+follows(lambda x: Interface(x, version=2), None, "... of the default stream, where an interface is too old to name one")
+follows(lambda x: Tensor(x), None, "... and where DLPack tells no device")
+follows(lambda x: Producer(x, driver, theirs), theirs, "a producer of DLPack lets the call wait for its stream")
+follows(lambda x: x, None, "an array of Quern that another library was given waits for the default stream")
+x = q.empty(8, "f64", CUDA)
+driver.set(x, 0, None)
+producer = Producer(x, driver, None)
+driver.set(x, BITS, None)
+equal(sum_of(q.view(producer)), 8 * VALUE, "a view of an array has what its owner gave before")
+ok(producer.asked not in (None, -1, 0, 1, 2), "a producer is given a stream of Quern")
+driver.set(x, BITS, None)
+ramp(x, 1.0)
+equal(sum_of(x), 28.0, "stores come behind what was given before")
+x = q.empty(8, "f64", CUDA)
+driver.set(x, BITS, None)
+del x, producer
+x = q.empty(8, "f64", CUDA)
+ramp(x, 1.0)
+driver.defer(0)
+equal(driver.misuse(), None, "memory is not freed under work of the default stream")
+raises(ValueError, lambda: ramp(Interface(x, stream=0), 1.0), "stream 0", "stream 0 is refused, as the protocol has it")
+driver.defer(1)
+x, y = (q.empty(4, "f64", q.number("QN_SPACE_CUDA_MANAGED")) for _ in range(2))
+for i in range(4):
+    memoryview(x)[i], memoryview(y)[i] = float(i), -1.0
+q.parse(COPY).options("executor=cuda")(x, y)
+equal(y.tolist(), [0.0, 1.0, 2.0, 3.0], "a launch that options send to the GPU is over when the call is")
+driver.defer(0)
 done()
