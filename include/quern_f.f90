@@ -2,17 +2,18 @@
 !
 ! quern_f.f90: the Fortran 2003 side of Quern, compiled into your program (modules of different compilers do not mix).
 ! It makes views of Fortran arrays without Fortran 2018 descriptors: address by c_loc, shape and strides in bytes
-! computed here. Launching is left to C, or to interfaces of your own; a view travels as type(qn_view).
+! computed here. Kernels are built and launched by the module quern_kernels; a view travels to C as type(qn_view).
 module quern
     use, intrinsic :: iso_c_binding
     implicit none
     private
     public :: qn_view, qn_error, qn_from_address, qn_message, qn_release, qn_stride_bytes
-    public :: qn_bool, qn_i8, qn_i16, qn_i32, qn_i64, qn_f32, qn_f64, qn_f16, qn_bf16, qn_c64, &
-              qn_c128, qn_read_only
+    public :: qn_bool, qn_i8, qn_i16, qn_i32, qn_i64, qn_u8, qn_u16, qn_u32, qn_u64, qn_f32, &
+              qn_f64, qn_f16, qn_bf16, qn_c64, qn_c128, qn_read_only
 
     ! Dtypes and traits, as in quern.h.
     integer(c_int), parameter :: qn_bool = 1, qn_i8 = 2, qn_i16 = 3, qn_i32 = 4, qn_i64 = 5, &
+                                 qn_u8 = 6, qn_u16 = 7, qn_u32 = 8, qn_u64 = 9, &
                                  qn_f32 = 10, qn_f64 = 11, qn_f16 = 12, qn_bf16 = 13, &
                                  qn_c64 = 14, qn_c128 = 15
     integer(c_int32_t), parameter :: qn_read_only = 1
