@@ -18,7 +18,9 @@ enum { MOST_ISAS = 8 };
 
 /* What is done with each kernel and instruction set; `name` is that of --name, or NULL. */
 typedef struct maker {
+    const tool_manner *how;
     const char *command;
+    json *j; /* member "versions" is open; NULL: text */
     int (*make)(void *arg, const tool_job *job, const char *name, const qn_options *o);
     void *arg;
     bool has_names; /* --name is allowed */
@@ -98,6 +100,30 @@ static int open_job(const tool_line *line, tool_job *job)
     return status;
 }
 
+static const char *specialize_name(int32_t specialize)
+{
+    return specialize == QN_SPECIALIZE_GENERIC   ? "generic"
+           : specialize == QN_SPECIALIZE_DYNAMIC ? "dynamic"
+                                                 : "exact";
+}
+
+/* A version that was made: a line, or an object. */
+static void tell(const maker *m, const tool_job *job, const char *name, const qn_options *o)
+{
+    const char *shown = m->has_names && name ? name : qn_kernel_name(job->kernel);
+    char isa[16];
+    snprintf(isa, sizeof isa, "%s%d", o->isa >= QN_ISA_SM70 ? "sm_" : "v", (int)o->isa);
+    if (!m->j) {
+        printf("%s %s %s\n", shown, isa, specialize_name(o->specialize));
+        return;
+    }
+    json_open(m->j, NULL, '{');
+    json_text(m->j, "name", shown);
+    json_text(m->j, "isa", isa);
+    json_text(m->j, "specialize", specialize_name(o->specialize));
+    json_close(m->j);
+}
+
 static int make_kernel(const maker *m, int argc, char **argv)
 {
     tool_line line;
@@ -105,7 +131,7 @@ static int make_kernel(const maker *m, int argc, char **argv)
     extra x;
     int status = take_extra(m, &argc, argv, &x);
     if (status == EXIT_OK)
-        status = line_parse(argc, argv, &line);
+        status = line_parse(m->how, argc, argv, &line);
     if (status != EXIT_OK)
         return status;
     if (line.is_cuda || line.launch.executor)
@@ -118,7 +144,12 @@ static int make_kernel(const maker *m, int argc, char **argv)
     for (int i = 0; i < x.n_isas && status == EXIT_OK; i++) {
         qn_options o = job.options;
         o.isa = x.isa[i];
+        progress_show(m->how, "compiling %s for %s%d", qn_kernel_name(job.kernel),
+                      o.isa >= QN_ISA_SM70 ? "sm_" : "v", (int)o.isa);
         status = m->make(m->arg, &job, x.name, &o);
+        progress_clear();
+        if (status == EXIT_OK)
+            tell(m, &job, x.name, &o);
     }
     job_close(&job);
     return status;
@@ -187,19 +218,6 @@ typedef struct bundle {
     int n;
 } bundle;
 
-static const char *specialize_name(int32_t specialize)
-{
-    return specialize == QN_SPECIALIZE_GENERIC   ? "generic"
-           : specialize == QN_SPECIALIZE_DYNAMIC ? "dynamic"
-                                                 : "exact";
-}
-
-static void tell(const tool_job *job, const char *name, const qn_options *o)
-{
-    printf("%s %s%d %s\n", name ? name : qn_kernel_name(job->kernel),
-           o->isa >= QN_ISA_SM70 ? "sm_" : "v", (int)o->isa, specialize_name(o->specialize));
-}
-
 static int add_to_bundle(void *arg, const tool_job *job, const char *name, const qn_options *o)
 {
     (void)name;
@@ -209,21 +227,37 @@ static int add_to_bundle(void *arg, const tool_job *job, const char *name, const
                                      job->n ? job->arg : NULL, o, &err);
     if (status != QN_OK)
         return tool_fail(EXIT_ERROR, "%s: %s", qn_status_name((int)status), err.message);
-    tell(job, NULL, o);
     b->n++;
     return EXIT_OK;
 }
 
-int command_bundle(int argc, char **argv)
+/* Makes all versions; with --json, "versions" of the object that *j becomes. */
+static int make_and_tell(maker *m, json *j, int argc, char **argv)
+{
+    if (!m->how->json)
+        return make_all(m, argc, argv);
+    if (!json_begin(j, m->command))
+        return tool_fail(EXIT_ERROR, "out of memory");
+    m->j = j;
+    json_open(j, "versions", '[');
+    int status = make_all(m, argc, argv);
+    json_close(j);
+    return status;
+}
+
+int command_bundle(const tool_manner *how, int argc, char **argv)
 {
     if (argc < 1 || argv[0][0] == '-' || strchr(argv[0], '='))
         return tool_fail(EXIT_USAGE, "bundle: expected a folder, then files of kernels");
     bundle b = {.folder = argv[0]};
-    const maker m = {.command = "bundle", .make = add_to_bundle, .arg = &b};
-    int status = make_all(&m, argc - 1, argv + 1);
-    if (status == EXIT_OK)
+    json j = {0};
+    maker m = {.how = how, .command = "bundle", .make = add_to_bundle, .arg = &b};
+    int status = make_and_tell(&m, &j, argc - 1, argv + 1);
+    if (status == EXIT_OK && how->json)
+        json_text(&j, "folder", b.folder);
+    else if (status == EXIT_OK)
         printf("%d versions in %s\n", b.n, b.folder);
-    return status;
+    return json_end(&j, status);
 }
 
 /* ---------------------------------------------------------------- object */
@@ -241,7 +275,6 @@ static int add_to_object(void *arg, const tool_job *job, const char *name, const
                                      job->n ? job->arg : NULL, o, &err);
     if (status != QN_OK)
         return tool_fail(EXIT_ERROR, "%s: %s", qn_status_name((int)status), err.message);
-    tell(job, name, o);
     x->n++;
     return EXIT_OK;
 }
@@ -280,22 +313,28 @@ static int write_files(const object *x, const char *object_path, const char *hea
     return status;
 }
 
-int command_object(int argc, char **argv)
+int command_object(const tool_manner *how, int argc, char **argv)
 {
     object x = {.n = 0};
     qn_error err = {0};
-    const maker m = {.command = "object", .make = add_to_object, .arg = &x, .has_names = true};
+    json j = {0};
+    maker m = {
+        .how = how, .command = "object", .make = add_to_object, .arg = &x, .has_names = true};
     if (argc < 2 || argv[0][0] == '-' || argv[1][0] == '-' || strchr(argv[0], '=') ||
         strchr(argv[1], '='))
         return tool_fail(EXIT_USAGE,
                          "object: expected an object file, a header, then files of kernels");
     if (qn_object_new(&x.object, &err) != QN_OK)
         return tool_fail(EXIT_ERROR, "%s", err.message);
-    int status = make_all(&m, argc - 2, argv + 2);
+    int status = make_and_tell(&m, &j, argc - 2, argv + 2);
     if (status == EXIT_OK)
         status = write_files(&x, argv[0], argv[1]);
-    if (status == EXIT_OK)
+    if (status == EXIT_OK && how->json) {
+        json_text(&j, "object", argv[0]);
+        json_text(&j, "header", argv[1]);
+    } else if (status == EXIT_OK) {
         printf("%d functions in %s, declared in %s\n", x.n, argv[0], argv[1]);
+    }
     qn_object_release(x.object);
-    return status;
+    return json_end(&j, status);
 }

@@ -28,10 +28,11 @@ static const choice specializes[] = {{"auto", QN_SPECIALIZE_AUTO},
                                      {"dynamic", QN_SPECIALIZE_DYNAMIC},
                                      {"generic", QN_SPECIALIZE_GENERIC},
                                      {0}};
-static const choice isas[] = {{"auto", QN_ISA_AUTO}, {"v3", QN_ISA_V3}, {"v4", QN_ISA_V4},
-                              {"sm_70", QN_ISA_SM70}, {"sm_75", QN_ISA_SM75}, {"sm_80", QN_ISA_SM80},
-                              {"sm_86", QN_ISA_SM86}, {"sm_89", QN_ISA_SM89}, {"sm_90", QN_ISA_SM90},
-                              {0}};
+static const choice isas[] = {{"auto", QN_ISA_AUTO},  {"v3", QN_ISA_V3},
+                              {"v4", QN_ISA_V4},      {"sm_70", QN_ISA_SM70},
+                              {"sm_75", QN_ISA_SM75}, {"sm_80", QN_ISA_SM80},
+                              {"sm_86", QN_ISA_SM86}, {"sm_89", QN_ISA_SM89},
+                              {"sm_90", QN_ISA_SM90}, {0}};
 static const choice targets[] = {{"host", 0}, {"cuda", 1}, {0}};
 static const choice loaders[] = {
     {"auto", QN_LOADER_AUTO}, {"arena", QN_LOADER_ARENA}, {"orc", QN_LOADER_ORC}, {0}};
@@ -87,8 +88,15 @@ static const tool_option text_options[] = {
     {"--dump", "S,S", "write stages to files: kernel, key, plan, llvm, asm, ptx"},
     {"--dump-dir", "DIR", "where (default: the working directory)"},
     {"--bundle", "DIR", "code that a program ships is looked for there first"},
-    {"--pins", "P", "constants, and what divides numbers: \"constant=a multiple_of=x.extent.0:64\""},
+    {"--plan", "P", "fields of the plan: \"width=8 unroll=2 lane_dim=0\""},
+    {"--plot", "FILE", "bench, roofline: a picture, whose file ends in .svg or .png"},
+    {"--over", "N=A,B",
+     "bench: once for each text in place of {N}: --over n=100,1000 y=zeros:f64[{n}]"},
+    {"--pins", "P",
+     "constants, and what divides numbers: \"constant=a multiple_of=x.extent.0:64\""},
     {"--out", "N=F", "write array N to the .npy file F after the run"},
+    {"--json", NULL, "all commands: results as one JSON object"},
+    {"--quiet", NULL, "all commands: no progress on the terminal"},
 };
 enum { N_TEXT_OPTIONS = sizeof text_options / sizeof text_options[0] };
 
@@ -146,7 +154,7 @@ bool isa_parse(const char *text, size_t n, int32_t *out)
 static bool is_text_option(const char *word)
 {
     for (int i = 0; i < N_TEXT_OPTIONS; i++)
-        if (strcmp(word, text_options[i].name) == 0)
+        if (text_options[i].value && strcmp(word, text_options[i].name) == 0)
             return true;
     return false;
 }
@@ -256,23 +264,29 @@ static int parse_option(int argc, char **argv, int *i, tool_line *line)
         line->context.bundle = value;
         return EXIT_OK;
     }
-    if (strcmp(word, "--pins") == 0) {
-        line->pins = value;
-        return EXIT_OK;
-    }
+    const struct {
+        const char *name, **at;
+    } texts[] = {{"--pins", &line->pins},
+                 {"--plan", &line->plan},
+                 {"--plot", &line->plot},
+                 {"--over", &line->over}};
+    for (size_t k = 0; k < sizeof texts / sizeof texts[0]; k++)
+        if (strcmp(word, texts[k].name) == 0) {
+            *texts[k].at = value;
+            return EXIT_OK;
+        }
     return add_pair(value, line->out, &line->n_outs, "--out NAME=FILE.npy");
 }
 
-int line_parse(int argc, char **argv, tool_line *line)
+/* Words in the order given. The first that is no option is the kernel; where one was given before,
+ * only a word without a sign of equality is another one. */
+static int parse_words(int argc, char **argv, bool has_kernel, tool_line *line)
 {
-    *line = (tool_line){.show = 8, .stage = QN_DUMP_ASM};
-    line->launch.bytes = sizeof line->launch;
-    line->context.bytes = sizeof line->context;
     for (int i = 0; i < argc; i++) {
         int status = EXIT_OK;
         if (argv[i][0] == '-' && argv[i][1] == '-')
             status = parse_option(argc, argv, &i, line);
-        else if (!line->kernel_path)
+        else if (!line->kernel_path && !(has_kernel && strchr(argv[i], '=')))
             line->kernel_path = argv[i];
         else
             status = add_pair(argv[i], line->arg, &line->n_args,
@@ -280,6 +294,12 @@ int line_parse(int argc, char **argv, tool_line *line)
         if (status != EXIT_OK)
             return status;
     }
+    return EXIT_OK;
+}
+
+/* What words demand together. */
+static int check_line(tool_line *line)
+{
     if (!line->kernel_path)
         return tool_fail(EXIT_USAGE, "the file of the kernel is missing");
     line->launch.debug = (line->races ? QN_DEBUG_RACES : 0) | (line->trap_nan ? QN_DEBUG_NAN : 0);
@@ -292,4 +312,41 @@ int line_parse(int argc, char **argv, tool_line *line)
     if (line->context.n_threads > 1 && !line->launch.executor)
         line->launch.executor = QN_THREADS;
     return EXIT_OK;
+}
+
+int line_parse(const tool_manner *how, int argc, char **argv, tool_line *line)
+{
+    *line = (tool_line){.how = *how, .show = 8, .stage = QN_DUMP_ASM};
+    line->launch.bytes = sizeof line->launch;
+    line->context.bytes = sizeof line->context;
+    int status = parse_words(argc, argv, false, line);
+    return status == EXIT_OK ? check_line(line) : status;
+}
+
+/* Adds what was given before and not anew. */
+static void keep_pairs(const tool_pair *before, int n_before, tool_pair *pairs, int *n)
+{
+    int n_own = *n;
+    for (int i = 0; i < n_before && *n < QN_MAX_PARAMS; i++) {
+        bool is_new = true;
+        for (int k = 0; k < n_own; k++)
+            is_new = is_new && strcmp(pairs[k].name, before[i].name) != 0;
+        if (is_new)
+            pairs[(*n)++] = before[i];
+    }
+}
+
+int line_parse_on(int argc, char **argv, const tool_line *before, tool_line *line)
+{
+    *line = *before;
+    line->kernel_path = NULL;
+    line->n_args = line->n_outs = 0;
+    int status = parse_words(argc, argv, true, line);
+    if (status != EXIT_OK)
+        return status;
+    if (!line->kernel_path)
+        line->kernel_path = before->kernel_path;
+    keep_pairs(before->arg, before->n_args, line->arg, &line->n_args);
+    keep_pairs(before->out, before->n_outs, line->out, &line->n_outs);
+    return check_line(line);
 }

@@ -116,14 +116,14 @@ static int make_layout(const array_text *a, bool is_left, qn_layout *out)
 static int check_memory(const array_text *a, const qn_layout *l)
 {
     int64_t bytes, span = qn_layout_span(l),
-                   machine = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+                   installed = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
     if (span < 0 || __builtin_mul_overflow(span, qn_dtype_bytes(a->dtype), &bytes))
         return tool_fail(EXIT_ERROR, "%s=%s: the array has more bytes than fit in 64 bits", a->name,
                          a->text);
-    if (bytes > machine)
+    if (bytes > installed)
         return tool_fail(EXIT_ERROR,
                          "%s=%s: the array needs %" PRId64 " bytes, this machine has %" PRId64,
-                         a->name, a->text, bytes, machine);
+                         a->name, a->text, bytes, installed);
     return EXIT_OK;
 }
 
@@ -284,4 +284,43 @@ void array_show(const char *name, const qn_view *v, int n_values)
     printf("%s: %s %s =", name, qn_dtype_name(dtype), layout);
     elements_walk(v, n_values, show_element, &dtype);
     puts(qn_layout_size(&v->layout) > n_values ? " ..." : "");
+}
+
+/* Where values of JSON go, and what they are. */
+typedef struct shown {
+    json *j;
+    int32_t dtype;
+} shown;
+
+static void show_element_json(void *arg, void *element, int64_t n)
+{
+    char text[64];
+    const shown *s = arg;
+    (void)n;
+    element_print(s->dtype, element, text, sizeof text);
+    bool is_number = s->dtype == QN_BOOL || strpbrk(text, "ni") == NULL; /* nan and inf are none */
+    if (is_number)
+        json_word(s->j, NULL, text);
+    else
+        json_text(s->j, NULL, strstr(text, "nan") ? "nan" : text);
+}
+
+void array_show_json(json *j, const char *name, const qn_view *v, int n_values)
+{
+    char layout[512];
+    shown s = {j, v->dtype};
+    qn_layout_print(&v->layout, layout, sizeof layout);
+    json_open(j, NULL, '{');
+    json_text(j, "name", name);
+    json_text(j, "dtype", qn_dtype_name(v->dtype));
+    json_open(j, "extents", '[');
+    for (int d = 0; d < v->layout.rank; d++)
+        json_int(j, NULL, v->layout.dim[d].extent);
+    json_close(j);
+    json_text(j, "layout", layout);
+    json_open(j, "values", '[');
+    elements_walk(v, n_values, show_element_json, &s);
+    json_close(j);
+    json_word(j, "all", qn_layout_size(&v->layout) > n_values ? "false" : "true");
+    json_close(j);
 }

@@ -1,27 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bench.c: `quern bench`. Every figure is a median. A sample repeats the measured call until it
- * takes a millisecond, so that the clock does not matter. On a GPU a call returns before its kernel has run: the time of
- * the kernel is that between two marks of the stream, and a sample has few calls, so that none waits for room in it.
+ * takes a millisecond, so that the clock does not matter. On a GPU a call returns before its kernel
+ * has run: the time of the kernel is that between two marks of the stream, and a sample has few
+ * calls, so that none waits for room in it.
  */
 #include "tool.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 /* Runs longer than this vary by more than a hit takes. */
 static const double lost_ns = 3000;
 
 enum { N_COLD = 7, N_SAMPLES = 15, MAX_SAMPLES = 1001, MOST_GPU_CALLS = 256 };
-
-static double now_ns(void)
-{
-    struct timespec t;
-    timespec_get(&t, TIME_UTC);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
 
 static int compare(const void *a, const void *b)
 {
@@ -40,6 +33,8 @@ typedef struct timed {
     const tool_job *job;
     const qn_options *options;
     qn_call *call;
+    const tool_manner *how;
+    const char *what; /* begins the line of progress */
     double device_ns; /* of the last sample, on a GPU */
     qn_error err;
 } timed;
@@ -84,12 +79,14 @@ static double sample(timed *t, qn_status (*once)(timed *), int64_t n, qn_status 
     return ns;
 }
 
-/* Median nanoseconds of one call; -1 after an error. *device_ns, if not NULL, becomes that of the time on the GPU. */
+/* Median nanoseconds of one call; -1 after an error. *device_ns, if not NULL, becomes that of the
+ * time on the GPU. */
 static double measure(timed *t, qn_status (*once)(timed *), int n_samples, double *device_ns)
 {
     double ns[MAX_SAMPLES], on_device[MAX_SAMPLES];
     int64_t most = t->job->stream ? MOST_GPU_CALLS : 1 << 20;
     qn_status status = QN_OK;
+    double shown = 0;
     int64_t n = 1;
     sample(t, once, 1, &status); /* the first call compiles */
     double one = sample(t, once, n, &status);
@@ -98,6 +95,11 @@ static double measure(timed *t, qn_status (*once)(timed *), int n_samples, doubl
         one = sample(t, once, n, &status);
     }
     for (int i = 0; i < n_samples && status == QN_OK; i++) {
+        if (i == 0 || now_ns() - shown > 1e8) {
+            shown = now_ns();
+            progress_show(t->how, "%s: %s, sample %d of %d", t->what,
+                          once == once_run ? "run" : "launch", i + 1, n_samples);
+        }
         ns[i] = sample(t, once, n, &status);
         on_device[i] = t->device_ns;
     }
@@ -110,8 +112,8 @@ static double measure(timed *t, qn_status (*once)(timed *), int n_samples, doubl
 
 /* Compiles in a context of its own; milliseconds without the time to load the code generator, which
  * goes to *load_ms. */
-static qn_status cold(const tool_line *line, const tool_job *job, const qn_options *given, double *ms,
-                      double *load_ms, qn_error *err)
+static qn_status cold(const tool_line *line, const tool_job *job, const qn_options *given,
+                      double *ms, double *load_ms, qn_error *err)
 {
     qn_context *c = NULL;
     qn_context_options fresh = line->context;
@@ -138,75 +140,137 @@ static qn_status cold(const tool_line *line, const tool_job *job, const qn_optio
 }
 
 static int bench_compile(const tool_line *line, const tool_job *job, const qn_options *o,
-                         qn_error *err)
+                         const char *what, figures *out)
 {
-    double ms[N_COLD], load, first_load;
-    if (cold(line, job, o, &ms[0], &first_load, err) != QN_OK)
-        return EXIT_ERROR;
-    for (int i = 0; i < N_COLD; i++)
-        if (cold(line, job, o, &ms[i], &load, err) != QN_OK)
-            return EXIT_ERROR;
-    printf("load        %10.3f ms   the code generator, once in a process\n", first_load);
-    printf("compile     %10.3f ms   from a finished kernel to code\n", median(ms, N_COLD));
+    double ms[N_COLD], load;
+    qn_error err = {0};
+    qn_status status = QN_OK;
+    for (int i = -1; i < N_COLD && status == QN_OK; i++) {
+        progress_show(&line->how, "%s: compiling, sample %d of %d", what, i + 1, N_COLD);
+        status = cold(line, job, o, &ms[i < 0 ? 0 : i], i < 0 ? &out->load_ms : &load, &err);
+    }
+    if (status != QN_OK)
+        return tool_fail(EXIT_ERROR, "%s: %s: %s; --engine interp works without code",
+                         line->kernel_path, qn_status_name(err.status), err.message);
+    out->compile_ms = median(ms, N_COLD);
     return EXIT_OK;
 }
 
-static void print_rates(const tool_job *job, double ns)
+static int bench_runs(const tool_line *line, const tool_job *job, const qn_options *o,
+                      const char *what, figures *out)
 {
-    qn_work work = {.flops = -1};
-    qn_kernel_work(job->kernel, job->n, job->arg, &work, sizeof work, NULL);
+    timed t = {.job = job, .options = o, .how = &line->how, .what = what};
+    int n_samples = line->repeat == 0            ? N_SAMPLES
+                    : line->repeat < MAX_SAMPLES ? line->repeat
+                                                 : MAX_SAMPLES;
+    out->launch_ns = measure(&t, once_launch, n_samples, NULL);
+    if (out->launch_ns >= 0 &&
+        qn_prepare(job->context, job->kernel, job->n, job->arg, o, &t.call, &t.err) == QN_OK) {
+        out->prepared_ns = measure(&t, once_run, n_samples, job->stream ? &out->device_ns : NULL);
+        qn_call_release(t.call);
+    }
+    if (out->prepared_ns < 0)
+        return tool_fail(EXIT_ERROR, "%s: %s", qn_status_name(t.err.status), t.err.message);
+    if (out->prepared_ns < lost_ns && out->compile_ms >= 0)
+        out->hit_ns = out->launch_ns - out->prepared_ns;
+    qn_kernel_work(job->kernel, job->n, job->arg, &out->work, sizeof out->work, NULL);
+    return EXIT_OK;
+}
+
+int bench_measure(const tool_line *line, const tool_job *job, const char *what, figures *out)
+{
+    int status = EXIT_OK;
+    qn_options o = job->options;
+    *out = (figures){-1, -1, -1, -1, -1, {.flops = -1}, -1};
+    if (o.engine != QN_ENGINE_INTERP) {
+        if (o.engine == QN_ENGINE_AUTO && !job->stream)
+            o.engine = QN_ENGINE_X86;
+        status = bench_compile(line, job, &o, what, out);
+    }
+    if (status == EXIT_OK)
+        status = bench_runs(line, job, &o, what, out);
+    progress_clear();
+    return status;
+}
+
+double figures_run_ns(const figures *f)
+{
+    return f->device_ns >= 0 ? f->device_ns : f->prepared_ns;
+}
+
+/* ---------------------------------------------------------------- what is told */
+
+static void print_figures(const figures *f)
+{
+    double ns = figures_run_ns(f);
+    if (f->compile_ms >= 0) {
+        printf("load        %10.3f ms   the code generator, once in a process\n", f->load_ms);
+        printf("compile     %10.3f ms   from a finished kernel to code\n", f->compile_ms);
+    }
+    printf("launch      %10.1f ns   check the arguments, find the code, run\n", f->launch_ns);
+    printf("prepared    %10.1f ns   run, arguments bound before\n", f->prepared_ns);
+    if (f->hit_ns >= 0)
+        printf("hit         %10.1f ns   the difference: from known arguments to code\n", f->hit_ns);
+    else
+        puts("hit                  - ns   the difference is lost in the run; take smaller arrays");
+    if (f->device_ns >= 0)
+        printf("kernel      %10.1f ns   on the GPU, from one call to the next\n", f->device_ns);
     printf("traffic     %10.3f GB/s %" PRId64 " bytes of elements read and written\n",
-           (double)work.bytes / ns, work.bytes);
-    if (work.flops > 0)
+           (double)f->work.bytes / ns, f->work.bytes);
+    if (f->work.flops > 0)
         printf("arithmetic  %10.3f GF/s %" PRId64 " floating-point operations\n",
-               (double)work.flops / ns, work.flops);
+               (double)f->work.flops / ns, f->work.flops);
     else
         printf("arithmetic           - GF/s not evident from the text of the kernel\n");
 }
 
-static int bench_runs(const tool_job *job, const qn_options *o, int n_samples, bool is_compiled)
+/* A time, or null where it was not measured. */
+static void json_time(json *j, const char *name, double value)
 {
-    timed t = {.job = job, .options = o};
-    double run = -1, device_ns = 0, launch = measure(&t, once_launch, n_samples, NULL);
-    if (launch >= 0 &&
-        qn_prepare(job->context, job->kernel, job->n, job->arg, o, &t.call, &t.err) == QN_OK) {
-        run = measure(&t, once_run, n_samples, &device_ns);
-        qn_call_release(t.call);
-    }
-    if (run < 0)
-        return tool_fail(EXIT_ERROR, "%s: %s", qn_status_name(t.err.status), t.err.message);
-    printf("launch      %10.1f ns   check the arguments, find the code, run\n", launch);
-    printf("prepared    %10.1f ns   run, arguments bound before\n", run);
-    if (run < lost_ns && is_compiled)
-        printf("hit         %10.1f ns   the difference: from known arguments to code\n",
-               launch - run);
+    if (value >= 0)
+        json_real(j, name, value, 6);
     else
-        puts("hit                  - ns   the difference is lost in the run; take smaller arrays");
-    if (job->stream)
-        printf("kernel      %10.1f ns   on the GPU, from one call to the next\n", device_ns);
-    print_rates(job, job->stream ? device_ns : run);
-    return EXIT_OK;
+        json_word(j, name, "null");
+}
+
+void figures_json(json *j, const figures *f)
+{
+    double ns = figures_run_ns(f);
+    json_time(j, "load_ms", f->load_ms);
+    json_time(j, "compile_ms", f->compile_ms);
+    json_time(j, "launch_ns", f->launch_ns);
+    json_time(j, "prepared_ns", f->prepared_ns);
+    json_time(j, "hit_ns", f->hit_ns);
+    json_time(j, "device_ns", f->device_ns);
+    json_int(j, "bytes", f->work.bytes);
+    json_real(j, "gigabytes_per_s", (double)f->work.bytes / ns, 6);
+    if (f->work.flops > 0)
+        json_int(j, "flops", f->work.flops);
+    else
+        json_word(j, "flops", "null");
+    json_time(j, "gigaflops_per_s", f->work.flops > 0 ? (double)f->work.flops / ns : -1);
 }
 
 int command_bench(const tool_line *line)
 {
     tool_job job;
-    qn_error err = {0};
+    figures f;
+    json j = {0};
+    if (line->over || line->plot)
+        return command_sweep(line);
     int status = job_open(line, &job);
-    qn_options o = job.options;
-    bool is_compiled = o.engine != QN_ENGINE_INTERP;
-    if (status == EXIT_OK && is_compiled) {
-        if (o.engine == QN_ENGINE_AUTO && !job.stream)
-            o.engine = QN_ENGINE_X86;
-        if (bench_compile(line, &job, &o, &err) != EXIT_OK)
-            status = tool_fail(EXIT_ERROR, "%s: %s: %s; --engine interp works without code",
-                               line->kernel_path, qn_status_name(err.status), err.message);
-    }
-    int n_samples = line->repeat == 0            ? N_SAMPLES
-                    : line->repeat < MAX_SAMPLES ? line->repeat
-                                                 : MAX_SAMPLES;
     if (status == EXIT_OK)
-        status = bench_runs(&job, &o, n_samples, is_compiled);
+        status = bench_measure(line, &job, "bench", &f);
+    if (status == EXIT_OK && line->how.json) {
+        if (json_begin(&j, "bench")) {
+            json_text(&j, "kernel", qn_kernel_name(job.kernel));
+            figures_json(&j, &f);
+        } else {
+            status = tool_fail(EXIT_ERROR, "out of memory");
+        }
+    } else if (status == EXIT_OK) {
+        print_figures(&f);
+    }
     job_close(&job);
-    return status;
+    return json_end(&j, status);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pages.c: what the tool says about itself: help, a manual page, and completion for bash. All three
- * are made of the tables of commands and options.
+ * pages.c: what the tool says about itself: help and a manual page. Both are made of the tables of
+ * commands and options.
  */
 #include "tool.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 
 static const char summary[] = "runs array kernels written as text";
-static const char of_options[] = "Options of run, bench, asm, explain, bundle and object";
+static const char of_options[] = "Options of commands that take a kernel with its arguments";
 static const char values[] =
     "VALUE of an array: a .npy file, or one that is made:\n"
     "  zeros:f64[512,512]  ones:i32[10]  iota:u8[4,4]:left  random:7:f32[1000]\n"
@@ -18,8 +18,9 @@ static const char values[] =
     "VALUE of a scalar: 2.5, -3, true, inf, 0x1p-3\n";
 static const char exit_status[] = "0 ok, 1 error, 2 wrong use";
 
-int command_help(int argc, char **argv)
+int command_help(const tool_manner *how, int argc, char **argv)
 {
+    (void)how;
     (void)argc;
     (void)argv;
     printf("quern: %s (docs/kernel-text.md)\n\n", summary);
@@ -68,8 +69,9 @@ static void print_entry(const char *before, const char *term, const char *words,
     putchar('\n');
 }
 
-int command_man(int argc, char **argv)
+int command_man(const tool_manner *how, int argc, char **argv)
 {
+    (void)how;
     (void)argc;
     (void)argv;
     uint32_t v = qn_version();
@@ -88,72 +90,10 @@ int command_man(int argc, char **argv)
     printf(".SH EXIT STATUS\n%s.\n", exit_status);
     puts(".SH EXAMPLES\n.nf");
     print_plain("quern run saxpy.qn x=iota:f32[8] y=ones:f32[8] a=2.5 --out y=y.npy\n"
-                "quern asm saxpy.qn x=zeros:f32[1000] y=zeros:f32[1000] a=1 --stage plan\n");
+                "quern asm saxpy.qn x=zeros:f32[1000] y=zeros:f32[1000] a=1 --stage plan\n"
+                "quern diff saxpy.qn x=zeros:f32[1000] y=zeros:f32[1000] a=1 -- --isa v3\n"
+                "quern bench saxpy.qn --over n=1000,10000,100000 x=ones:f32[{n}] y=ones:f32[{n}] "
+                "a=1 --plot saxpy.svg\n");
     puts(".fi");
-    return EXIT_OK;
-}
-
-/* ---------------------------------------------------------------- completion */
-
-/* "--name) words="a b" ;;" for an option with a list of values; folders or nothing for the others
- * with a value. */
-static void print_values(int i, const tool_option *o)
-{
-    if (!o->value)
-        return;
-    printf("    %s) ", o->name);
-    if (option_choice(i, 0)) {
-        fputs("words=\"", stdout);
-        for (int n = 0; option_choice(i, n); n++)
-            printf("%s%s", n ? " " : "", option_choice(i, n));
-        fputs("\"", stdout);
-    } else if (strcmp(o->value, "DIR") == 0) {
-        fputs("kinds=-d", stdout);
-    } else {
-        fputs("kinds=none", stdout);
-    }
-    puts(" ;;");
-}
-
-int command_completion(int argc, char **argv)
-{
-    (void)argc;
-    (void)argv;
-    puts("# Completion of quern for bash. Made by `quern --completion`.\n"
-         "_quern() {\n"
-         "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words= "
-         "kinds=\n"
-         "    if [ \"$word\" = = ]; then\n"
-         "        word=\n"
-         "    elif [ \"$before\" = = ]; then\n"
-         "        before=${COMP_WORDS[COMP_CWORD - 2]}\n"
-         "    fi\n"
-         "    case $before in");
-    tool_option o;
-    for (int i = 0; option_at(i, &o); i++)
-        print_values(i, &o);
-    fputs("    cache) words=\"list verify clear export import\" ;;\n    esac\n"
-          "    if [ \"$COMP_CWORD\" = 1 ]; then\n"
-          "        words=\"",
-          stdout);
-    for (const tool_command *c = tool_commands; c->name; c++)
-        printf("%s%s", c == tool_commands ? "" : " ", c->name);
-    fputs("\"\n    elif [ -z \"$words$kinds\" ] && [[ $word == -* ]]; then\n        words=\"",
-          stdout);
-    for (int i = 0; option_at(i, &o); i++)
-        printf("%s%s", i ? " " : "", o.name);
-    puts("\"\n    fi\n"
-         "    COMPREPLY=()\n"
-         "    if [ -n \"$words\" ]; then\n"
-         "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
-         "    elif [ -z \"$kinds\" ]; then\n"
-         "        mapfile -t COMPREPLY < <(compgen -d -- \"$word\"; compgen -f -X '!*.@(qn|npy)' "
-         "-- \"$word\")\n"
-         "    elif [ \"$kinds\" = -d ]; then\n"
-         "        mapfile -t COMPREPLY < <(compgen -d -- \"$word\")\n"
-         "    fi\n"
-         "}\n"
-         "shopt -s extglob\n"
-         "complete -o filenames -F _quern quern");
     return EXIT_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run.c: the commands run, print, asm and explain, and what they share with bench: reading a kernel
- * and binding its parameters.
+ * run.c: the commands run and print, and what all commands with a kernel share: reading it and
+ * binding its parameters.
  */
 #include "npy.h"
 #include "tool.h"
@@ -63,23 +63,29 @@ int kernel_read(const char *path, qn_kernel **out)
     return status;
 }
 
-int command_print(const char *path)
+int command_print(const tool_manner *how, const char *path)
 {
     qn_kernel *k = NULL;
+    json j = {0};
     int status = kernel_read(path, &k);
     if (status != EXIT_OK)
         return status;
     size_t n = qn_kernel_print(k, NULL, 0);
     char *text = malloc(n + 1);
-    if (text) {
+    if (!text || (how->json && !json_begin(&j, "print"))) {
+        status = tool_fail(EXIT_ERROR, "out of memory");
+    } else {
         qn_kernel_print(k, text, n + 1);
-        fputs(text, stdout);
-        if (n && text[n - 1] != '\n')
-            putchar('\n');
+        if (how->json) {
+            json_text(&j, "kernel", qn_kernel_name(k));
+            json_text(&j, "text", text);
+        } else {
+            printf("%s%s", text, n && text[n - 1] != '\n' ? "\n" : "");
+        }
     }
     free(text);
     qn_kernel_release(k);
-    return text ? EXIT_OK : tool_fail(EXIT_ERROR, "out of memory");
+    return json_end(&j, status);
 }
 
 /* ---------------------------------------------------------------- arguments */
@@ -95,7 +101,8 @@ static const char *find_pair(const tool_pair *pairs, int n, const char *name)
 static int find_param(const qn_kernel *k, const char *name, qn_param_info *info)
 {
     for (int i = 0; i < qn_kernel_n_params(k); i++)
-        if (qn_kernel_param(k, i, info, sizeof *info, NULL) == QN_OK && strcmp(info->name, name) == 0)
+        if (qn_kernel_param(k, i, info, sizeof *info, NULL) == QN_OK &&
+            strcmp(info->name, name) == 0)
             return i;
     return -1;
 }
@@ -143,6 +150,24 @@ static void show_line(void *arg, const qn_printed *line)
     fprintf(stderr, "%s\n", line->text);
 }
 
+/* Options written as text: pins and fields of the plan. */
+static int parse_texts(const tool_line *line, tool_job *job)
+{
+    qn_error err = {0};
+    if (line->pins) {
+        if (qn_options_parse(line->pins, job->kernel, &job->pinned, &err) != QN_OK)
+            return tool_fail(EXIT_USAGE, "--pins: %s", err.message);
+        job->options.pins = job->pinned->pins;
+        job->options.n_pins = job->pinned->n_pins;
+    }
+    if (line->plan) {
+        if (qn_options_parse(line->plan, job->kernel, &job->planned, &err) != QN_OK)
+            return tool_fail(EXIT_USAGE, "--plan: %s", err.message);
+        job->options.plan = job->planned->plan;
+    }
+    return EXIT_OK;
+}
+
 int job_open_here(const tool_line *line, tool_job *job)
 {
     qn_error err = {0};
@@ -154,15 +179,14 @@ int job_open_here(const tool_line *line, tool_job *job)
         status = tool_fail(EXIT_ERROR, "%s", err.message);
     if (status == EXIT_OK)
         job->n = qn_kernel_n_params(job->kernel);
-    for (int i = 0; i < job->n && status == EXIT_OK; i++)
+    for (int i = 0; i < job->n && status == EXIT_OK; i++) {
+        progress_show(&line->how, "making argument %d of %d", i + 1, job->n);
         status = bind_param(line, job, i);
-    job->options = line->launch;
-    if (status == EXIT_OK && line->pins) {
-        if (qn_options_parse(line->pins, job->kernel, &job->pinned, &err) != QN_OK)
-            return tool_fail(EXIT_USAGE, "--pins: %s", err.message);
-        job->options.pins = job->pinned->pins;
-        job->options.n_pins = job->pinned->n_pins;
     }
+    progress_clear();
+    job->options = line->launch;
+    if (status == EXIT_OK)
+        status = parse_texts(line, job);
     job->options.print = line->lines ? show_line : NULL;
     return status;
 }
@@ -171,7 +195,8 @@ int job_open_here(const tool_line *line, tool_job *job)
 static qn_status copy_there(tool_job *job, int i, qn_error *err)
 {
     const qn_view *v = &job->view[i];
-    const qn_alloc_options o = {.bytes = sizeof o, .label = v->label, .space = QN_SPACE_CUDA, .stream = job->stream};
+    const qn_alloc_options o = {
+        .bytes = sizeof o, .label = v->label, .space = QN_SPACE_CUDA, .stream = job->stream};
     qn_view_type type;
     qn_status status = qn_view_type_init(v->dtype, v->layout.rank, NULL, QN_FAMILY_ANY, &type, err);
     type.space = QN_SPACE_CUDA;
@@ -208,10 +233,23 @@ void job_close(tool_job *job)
     qn_kernel_release(job->kernel);
     qn_context_release(job->context);
     qn_options_release(job->pinned);
+    qn_options_release(job->planned);
     *job = (tool_job){0};
 }
 
 /* ---------------------------------------------------------------- run */
+
+/* The history of a context, which the caller frees; NULL without memory. */
+static char *read_history(const qn_context *c)
+{
+    size_t n = qn_context_history(c, NULL, 0);
+    char *text = malloc(n + 1);
+    if (text) {
+        text[0] = 0;
+        qn_context_history(c, text, n + 1);
+    }
+    return text;
+}
 
 static void print_stats(const qn_context *c)
 {
@@ -220,16 +258,28 @@ static void print_stats(const qn_context *c)
 #define QN_X(name, text) printf("%-18s %" PRId64 "\n", #name, counters.name);
     QN_COUNTER_LIST(QN_X)
 #undef QN_X
-    size_t n = qn_context_history(c, NULL, 0);
-    char *text = malloc(n + 1);
-    if (text && n > 0) {
-        qn_context_history(c, text, n + 1);
+    char *text = read_history(c);
+    size_t n = text ? strlen(text) : 0;
+    if (n > 0)
         printf("history:\n%s%s", text, text[n - 1] == '\n' ? "" : "\n");
-    }
     free(text);
 }
 
-static int write_outputs(const tool_line *line, const tool_job *job)
+static void print_stats_json(json *j, const qn_context *c)
+{
+    qn_counters counters;
+    qn_context_counters(c, &counters, sizeof counters);
+    json_open(j, "counters", '{');
+#define QN_X(name, text) json_int(j, #name, counters.name);
+    QN_COUNTER_LIST(QN_X)
+#undef QN_X
+    json_close(j);
+    char *text = read_history(c);
+    json_lines(j, "history", text ? text : "");
+    free(text);
+}
+
+static int write_outputs(const tool_line *line, const tool_job *job, json *j)
 {
     for (int i = 0; i < line->n_outs; i++) {
         qn_param_info info;
@@ -237,34 +287,85 @@ static int write_outputs(const tool_line *line, const tool_job *job)
         int p = find_param(job->kernel, line->out[i].name, &info);
         if (!npy_write(&job->view[p], line->out[i].text, why))
             return tool_fail(EXIT_ERROR, "%s", why);
-        printf("wrote %s to %s\n", info.name, line->out[i].text);
+        if (j) {
+            json_open(j, NULL, '{');
+            json_text(j, "name", info.name);
+            json_text(j, "file", line->out[i].text);
+            json_close(j);
+        } else {
+            printf("wrote %s to %s\n", info.name, line->out[i].text);
+        }
     }
     return EXIT_OK;
 }
 
-/* Copies the arrays that the kernel wrote back from the GPU; errors of the kernel are known then. */
+/* Copies the arrays that the kernel wrote back from the GPU; errors of the kernel are known then.
+ */
 static qn_status copy_back(const tool_job *job, qn_error *err)
 {
     qn_status status = QN_OK;
     qn_param_info info;
     for (int i = 0; i < job->n && status == QN_OK; i++)
-        if (job->view[i].data && qn_kernel_param(job->kernel, i, &info, sizeof info, NULL) == QN_OK && info.is_written)
+        if (job->view[i].data &&
+            qn_kernel_param(job->kernel, i, &info, sizeof info, NULL) == QN_OK && info.is_written)
             status = qn_stream_copy(job->stream, &job->view[i], &job->there[i], err);
     return status ? status : qn_stream_fence(job->stream, err);
 }
 
-static int launch_all(const tool_line *line, const tool_job *job)
+int job_launch(const tool_line *line, const tool_job *job)
 {
     qn_error err = {0};
     int repeat = line->repeat ? line->repeat : 1;
     qn_status status = QN_OK;
-    for (int i = 0; i < repeat && status == QN_OK; i++)
+    double shown = 0;
+    for (int i = 0; i < repeat && status == QN_OK; i++) {
+        if (i == 0 || now_ns() - shown > 1e8) {
+            shown = now_ns();
+            progress_show(&line->how, "launch %d of %d", i + 1, repeat);
+        }
         status = qn_launch(job->context, job->kernel, job->n, job->arg, &job->options, &err);
+    }
     if (status == QN_OK && job->stream)
         status = copy_back(job, &err);
+    progress_clear();
     if (status == QN_OK)
         return EXIT_OK;
-    return tool_fail(EXIT_ERROR, "%s: %s: %s", line->kernel_path, qn_status_name(err.status), err.message);
+    return tool_fail(EXIT_ERROR, "%s: %s: %s", line->kernel_path, qn_status_name(err.status),
+                     err.message);
+}
+
+/* Shows the arrays that were written, as text, or in a member of *j. */
+static void show_outputs(const tool_line *line, const tool_job *job, json *j)
+{
+    qn_param_info info;
+    if (j)
+        json_open(j, "outputs", '[');
+    for (int i = 0; i < job->n; i++) {
+        if (qn_kernel_param(job->kernel, i, &info, sizeof info, NULL) != QN_OK || !info.is_written)
+            continue;
+        if (j)
+            array_show_json(j, info.name, &job->view[i], line->show);
+        else if (line->show > 0)
+            array_show(info.name, &job->view[i], line->show);
+    }
+    if (j)
+        json_close(j);
+}
+
+/* What a run tells as JSON. */
+static int run_json(const tool_line *line, const tool_job *job)
+{
+    json j;
+    if (!json_begin(&j, "run"))
+        return tool_fail(EXIT_ERROR, "out of memory");
+    json_text(&j, "kernel", qn_kernel_name(job->kernel));
+    show_outputs(line, job, &j);
+    json_open(&j, "files", '[');
+    int status = write_outputs(line, job, &j);
+    json_close(&j);
+    if (line->stats)
+        print_stats_json(&j, job->context);
+    return json_end(&j, status);
 }
 
 int command_run(const tool_line *line)
@@ -272,83 +373,15 @@ int command_run(const tool_line *line)
     tool_job job;
     int status = job_open(line, &job);
     if (status == EXIT_OK)
-        status = launch_all(line, &job);
-    for (int i = 0; i < job.n && status == EXIT_OK; i++) {
-        qn_param_info info;
-        if (line->show > 0 && qn_kernel_param(job.kernel, i, &info, sizeof info, NULL) == QN_OK &&
-            info.is_written)
-            array_show(info.name, &job.view[i], line->show);
+        status = job_launch(line, &job);
+    if (status == EXIT_OK && line->how.json) {
+        status = run_json(line, &job);
+    } else if (status == EXIT_OK) {
+        show_outputs(line, &job, NULL);
+        status = write_outputs(line, &job, NULL);
     }
-    if (status == EXIT_OK)
-        status = write_outputs(line, &job);
-    if (line->stats && job.context)
+    if (line->stats && job.context && !line->how.json)
         print_stats(job.context);
-    job_close(&job);
-    return status;
-}
-
-/* ---------------------------------------------------------------- asm */
-
-static int print_stage(const qn_code *f, int stage)
-{
-    size_t n = qn_code_text(f, stage, NULL, 0);
-    char *text = malloc(n + 1);
-    if (!text)
-        return tool_fail(EXIT_ERROR, "out of memory");
-    if (n > 0) {
-        qn_code_text(f, stage, text, n + 1);
-        printf("%s%s", text, text[n - 1] == '\n' ? "" : "\n");
-    }
-    free(text);
-    return n > 0 ? EXIT_OK
-                 : tool_fail(EXIT_ERROR, "this stage does not exist for the kernel on this engine");
-}
-
-int command_asm(const tool_line *line)
-{
-    tool_job job;
-    qn_code *f = NULL;
-    qn_error err = {0};
-    qn_options o = line->launch;
-    if (o.engine == QN_ENGINE_AUTO)
-        o.engine = QN_ENGINE_X86;
-    if (line->is_cuda && o.isa == QN_ISA_AUTO)
-        o.isa = QN_ISA_SM90;
-    int status = job_open_here(line, &job);
-    o.pins = job.options.pins;
-    o.n_pins = job.options.n_pins;
-    if (status == EXIT_OK &&
-        qn_specialize(job.context, job.kernel, job.n, job.arg, &o, &f, &err) != QN_OK)
-        status = tool_fail(EXIT_ERROR, "%s: %s: %s", line->kernel_path, qn_status_name(err.status),
-                           err.message);
-    if (status == EXIT_OK)
-        status = print_stage(f, o.isa >= QN_ISA_SM70 && line->stage == QN_DUMP_ASM ? QN_DUMP_PTX : line->stage);
-    qn_code_release(f);
-    job_close(&job);
-    return status;
-}
-
-/* ---------------------------------------------------------------- explain */
-
-int command_explain(const tool_line *line)
-{
-    tool_job job;
-    qn_error err = {0};
-    size_t n = 0;
-    char *text = NULL;
-    int status = job_open(line, &job);
-    if (status == EXIT_OK && line->repeat)
-        status = launch_all(line, &job);
-    qn_context *c = job.context;
-    if (status == EXIT_OK &&
-        (qn_explain(c, job.kernel, job.n, job.arg, &job.options, NULL, 0, &n, &err) != QN_OK ||
-         !(text = malloc(n + 1)) ||
-         qn_explain(c, job.kernel, job.n, job.arg, &job.options, text, n + 1, NULL, &err) != QN_OK))
-        status = tool_fail(EXIT_ERROR, "%s: %s", line->kernel_path,
-                           err.status ? err.message : "out of memory");
-    if (status == EXIT_OK)
-        fputs(text, stdout);
-    free(text);
     job_close(&job);
     return status;
 }

@@ -10,6 +10,8 @@
 #include "quern/cuda.h"
 #include "quern/embed.h"
 
+#include "json.h"
+
 #include <stdio.h>
 
 enum { EXIT_OK = 0, EXIT_ERROR = 1, EXIT_USAGE = 2 };
@@ -24,14 +26,21 @@ typedef struct tool_option {
     const char *name, *value, *help;
 } tool_option;
 
+/** How a command tells what it has to tell: options of every command. */
+typedef struct tool_manner {
+    bool json;  /* results are one JSON object */
+    bool quiet; /* no progress on the terminal */
+} tool_manner;
+
 /** A command: its name, the words after it, one line of help. */
 typedef struct tool_command {
     const char *name, *words, *help;
-    int (*run)(int argc, char **argv);
+    int (*run)(const tool_manner *how, int argc, char **argv);
 } tool_command;
 
-/** The command line of run, bench, asm and explain. */
+/** The command line of the commands that take a kernel with its arguments. */
 typedef struct tool_line {
+    tool_manner how;
     const char *kernel_path;
     tool_pair arg[QN_MAX_PARAMS], out[QN_MAX_PARAMS];
     int n_args, n_outs;
@@ -45,7 +54,9 @@ typedef struct tool_line {
     int32_t stats;
     int32_t races, trap_nan; /* bits of launch.debug */
     int32_t lines;           /* what the kernel prints is shown */
-    const char *pins;        /* words of qn_options_parse, or NULL */
+    const char *pins, *plan; /* words of qn_options_parse, or NULL */
+    const char *plot;        /* file of a picture, or NULL */
+    const char *over;        /* NAME=TEXT,TEXT,... of bench, or NULL */
 } tool_line;
 
 /** A context with a kernel and its arguments. All-zero is empty. */
@@ -57,7 +68,7 @@ typedef struct tool_job {
     qn_view there[QN_MAX_PARAMS]; /* on a GPU: their copies, which are the arguments */
     qn_arg arg[QN_MAX_PARAMS];
     qn_options options;           /* of the launch */
-    qn_options *pinned;           /* what its pins are of, or NULL */
+    qn_options *pinned, *planned; /* what its pins and its plan are of, or NULL */
     qn_stream *stream;            /* NULL: on the host */
 } tool_job;
 
@@ -69,15 +80,30 @@ int tool_fail(int status, const char *format, ...) __attribute__((format(printf,
 extern const tool_command tool_commands[];
 
 /* pages.c */
-int command_help(int argc, char **argv);
+int command_help(const tool_manner *how, int argc, char **argv);
 /** The manual page, in the language of man(7). */
-int command_man(int argc, char **argv);
-/** A script for bash that completes the words of this tool. */
-int command_completion(int argc, char **argv);
+int command_man(const tool_manner *how, int argc, char **argv);
+
+/* completion.c */
+/** A script for bash or zsh that completes the words of this tool. */
+int command_completion(const tool_manner *how, int argc, char **argv);
+
+/* progress.c */
+/** Shows a line on the terminal instead of the one before; nothing if there is none, or with
+ * --quiet. */
+void progress_show(const tool_manner *how, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/** Takes the line away, if there is one. */
+void progress_clear(void);
+/** The time, in nanoseconds since some moment. */
+double now_ns(void);
 
 /* args.c */
 /** Reads the words after the command. */
-int line_parse(int argc, char **argv, tool_line *line);
+int line_parse(const tool_manner *how, int argc, char **argv, tool_line *line);
+/** Reads words that change a line which was read before: an argument or an option given there may
+ * be given anew. */
+int line_parse_on(int argc, char **argv, const tool_line *before, tool_line *line);
 /** Option i of those of the line, with its dashes; value is NULL for a switch. False: there are no
  * more. */
 bool option_at(int i, tool_option *out);
@@ -97,10 +123,12 @@ int array_make(qn_context *c, const char *name, const char *text, bool is_left, 
 int scalar_make(const char *name, const char *text, int dtype, qn_arg *out);
 /** One line: name, dtype, layout and the first `n_values` values in index order. */
 void array_show(const char *name, const qn_view *v, int n_values);
+/** The same as a member of an array of JSON. */
+void array_show_json(json *j, const char *name, const qn_view *v, int n_values);
 
 /* files.c */
-/** Calls write(arg, f) for a new file, which takes the place of that of the path when it is complete.
- *  False: errno says why not. */
+/** Calls write(arg, f) for a new file, which takes the place of that of the path when it is
+ * complete. False: errno says why not. */
 bool file_write(const char *path, void (*write)(const void *arg, FILE *f), const void *arg);
 
 /* elements.c */
@@ -123,22 +151,66 @@ int job_open(const tool_line *line, tool_job *job);
 /** The same on the host, whatever the target: arguments to compile for. */
 int job_open_here(const tool_line *line, tool_job *job);
 void job_close(tool_job *job);
+/** Launches --repeat times and waits until the arrays of the host have the results. */
+int job_launch(const tool_line *line, const tool_job *job);
 int command_run(const tool_line *line);
-int command_print(const char *path);
+int command_print(const tool_manner *how, const char *path);
+
+/* code.c */
+/** The text of a stage of the code for the arguments of a line, which the caller frees. */
+int code_text(const tool_line *line, char **text);
 int command_asm(const tool_line *line);
 int command_explain(const tool_line *line);
 
-/* peaks.c */
-int command_peaks(int argc, char **argv);
+/* diff.c */
+int command_diff(const tool_manner *how, int argc, char **argv);
+
+/* machine.c */
+/** Rates of the processor, measured with one thread. */
+typedef struct machine {
+    int n_levels; /* caches from the smallest on, then memory */
+    struct {
+        const char *name;
+        int64_t bytes; /* size of the cache; INT64_MAX of memory */
+        double gigabytes;
+    } level[5];
+    double gigaflops; /* of the dtype asked for */
+} machine;
+int machine_measure(const tool_manner *how, int dtype, machine *out);
+/** The level whose cache holds so many bytes. */
+int machine_level(const machine *m, int64_t bytes);
+int command_peaks(const tool_manner *how, int argc, char **argv);
+
+/* roofline.c */
+int command_roofline(const tool_line *line);
 
 /* cache.c */
-int command_cache(int argc, char **argv);
+int command_cache(const tool_manner *how, int argc, char **argv);
 
 /* ahead.c */
-int command_bundle(int argc, char **argv);
-int command_object(int argc, char **argv);
+int command_bundle(const tool_manner *how, int argc, char **argv);
+int command_object(const tool_manner *how, int argc, char **argv);
+
+/* starter.c */
+int command_new(const tool_manner *how, int argc, char **argv);
 
 /* bench.c */
+/** What is measured of a kernel; times that were not measured are -1. */
+typedef struct figures {
+    double load_ms, compile_ms, launch_ns, prepared_ns, device_ns;
+    qn_work work;
+    double hit_ns; /* -1 where it is lost in the run */
+} figures;
+/** Measures; `what` begins the line of progress. */
+int bench_measure(const tool_line *line, const tool_job *job, const char *what, figures *out);
+/** Nanoseconds of one run, from which rates are computed. */
+double figures_run_ns(const figures *f);
+/** Its members of JSON. */
+void figures_json(json *j, const figures *f);
 int command_bench(const tool_line *line);
+
+/* sweep.c */
+/** bench of each value of --over, or of both layouts. */
+int command_sweep(const tool_line *line);
 
 #endif

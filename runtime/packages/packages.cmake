@@ -10,15 +10,18 @@ endif()
 # What the tool says about itself becomes its manual page and its completion.
 if(TARGET quern AND NOT QUERN_SANITIZE)
     set(pages ${generated}/quern.1)
-    add_custom_command(OUTPUT ${pages}.gz ${generated}/quern.bash
+    add_custom_command(OUTPUT ${pages}.gz ${generated}/quern.bash ${generated}/quern.zsh
         COMMAND quern --man > ${pages}
         COMMAND gzip -9nf ${pages}
         COMMAND quern --completion > ${generated}/quern.bash
+        COMMAND quern --completion zsh > ${generated}/quern.zsh
         DEPENDS quern VERBATIM)
-    add_custom_target(quern_pages ALL DEPENDS ${pages}.gz ${generated}/quern.bash)
+    add_custom_target(quern_pages ALL DEPENDS ${pages}.gz ${generated}/quern.bash ${generated}/quern.zsh)
     install(FILES ${pages}.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tool)
     install(FILES ${generated}/quern.bash DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions
         RENAME quern COMPONENT tool)
+    install(FILES ${generated}/quern.zsh DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/zsh/vendor-completions
+        RENAME _quern COMPONENT tool)
 endif()
 
 # Every package has a file copyright. That of the code generator also holds the licences of what is linked into it.

@@ -70,7 +70,8 @@ passes "runtime has no code generator" test -z "$(find "$folder/runtime" -name '
 passes "codegen has it" test -n "$(find "$folder/codegen" -name libquern-llvm.so)"
 passes "tool has the tool" test -x "$folder/tool/bin/quern"
 passes "... its manual page" test -n "$(find "$folder/tool" -name quern.1.gz)"
-passes "... and its completion" test -f "$folder/tool/share/bash-completion/completions/quern"
+passes "... its completion for bash" test -f "$folder/tool/share/bash-completion/completions/quern"
+passes "... and for zsh" test -f "$folder/tool/share/zsh/vendor-completions/_quern"
 passes "every component has its copyright" test "$(find "$folder"/{runtime,codegen,tool,dev,doc} -name copyright | wc -l)" = 5
 passes "dev has the static library" test -n "$(find "$folder/dev" -name libquern.a)"
 passes "dev has it, and no library" test -n "$(find "$folder/dev" -name libquern.so)" -a \
@@ -92,6 +93,13 @@ if command -v c++ > /dev/null; then
 else
     skip "no C++ compiler"
 fi
+# A project that the tool makes.
+passes "quern new makes a project" bash -c "cd '$folder' && '$prefix/bin/quern' new first-try"
+passes "... which finds the library" cmake -S "$folder/first-try" -B "$folder/first-try/build" \
+    "-DCMAKE_PREFIX_PATH=$prefix" "-DCMAKE_C_FLAGS=-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
+passes "... builds" cmake --build "$folder/first-try/build"
+said=$(sed -n 's/^It prints `\([^`]*\)`.*/\1/p' "$folder/first-try/README.md")
+passes "... and prints what its README says" test -n "$said" -a "$("$folder/first-try/build/first-try" 2>&1)" = "$said"
 sed 's/Quern 1\.0/Quern 99/' "$use/CMakeLists.txt" > "$folder/CMakeLists.txt"
 cp "$use"/use.c* "$folder"
 passes "... refuses another major version" bash -c \

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# TAP: docs/tool.md, the manual page and the completion know every command and option of the tool.
+# TAP: docs/tool.md, the manual page and the completions know every command and option of the tool.
 root="${QN_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}"
 build="${QN_BUILD_DIR:-$root/build/release}"
 folder=$(mktemp -d) || exit 1
@@ -69,5 +69,28 @@ is "a file behind the name of a parameter is" "$(completes run one.qn x = t)" "t
 is "a folder for an option that takes one is" "$(completes run one.qn --bundle "")" "inside"
 is "nothing for a number is" "$(completes run one.qn --threads "")" ""
 is "actions of cache are" "$(completes cache ver)" "verify"
+is "any file for a picture is" "$(completes bench one.qn --plot thr)" "three.txt"
+
+# zsh, with functions in place of its own that print what they are given: _describe shows the words before the colons.
+completes_in_zsh() {
+    zsh -fc 'compdef() { }
+        _describe() { local -a all=("${(@P)2}"); print -l -- "${(@)all%%:*}" }
+        compadd() { print -l -- "${@:2}" }
+        _files() { print -- "files $*" }
+        compset() { true }
+        source <("$1" --completion zsh); words=("${@:2}"); CURRENT=${#words}; _quern' zsh "$build/quern" quern "$@"
+}
+if command -v zsh > /dev/null; then
+    is "zsh: all commands" "$(completes_in_zsh "")" "$commands"
+    is "zsh: all options" "$(completes_in_zsh run one.qn --)" "$options"
+    is "zsh: values of an option" "$(completes_in_zsh run one.qn --engine "" | tr '\n' ' ')" "auto interp x86 "
+    is "zsh: actions of cache" "$(completes_in_zsh cache "" | tr '\n' ' ')" "list verify clear export import "
+    is "zsh: a folder" "$(completes_in_zsh run one.qn --bundle "")" "files -/"
+    is "zsh: kernels and arrays" "$(completes_in_zsh run "")" "files -g *.(qn|npy)"
+else
+    for what in commands options values actions folder files; do
+        echo "ok $((++n)) # SKIP no zsh: $what"
+    done
+fi
 echo "1..$n"
 exit $failed
