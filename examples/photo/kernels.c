@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernels.c: blur, Sobel and histogram equalisation with the builder. Borders: the photograph is
+ * kernels.c: blur, Sobel and equalisation of the histogram of luminance with the builder. Borders: the photograph is
  * copied once into a view with two more rows and columns on each side, whose lower bounds are -2;
  * stencils then index it from -2 without any test.
  */
@@ -27,8 +27,9 @@ static qn_val clamp(qn_builder *b, qn_val i, qn_param p, int d)
     return qn_max(b, qn_min(b, i, last), qn_index(b, 0));
 }
 
-qn_status build_pad(qn_kernel **out, qn_error *err)
+qn_status build_pad(int channels, qn_kernel **out, qn_error *err)
 {
+    (void)channels;
     qn_builder *b = qn_builder_new("pad", 0);
     qn_param photo = qn_view_param(b, "photo", QN_U8, 3, QN_READ_ONLY);
     qn_param padded = qn_view_param(b, "padded", QN_U8, 3, 0);
@@ -54,8 +55,9 @@ static qn_val add_weighted(qn_builder *b, qn_val sum, int weight, qn_val value)
     return qn_add(b, sum, product);
 }
 
-qn_status build_blur(qn_kernel **out, qn_error *err)
+qn_status build_blur(int channels, qn_kernel **out, qn_error *err)
 {
+    (void)channels;
     static const int binomial[5] = {1, 4, 6, 4, 1};
     qn_builder *b = qn_builder_new("blur", 0);
     qn_param padded = qn_view_param(b, "padded", QN_U8, 3, QN_READ_ONLY);
@@ -72,8 +74,9 @@ qn_status build_blur(qn_kernel **out, qn_error *err)
     return finish(b, out, err);
 }
 
-qn_status build_sobel(qn_kernel **out, qn_error *err)
+qn_status build_sobel(int channels, qn_kernel **out, qn_error *err)
 {
+    (void)channels;
     static const int smooth[3] = {1, 2, 1}, slope[3] = {-1, 0, 1};
     qn_builder *b = qn_builder_new("sobel", 0);
     qn_param padded = qn_view_param(b, "padded", QN_U8, 3, QN_READ_ONLY);
@@ -96,51 +99,87 @@ qn_status build_sobel(qn_kernel **out, qn_error *err)
     return finish(b, out, err);
 }
 
-qn_status build_histogram(qn_kernel **out, qn_error *err)
+/* Dimensions over the pixels of a view of rank 3: rows and columns. */
+static void domain_over_pixels(qn_builder *b, qn_param p, qn_val index[3])
+{
+    for (int d = 0; d < 2; d++)
+        index[d] = qn_parallel_over(b, p, d);
+}
+
+/* The samples of a pixel, as i32. */
+static void load_pixel(qn_builder *b, qn_param p, qn_val index[3], int channels, qn_val out[3])
+{
+    for (int ch = 0; ch < channels; ch++) {
+        index[2] = qn_index(b, ch);
+        out[ch] = qn_cast(b, QN_I32, qn_load(b, p, 3, index));
+    }
+}
+
+/* What the eye takes for the brightness of a pixel: weights of ITU-R BT.601, which add up to 256. */
+static qn_val luminance(qn_builder *b, const qn_val pixel[3], int channels)
+{
+    static const int weight[3] = {77, 150, 29};
+    if (channels == 1)
+        return pixel[0];
+    qn_val sum = qn_const_int(b, QN_I32, 128); /* half, to round */
+    for (int ch = 0; ch < 3; ch++)
+        sum = add_weighted(b, sum, weight[ch], pixel[ch]);
+    return qn_shr(b, sum, qn_const_int(b, QN_I32, 8));
+}
+
+qn_status build_histogram(int channels, qn_kernel **out, qn_error *err)
 {
     qn_builder *b = qn_builder_new("histogram", 0);
     qn_param photo = qn_view_param(b, "photo", QN_U8, 3, QN_READ_ONLY);
-    qn_param counts = qn_view_param(b, "counts", QN_U32, 2, 0);
-    qn_val index[3];
-    domain_over(b, photo, index);
-    qn_val bin[2] = {index[2], qn_load(b, photo, 3, index)};
-    qn_atomic(b, QN_COMBINE_SUM, counts, 2, bin, qn_const_int(b, QN_U32, 1), (qn_val){0});
+    qn_param counts = qn_view_param(b, "counts", QN_U32, 1, 0);
+    qn_val index[3], pixel[3];
+    domain_over_pixels(b, photo, index);
+    load_pixel(b, photo, index, channels, pixel);
+    qn_val bin = qn_cast(b, QN_I64, luminance(b, pixel, channels));
+    qn_atomic(b, QN_COMBINE_SUM, counts, 1, &bin, qn_const_int(b, QN_U32, 1), (qn_val){0});
     return finish(b, out, err);
 }
 
-qn_status build_table(qn_kernel **out, qn_error *err)
+qn_status build_table(int channels, qn_kernel **out, qn_error *err)
 {
+    (void)channels;
     qn_builder *b = qn_builder_new("table", 0);
-    qn_param counts = qn_view_param(b, "counts", QN_U32, 2, QN_READ_ONLY);
-    qn_param table = qn_view_param(b, "table", QN_U8, 2, 0);
-    qn_val n = qn_scalar_param(b, "samples", QN_I64);
-    qn_val channel = qn_parallel_over(b, counts, 0);
+    qn_param counts = qn_view_param(b, "counts", QN_U32, 1, QN_READ_ONLY);
+    qn_param table = qn_view_param(b, "table", QN_U8, 1, 0);
+    qn_val n = qn_scalar_param(b, "pixels", QN_I64);
     qn_val zero = qn_index(b, 0), top = qn_index(b, 255);
 
-    /* Carried: samples counted so far, and how many have the darkest value that occurs. */
+    /* Carried: pixels counted so far, and how many have the darkest value that occurs. */
     qn_val init[2] = {zero, zero}, carried[2];
     qn_val value = qn_for(b, zero, qn_index(b, 256), 1, 2, init, carried);
-    qn_val bin[2] = {channel, value};
-    qn_val so_far = qn_add(b, carried[0], qn_cast(b, QN_I64, qn_load(b, counts, 2, bin)));
+    qn_val so_far = qn_add(b, carried[0], qn_cast(b, QN_I64, qn_load(b, counts, 1, &value)));
     qn_val darkest = qn_select(b, qn_eq(b, carried[1], zero), so_far, carried[1]);
     qn_val above = qn_mul(b, qn_sub(b, so_far, darkest), top);
     qn_val entry =
         qn_div(b, above, qn_sub(b, n, darkest)); /* x / 0 is 0: a picture of one colour */
-    qn_store(b, table, 2, bin, qn_cast(b, QN_U8, entry));
+    qn_store(b, table, 1, &value, qn_cast(b, QN_U8, entry));
     qn_val next[2] = {so_far, darkest}, results[2];
     qn_end_for(b, 2, next, results);
     return finish(b, out, err);
 }
 
-qn_status build_apply(qn_kernel **out, qn_error *err)
+qn_status build_apply(int channels, qn_kernel **out, qn_error *err)
 {
     qn_builder *b = qn_builder_new("apply", 0);
     qn_param photo = qn_view_param(b, "photo", QN_U8, 3, QN_READ_ONLY);
-    qn_param table = qn_view_param(b, "table", QN_U8, 2, QN_READ_ONLY);
+    qn_param table = qn_view_param(b, "table", QN_U8, 1, QN_READ_ONLY);
     qn_param result = qn_view_param(b, "result", QN_U8, 3, 0);
-    qn_val index[3];
-    domain_over(b, result, index);
-    qn_val entry[2] = {index[2], qn_load(b, photo, 3, index)};
-    qn_store(b, result, 3, index, qn_load(b, table, 2, entry));
+    qn_val index[3], pixel[3];
+    domain_over_pixels(b, result, index);
+    load_pixel(b, photo, index, channels, pixel);
+    qn_val before = luminance(b, pixel, channels), entry = qn_cast(b, QN_I64, before);
+    qn_val after = qn_cast(b, QN_I32, qn_load(b, table, 1, &entry));
+    qn_val more = qn_sub(b, after, before);
+    qn_val black = qn_const_int(b, QN_I32, 0), white = qn_const_int(b, QN_I32, 255);
+    for (int ch = 0; ch < channels; ch++) {
+        qn_val sample = qn_max(b, qn_min(b, qn_add(b, pixel[ch], more), white), black);
+        index[2] = qn_index(b, ch);
+        qn_store(b, result, 3, index, qn_cast(b, QN_U8, sample));
+    }
     return finish(b, out, err);
 }

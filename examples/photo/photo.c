@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * photo.c: one set of kernels, three memory layouts. Reads a photograph, blurs it, finds its edges
- * and equalises its histogram with the pixels interleaved, planar and in column-major order;
- * compares each result with the interpreter's, bit for bit; writes the results as PNG.
+ * and equalises its luminance with the pixels interleaved, planar and in column-major order;
+ * compares each result with the interpreter's, bit for bit; writes the results as PNG, and all of it on one sheet.
  *
  *   photo [--engine auto|interp|x86] [--threads N] [--target host|cuda] [PHOTO.png [FOLDER]]
  */
 #include "kernels.h"
 #include "png_io.h"
+#include "sheet.h"
 #include "quern/cuda.h"
 
 #include <errno.h>
@@ -34,7 +35,7 @@ enum { N_LAYOUTS = sizeof layouts / sizeof layouts[0] };
 
 static const struct {
     const char *name;
-    qn_status (*build)(qn_kernel **out, qn_error *err);
+    qn_status (*build)(int channels, qn_kernel **out, qn_error *err);
 } kernels[N_KERNELS] = {
     [K_PAD] = {"pad", build_pad},       [K_BLUR] = {"blur 5x5", build_blur},
     [K_SOBEL] = {"sobel", build_sobel}, [K_HISTOGRAM] = {"histogram", build_histogram},
@@ -50,6 +51,8 @@ typedef struct demo {
     qn_stream *stream; /* NULL: on the host */
     picture photo;
     picture expected[N_IMAGES]; /* by the interpreter */
+    sheet sheet;
+    char device[80];            /* of the GPU */
 } demo;
 
 /* The views of one layout, on the GPU if there is a stream. */
@@ -105,7 +108,7 @@ static qn_status make_view(demo *d, qn_stream *stream, const char *label, int64_
 
 static qn_status stage_open(demo *d, qn_stream *stream, const int order[3], stage *s, qn_error *err)
 {
-    int64_t bins[2] = {d->photo.channels, 256};
+    const int64_t bins = 256;
     qn_layout l;
     *s = (stage){.stream = stream};
     qn_status status = make_view(d, stream, "photo", 0, order, &s->photo, err);
@@ -114,7 +117,7 @@ static qn_status stage_open(demo *d, qn_stream *stream, const int order[3], stag
     for (int i = 0; i < N_IMAGES && status == QN_OK; i++)
         status = make_view(d, stream, image_names[i], 0, order, &s->image[i], err);
     if (status == QN_OK)
-        status = qn_layout_right(2, bins, &l, err);
+        status = qn_layout_right(1, &bins, &l, err);
     if (status == QN_OK)
         status = make(d, stream, "counts", QN_U32, &l, &s->counts, err);
     if (status == QN_OK)
@@ -267,7 +270,7 @@ static double traffic(const demo *d, const stage *s, int k)
 }
 
 /* Runs a kernel often enough for a median and prints its line. */
-static bool time_kernel(const demo *d, const stage *s, int k)
+static bool time_kernel(demo *d, const stage *s, int l, int k)
 {
     qn_error err = {0};
     qn_counters before, after;
@@ -283,6 +286,7 @@ static bool time_kernel(const demo *d, const stage *s, int k)
             return failed(&err);
     qsort(ms, (size_t)n_runs, sizeof *ms, compare);
     double run = ms[n_runs / 2];
+    d->sheet.run_ms[l][k] = run;
     printf("  %-14s %10.2f %10.4f %10.3f%s\n", kernels[k].name,
            (double)(after.compile_us - before.compile_us) / 1e3, run, traffic(d, s, k) / run / 1e6,
            is_interpreted ? "   interpreter" : "");
@@ -328,7 +332,7 @@ static bool run_layout(demo *d, int l, picture out[N_IMAGES])
         printf("  %-14s %10s %10s %10s\n", "kernel", "compile ms", "run ms", "GB/s");
     }
     for (int k = 0; k < N_KERNELS && is_good; k++)
-        is_good = time_kernel(d, &s, k);
+        is_good = time_kernel(d, &s, l, k);
     int64_t count = 0;
     for (int i = 0; i < N_IMAGES && is_good; i++) {
         is_good = copy_out(d, &s.image[i], &out[i]);
@@ -349,9 +353,9 @@ static bool warm_up(demo *d)
     qn_error err = {0};
     qn_view counts = {0}, table = {0};
     qn_layout l;
-    int64_t bins[2] = {d->photo.channels + 1, 256};
+    const int64_t bins = 257; /* code for 256 is compiled later, with a time */
     double start = now_ms();
-    qn_status status = qn_layout_right(2, bins, &l, &err);
+    qn_status status = qn_layout_right(1, &bins, &l, &err);
     if (status == QN_OK)
         status = make(d, d->stream, "counts", QN_U32, &l, &counts, &err);
     if (status == QN_OK)
@@ -407,6 +411,37 @@ static bool make_folder(const char *path)
     return true;
 }
 
+/* Original, results, layouts and times on one picture. */
+static bool write_sheet(demo *d, const char *folder, const picture images[N_IMAGES])
+{
+    static const char *const captions[N_IMAGES + 1] = {
+        "photograph", "blur, 5 x 5", "edges (Sobel)", "luminance equalised"};
+    sheet *s = &d->sheet;
+    picture p;
+    char path[1200], why[PNG_MESSAGE];
+    for (int i = 0; i <= N_IMAGES; i++) {
+        s->image[i] = i ? &images[i - 1] : &d->photo;
+        s->caption[i] = captions[i];
+    }
+    for (int k = 0; k < N_KERNELS; k++)
+        s->kernel[k] = kernels[k].name;
+    s->n_kernels = N_KERNELS;
+    s->device = d->device;
+    for (int l = 0; l < N_LAYOUTS; l++) {
+        s->layout[l] = layouts[l].name;
+        s->text[l] = layouts[l].text;
+        memcpy(s->order[l], layouts[l].order, sizeof s->order[l]);
+    }
+    if (!sheet_draw(s, &p))
+        return complain("sheet", "out of memory");
+    snprintf(path, sizeof path, "%s/sheet.png", folder);
+    bool is_good = png_save(path, &p, why) || complain("PNG", why);
+    free(p.samples);
+    if (is_good)
+        printf("wrote %s: all of it on one picture\n", path);
+    return is_good;
+}
+
 static bool write_images(const char *folder, const picture images[N_IMAGES])
 {
     if (!make_folder(folder))
@@ -421,6 +456,15 @@ static bool write_images(const char *folder, const picture images[N_IMAGES])
     return true;
 }
 
+static bool build_kernels(demo *d)
+{
+    qn_error err = {0};
+    for (int k = 0; k < N_KERNELS; k++)
+        if (kernels[k].build((int)d->photo.channels, &d->kernel[k], &err) != QN_OK)
+            return failed(&err);
+    return true;
+}
+
 static bool run_demo(demo *d, const char *photo, const char *folder)
 {
     picture images[N_LAYOUTS][N_IMAGES] = {0};
@@ -429,12 +473,12 @@ static bool run_demo(demo *d, const char *photo, const char *folder)
         return complain("PNG", why);
     printf("%s: %" PRId64 " rows, %" PRId64 " columns, %" PRId64 " channel%s\n", photo,
            d->photo.rows, d->photo.columns, d->photo.channels, d->photo.channels == 1 ? "" : "s");
-    bool is_good = warm_up(d) && run_interpreter(d);
+    bool is_good = build_kernels(d) && warm_up(d) && run_interpreter(d);
     for (int l = 0; l < N_LAYOUTS && is_good; l++)
         is_good = run_layout(d, l, images[l]);
     if (is_good)
         puts("all three layouts agree");
-    is_good = is_good && write_images(folder, images[N_LAYOUTS - 1]);
+    is_good = is_good && write_images(folder, images[N_LAYOUTS - 1]) && write_sheet(d, folder, images[N_LAYOUTS - 1]);
     for (int i = 0; i < N_LAYOUTS * N_IMAGES; i++)
         free(images[i / N_IMAGES][i % N_IMAGES].samples);
     return is_good;
@@ -451,11 +495,9 @@ static bool open_demo(demo *d, const qn_context_options *o)
             qn_stream_new(d->context, 0, &d->stream, &err) != QN_OK)
             return complain("--target cuda", err.message);
         printf("on %s\n", info.name);
+        snprintf(d->device, sizeof d->device, "%s", info.name);
         d->options.stream = d->stream;
     }
-    for (int k = 0; k < N_KERNELS; k++)
-        if (kernels[k].build(&d->kernel[k], &err) != QN_OK)
-            return failed(&err);
     return true;
 }
 

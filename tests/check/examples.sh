@@ -111,6 +111,9 @@ if [ -x "$build/examples/photo" ]; then
     report $? "photo: the layouts agree"
     [ -s "$scratch/photo-out/blur.png" ] && [ -s "$scratch/photo-out/sobel.png" ] && [ -s "$scratch/photo-out/equalised.png" ]
     report $? "photo: the results are written"
+    [ "$(head -c 8 "$scratch/photo-out/sheet.png" | od -An -tx1 | tr -d ' \n')" = 89504e470d0a1a0a ] &&
+        [ "$(wc -c <"$scratch/photo-out/sheet.png")" -gt 200000 ]
+    report $? "photo: the sheet is written"
     run_example "$photo" "$scratch/photo-out/sobel.png" "$scratch/photo-out/again"
     report $? "photo of its own result"
     run_example "$photo" --engine interp "$root/tests/tool_cases/rgba.png" "$scratch/photo-out/interp"
