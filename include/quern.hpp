@@ -3,7 +3,8 @@
  * @file
  * quern.hpp: Quern for C++17: handles that release themselves, exceptions for statuses, values with operators, and
  * mdspan in and out. Everything is inline over quern.h; nothing of the standard library crosses into libquern.
- * Views are in quern/view.hpp, the builder in quern/builder.hpp, mdspan in quern/mdspan.hpp, all included here.
+ * Views are in quern/view.hpp, functions in quern/function.hpp, values in quern/value.hpp, the builder in
+ * quern/builder.hpp, mdspan in quern/mdspan.hpp, all included here.
  *
  * A failed call throws quern::error. Views and kernels are counted: a copy is a reference. Contexts, builders
  * and calls have one owner and can be moved. The builder is sticky, as in C: only builder::finish throws.
@@ -15,11 +16,14 @@
 #error "quern.hpp needs C++17 or later: compile with -std=c++17"
 /* The parts stay empty, too. */
 #define QUERN_VIEW_HPP
+#define QUERN_FUNCTION_HPP
+#define QUERN_VALUE_HPP
 #define QUERN_BUILDER_HPP
 #define QUERN_MDSPAN_HPP
 #else
 
 #include "quern.h"
+#include "quern/embed.h"
 
 #include <array>
 #include <complex>
@@ -156,6 +160,25 @@ template <class T, void (*release)(T *)> class owner
 };
 
 class kernel;
+class view;
+
+/** Options of launches from text, such as "executor=threads checks=none"; names of values are those of `k`. One owner. */
+class options : public owner<qn_options, qn_options_release>
+{
+  public:
+    /** Reads the words of qn_options_parse. */
+    explicit options(const char *text, const kernel *k = nullptr);
+    /** The options of C, of which more fields may be set. */
+    qn_options *operator->() const noexcept
+    {
+        return handle_;
+    }
+    /** What launches take. */
+    operator const qn_options &() const noexcept
+    {
+        return *handle_;
+    }
+};
 
 /** A context: its caches and threads. One owner. */
 class context : public owner<qn_context, qn_context_release>
@@ -180,6 +203,14 @@ class context : public owner<qn_context, qn_context_release>
     /** The same with options. */
     template <class... A>
     void launch_with(const qn_options &o, const kernel &k, const A &...args) const;
+    /** Says in words what a launch would run, and why. */
+    template <class... A> std::string explain(const kernel &k, const A &...args) const;
+    /** Copies all elements, whatever the layouts. */
+    void copy(const view &to, const view &from) const;
+    /** Copies all elements, each converted to the other dtype. */
+    void convert(const view &to, const view &from) const;
+    /** Sets all elements to a number of the view's dtype. */
+    template <class T> void fill(const view &v, T number) const;
 };
 
 /** A finished kernel. Counted. */
@@ -253,6 +284,16 @@ inline qn_arg argument(const view &v) noexcept
 {
     return qn_arg_view(v.get());
 }
+/** A complex argument of exactly this dtype. */
+inline qn_arg argument(std::complex<float> number) noexcept
+{
+    return qn_arg_c64(number.real(), number.imag());
+}
+/** @copydoc argument(std::complex<float>) */
+inline qn_arg argument(std::complex<double> number) noexcept
+{
+    return qn_arg_c128(number.real(), number.imag());
+}
 /** A scalar argument of exactly this dtype. */
 template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>> qn_arg argument(T number) noexcept
 {
@@ -278,6 +319,40 @@ template <class... A> void context::launch(const kernel &k, const A &...args) co
     launch_with(o, k, args...);
 }
 
+template <class... A> std::string context::explain(const kernel &k, const A &...args) const
+{
+    const std::array<qn_arg, sizeof...(A)> list{{argument(args)...}};
+    const int n = static_cast<int>(list.size());
+    qn_error e{};
+    std::size_t needed = 0;
+    check(qn_explain(handle_, k.get(), n, list.data(), nullptr, nullptr, 0, &needed, &e), e);
+    std::string s(needed, '\0');
+    check(qn_explain(handle_, k.get(), n, list.data(), nullptr, s.data(), s.size() + 1, nullptr, &e),
+          e);
+    return s;
+}
+inline void context::copy(const view &to, const view &from) const
+{
+    qn_error e{};
+    check(qn_deep_copy(handle_, to.get(), from.get(), &e), e);
+}
+inline void context::convert(const view &to, const view &from) const
+{
+    qn_error e{};
+    check(qn_convert_copy(handle_, QN_SERIAL, to.get(), from.get(), &e), e);
+}
+template <class T> void context::fill(const view &v, T number) const
+{
+    qn_error e{};
+    check(qn_fill(handle_, v.get(), argument(number), &e), e);
+}
+
+inline options::options(const char *text, const kernel *k)
+{
+    qn_error e{};
+    check(qn_options_parse(text, k ? k->get() : nullptr, &handle_, &e), e);
+}
+
 /** A launch with its arguments bound once. One owner. */
 class call : public owner<qn_call, qn_call_release>
 {
@@ -289,6 +364,16 @@ class call : public owner<qn_call, qn_call_release>
         qn_error e{};
         check(qn_prepare(c.get(), k.get(), static_cast<int>(list.size()), list.data(), nullptr,
                          &handle_, &e),
+              e);
+    }
+    /** The same with options. */
+    template <class... A>
+    call(const qn_options &o, const context &c, const kernel &k, const A &...args)
+    {
+        const std::array<qn_arg, sizeof...(A)> list{{argument(args)...}};
+        qn_error e{};
+        check(qn_prepare(c.get(), k.get(), static_cast<int>(list.size()), list.data(), &o, &handle_,
+                         &e),
               e);
     }
     /** Runs it. */
@@ -307,6 +392,8 @@ class call : public owner<qn_call, qn_call_release>
 
 } // namespace quern
 
+#include "quern/function.hpp"
+#include "quern/value.hpp"
 #include "quern/builder.hpp"
 #include "quern/mdspan.hpp"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * builder.hpp: the builder, the part of quern.hpp about kernels under construction: values with operators, arrays.
+ * builder.hpp: the builder, the part of quern.hpp about kernels under construction: elements, arrays, regions.
  */
 #ifndef QUERN_HPP
 #include "quern.hpp" /* which includes this file in its place */
@@ -19,224 +19,6 @@
 namespace quern
 {
 
-/** A value of a kernel under construction. Lives as long as its builder. */
-class value
-{
-  public:
-    /** The inert value. */
-    value() noexcept = default;
-    /** A C value of a builder. */
-    value(qn_builder *builder, qn_val v) noexcept : builder_(builder), value_(v)
-    {
-    }
-    /** The builder, borrowed. */
-    qn_builder *builder() const noexcept
-    {
-        return builder_;
-    }
-    /** The C value. */
-    qn_val get() const noexcept
-    {
-        return value_;
-    }
-    /** Its dtype. */
-    qn_dtype dtype() const noexcept
-    {
-        return qn_type_of(builder_, value_);
-    }
-    /** The same value with another index kind, or without (0). */
-    value with_kind(int kind) const
-    {
-        return value(builder_, qn_with_kind(builder_, value_, kind));
-    }
-    /** A constant of this value's dtype. A fraction for an integer is a builder error. */
-    template <class T> value like(T number) const
-    {
-        return constant(builder_, dtype(), number);
-    }
-    /** A constant of a dtype. */
-    template <class T> static value constant(qn_builder *b, int dtype, T number)
-    {
-        static_assert(std::is_arithmetic_v<T>, "a constant is a number");
-        if (std::is_floating_point_v<T> || is_float(dtype))
-            return value(b, qn_const_float(b, dtype, static_cast<double>(number)));
-        return value(b, qn_const_int(b, dtype, static_cast<std::int64_t>(number)));
-    }
-
-  private:
-    qn_builder *builder_ = nullptr;
-    qn_val value_{};
-};
-
-/** Operators of two values, and of a value and a number of its dtype. */
-#define QN_HPP_BINARY(token, function)                                                             \
-    inline value operator token(const value &x, const value &y)                                    \
-    {                                                                                              \
-        return value(x.builder(), function(x.builder(), x.get(), y.get()));                        \
-    }                                                                                              \
-    template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>                          \
-    value operator token(const value &x, T y)                                                      \
-    {                                                                                              \
-        return x token x.like(y);                                                                  \
-    }                                                                                              \
-    template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>                          \
-    value operator token(T x, const value &y)                                                      \
-    {                                                                                              \
-        return y.like(x) token y;                                                                  \
-    }
-QN_HPP_BINARY(+, qn_add)
-QN_HPP_BINARY(-, qn_sub)
-QN_HPP_BINARY(*, qn_mul)
-QN_HPP_BINARY(/, qn_div)
-QN_HPP_BINARY(%, qn_rem)
-QN_HPP_BINARY(&, qn_and)
-QN_HPP_BINARY(|, qn_or)
-QN_HPP_BINARY(^, qn_xor)
-QN_HPP_BINARY(<<, qn_shl)
-QN_HPP_BINARY(>>, qn_shr)
-QN_HPP_BINARY(==, qn_eq)
-QN_HPP_BINARY(!=, qn_ne)
-QN_HPP_BINARY(<, qn_lt)
-QN_HPP_BINARY(<=, qn_le)
-QN_HPP_BINARY(>, qn_gt)
-QN_HPP_BINARY(>=, qn_ge)
-#undef QN_HPP_BINARY
-
-/** Functions of one value. */
-#define QN_HPP_UNARY(name, function)                                                               \
-    inline value name(const value &x)                                                              \
-    {                                                                                              \
-        return value(x.builder(), function(x.builder(), x.get()));                                 \
-    }
-QN_HPP_UNARY(operator-, qn_neg)
-QN_HPP_UNARY(operator~, qn_not)
-QN_HPP_UNARY(operator!, qn_not)
-QN_HPP_UNARY(abs, qn_abs)
-QN_HPP_UNARY(sqrt, qn_sqrt)
-QN_HPP_UNARY(floor, qn_floor)
-QN_HPP_UNARY(ceil, qn_ceil)
-QN_HPP_UNARY(round, qn_round)
-QN_HPP_UNARY(trunc, qn_trunc)
-QN_HPP_UNARY(popcount, qn_popcount)
-QN_HPP_UNARY(real, qn_real)
-QN_HPP_UNARY(imag, qn_imag)
-QN_HPP_UNARY(conj, qn_conj)
-QN_HPP_UNARY(arg, qn_complex_arg)
-#undef QN_HPP_UNARY
-
-/** The complex number of these parts. */
-inline value complex(const value &re, const value &im)
-{
-    return value(re.builder(), qn_complex(re.builder(), re.get(), im.get()));
-}
-/** The complex number of this length and angle. */
-inline value polar(const value &length, const value &angle)
-{
-    return value(length.builder(), qn_complex_polar(length.builder(), length.get(), angle.get()));
-}
-/** The smaller value; NaN if either is. */
-inline value min(const value &x, const value &y)
-{
-    return value(x.builder(), qn_min(x.builder(), x.get(), y.get()));
-}
-/** The larger value; NaN if either is. */
-inline value max(const value &x, const value &y)
-{
-    return value(x.builder(), qn_max(x.builder(), x.get(), y.get()));
-}
-/** x * y + z, rounded once. */
-inline value fma(const value &x, const value &y, const value &z)
-{
-    return value(x.builder(), qn_fma(x.builder(), x.get(), y.get(), z.get()));
-}
-/** x if the condition holds, else y; both are computed. */
-inline value select(const value &condition, const value &x, const value &y)
-{
-    return value(x.builder(), qn_select(x.builder(), condition.get(), x.get(), y.get()));
-}
-/** Conversion to the dtype of T, as qn_cast. */
-template <class T> value cast(const value &x)
-{
-    return value(x.builder(), qn_cast(x.builder(), dtype_of<T>(), x.get()));
-}
-/** The mathematical functions of quern/math.def by these names: exp(x), pow(x, 2.0), ldexp(x, 3), auto [f, n] = frexp(x), ...
- *  Numbers take the dtype of the other argument, or that of an exponent. */
-#define QN_HPP_ARGS_1 const value &x
-#define QN_HPP_ARGS_2 const value &x, const value &y
-#define QN_HPP_ARGS_3 const value &x, const value &y, const value &z
-#define QN_HPP_ARGS_T QN_HPP_ARGS_1
-#define QN_HPP_ARGS_TT QN_HPP_ARGS_2
-#define QN_HPP_ARGS_TI QN_HPP_ARGS_2
-#define QN_HPP_LIST_1 x.builder(), x.get()
-#define QN_HPP_LIST_2 x.builder(), x.get(), y.get()
-#define QN_HPP_LIST_3 x.builder(), x.get(), y.get(), z.get()
-#define QN_HPP_LIST_T QN_HPP_LIST_1
-#define QN_HPP_LIST_TT QN_HPP_LIST_2
-#define QN_HPP_LIST_TI QN_HPP_LIST_2
-#define QN_HPP_NUMBERS_T(name)
-#define QN_HPP_NUMBERS_TT(name)                                                                    \
-    template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>                          \
-    auto name(const value &x, T y)                                                                 \
-    {                                                                                              \
-        return name(x, x.like(y));                                                                 \
-    }                                                                                              \
-    template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>                          \
-    auto name(T x, const value &y)                                                                 \
-    {                                                                                              \
-        return name(y.like(x), y);                                                                 \
-    }
-#define QN_HPP_NUMBERS_TI(name)                                                                    \
-    inline auto name(const value &x, int y)                                                        \
-    {                                                                                              \
-        return name(x, value::constant(x.builder(), QN_I32, y));                                   \
-    }
-#define QN_HPP_T(name, args)                                                                       \
-    inline value name(QN_HPP_ARGS_##args)                                                          \
-    {                                                                                              \
-        return value(x.builder(), qn_##name(QN_HPP_LIST_##args));                                  \
-    }
-#define QN_HPP_B(name, args) QN_HPP_T(name, args)
-#define QN_HPP_TT(name, args)                                                                      \
-    inline std::array<value, 2> name(QN_HPP_ARGS_##args)                                           \
-    {                                                                                              \
-        qn_val results[2];                                                                         \
-        qn_##name(QN_HPP_LIST_##args, results);                                                    \
-        return {value(x.builder(), results[0]), value(x.builder(), results[1])};                   \
-    }
-#define QN_HPP_TI(name, args) QN_HPP_TT(name, args)
-#define QN_MATH(name, arguments, results, doc)                                                     \
-    QN_HPP_##results(name, arguments) QN_HPP_NUMBERS_##arguments(name)
-#define QN_RANDOM(name, arity, doc) QN_HPP_T(name, arity)
-#include "quern/math.def"
-#undef QN_MATH
-#undef QN_HPP_ARGS_1
-#undef QN_HPP_ARGS_2
-#undef QN_HPP_ARGS_3
-#undef QN_HPP_LIST_1
-#undef QN_HPP_LIST_2
-#undef QN_HPP_LIST_3
-#undef QN_HPP_ARGS_T
-#undef QN_HPP_ARGS_TT
-#undef QN_HPP_ARGS_TI
-#undef QN_HPP_LIST_T
-#undef QN_HPP_LIST_TT
-#undef QN_HPP_LIST_TI
-#undef QN_HPP_NUMBERS_T
-#undef QN_HPP_NUMBERS_TT
-#undef QN_HPP_NUMBERS_TI
-#undef QN_HPP_T
-#undef QN_HPP_B
-#undef QN_HPP_TT
-#undef QN_HPP_TI
-
-/** Any op of the table by its keyword. An unknown one is a builder error. */
-template <class... V> value op(const char *name, const value &x, const V &...more)
-{
-    const std::array<qn_val, 1 + sizeof...(V)> list{{x.get(), more.get()...}};
-    return value(x.builder(), qn_op(x.builder(), qn_op_of_name(name),
-                                    static_cast<int>(list.size()), list.data()));
-}
-
 /** An element of a view parameter: reading it loads, assigning to it stores. It is used where it is
  *  written, and has no name of its own: after `auto t = x(i)` every use of t is an error, as t
  * would be loaded at its use. `value t = x(i)` loads at once. */
@@ -244,9 +26,15 @@ class element
 {
   public:
     /** Made by array::operator(). */
-    element(qn_builder *builder, qn_param p, int dtype, std::vector<qn_val> index)
-        : builder_(builder), param_(p), dtype_(dtype), index_(std::move(index))
+    element(qn_builder *builder, qn_param p, int dtype, std::vector<qn_val> index, int field = -1)
+        : builder_(builder), param_(p), dtype_(dtype), field_(field), index_(std::move(index))
     {
+    }
+    /** A field of a record by its number, which is read and assigned to as elements are. T is its
+     * type. */
+    template <class T> element field(int number) &&
+    {
+        return element(builder_, param_, dtype_of<T>(), std::move(index_), number);
     }
     element(const element &) = delete;
     /** Loads. */
@@ -267,7 +55,7 @@ class element
     }
     value operator=(const element &) = delete;
     /** Stores a constant. */
-    template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
+    template <class T, class = std::enable_if_t<is_number<T>>>
     value operator=(T number) &&
     {
         return store(value::constant(builder_, dtype_, number));
@@ -296,6 +84,13 @@ class element
                                          qn_val{}));
     }
 
+    /** Stores `desired` if the element is `expected`, atomically, and returns the old value. */
+    value compare_exchange(const value &expected, const value &desired) &&
+    {
+        return value(builder_, qn_atomic(builder_, QN_COMBINE_COMPARE_EXCHANGE, param_, rank(),
+                                         index_.data(), desired.get(), expected.get()));
+    }
+
   private:
     int rank() const noexcept
     {
@@ -303,16 +98,22 @@ class element
     }
     value load() const
     {
+        if (field_ >= 0)
+            return value(builder_,
+                         qn_load_field(builder_, param_, field_, rank(), index_.data()));
         return value(builder_, qn_load(builder_, param_, rank(), index_.data()));
     }
     value store(const value &v) const
     {
-        qn_store(builder_, param_, rank(), index_.data(), v.get());
+        if (field_ >= 0)
+            qn_store_field(builder_, param_, field_, rank(), index_.data(), v.get());
+        else
+            qn_store(builder_, param_, rank(), index_.data(), v.get());
         return v;
     }
     qn_builder *builder_;
     qn_param param_;
-    int dtype_;
+    int dtype_, field_;
     std::vector<qn_val> index_;
 };
 
@@ -346,6 +147,22 @@ class array
     value lower(int d) const
     {
         return value(builder_, qn_lower(builder_, param_, d));
+    }
+    /** Of a map of rows of different lengths, this array: first index of a row, one past the last,
+     * and index of its element k. */
+    value row_begin(const value &row) const
+    {
+        return value(builder_, qn_row_begin(builder_, param_, row.get()));
+    }
+    /** @copydoc row_begin */
+    value row_end(const value &row) const
+    {
+        return value(builder_, qn_row_end(builder_, param_, row.get()));
+    }
+    /** @copydoc row_begin */
+    value row_at(const value &row, const value &k) const
+    {
+        return value(builder_, qn_row_at(builder_, param_, row.get(), k.get()));
     }
     /** Pins a number of the parameter: QN_PIN_EXTENT, QN_PIN_STRIDE or QN_PIN_LOWER of dimension d
      * is QN_PIN_CONSTANT or QN_PIN_DYNAMIC. */
@@ -382,6 +199,25 @@ class array
     int dtype_, index_;
 };
 
+/** Numbers that are part of a kernel's code. */
+class table
+{
+  public:
+    /** Made by builder::constants. */
+    table(qn_builder *builder, qn_array a) noexcept : builder_(builder), array_(a)
+    {
+    }
+    /** The number at an index: the first for an index below 0, the last for one beyond. */
+    value operator()(const value &index) const
+    {
+        return value(builder_, qn_lookup(builder_, array_, index.get()));
+    }
+
+  private:
+    qn_builder *builder_;
+    qn_array array_;
+};
+
 /** A kernel under construction. One owner. */
 class builder : public owner<qn_builder, qn_builder_release>
 {
@@ -399,6 +235,27 @@ class builder : public owner<qn_builder, qn_builder_release>
         const std::uint32_t constant = std::is_const_v<T> ? std::uint32_t{QN_READ_ONLY} : 0u;
         return array(handle_, qn_view_param(handle_, name, dtype_of<T>(), rank, traits | constant),
                      dtype_of<T>(), n_params_++);
+    }
+    /** A parameter for views of records. */
+    array records(const char *name, const qn_record *record, int rank, std::uint32_t traits = 0)
+    {
+        return array(handle_, qn_record_param(handle_, name, record, rank, traits), QN_RECORD,
+                     n_params_++);
+    }
+    /** A record of one value for each field. */
+    value record_of(const qn_record *record, std::initializer_list<value> values)
+    {
+        const auto list = handles(values);
+        return value(handle_, qn_record_of(handle_, record, static_cast<int>(list.size()),
+                                           list.data()));
+    }
+    /** Numbers that become part of the code, by table(index). */
+    template <class T> table constants(const std::vector<T> &numbers)
+    {
+        static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>, "numbers");
+        return table(handle_, qn_const_array(handle_, dtype_of<T>(),
+                                             static_cast<std::int64_t>(numbers.size()),
+                                             numbers.data()));
     }
     /** A scalar parameter; `as`: QN_PIN_CONSTANT or QN_PIN_DYNAMIC, or 0 as launches decide. */
     template <class T> value scalar(const char *name, int as = 0)
@@ -454,22 +311,57 @@ class builder : public owner<qn_builder, qn_builder_release>
         return value(handle_, qn_sequential(handle_, begin.get(), end.get()));
     }
 
+    /** A sequential dimension over all indices of a dimension of a view. */
+    value sequential(const array &over, int d)
+    {
+        return sequential(over.lower(d), over.lower(d) + over.extent(d));
+    }
+
+    /** What is built from now on belongs to this place, which messages name; line 0 ends it. */
+    void at(const char *file, int line, int column = 0)
+    {
+        qn_builder_at(handle_, file, line, column);
+    }
+    /** What messages and options call a value. Returns the value. */
+    value name(const value &v, const char *text)
+    {
+        qn_builder_name(handle_, v.get(), text);
+        return v;
+    }
+    /** Throws the first error so far. */
+    void check_so_far() const
+    {
+        qn_error e{};
+        check(qn_builder_status(handle_, &e), e);
+    }
+
+    /** Calls a function: values and views for its parameters, in their order. Returns its results. */
+    std::vector<value> invoke(const function &f, const std::vector<value> &values,
+                              const std::vector<array> &views = {});
+    /** Builds the body of a finished kernel here: an index for each of its dimensions, values and
+     * views for its parameters, in their order. */
+    void apply(const kernel &k, const std::vector<value> &index, const std::vector<value> &values,
+               const std::vector<array> &views)
+    {
+        const auto indices = handles(index), numbers = handles(values);
+        const auto arrays = params(views);
+        qn_apply(handle_, k.get(), static_cast<int>(indices.size()), indices.data(),
+                 static_cast<int>(numbers.size()), numbers.data(), static_cast<int>(arrays.size()),
+                 arrays.data());
+    }
+
     /** Asserts that a condition holds; a failure shows the message and some values. */
     void assert_that(const value &condition, const char *message,
                      std::initializer_list<value> shown = {})
     {
-        std::vector<qn_val> list;
-        for (const value &v : shown)
-            list.push_back(v.get());
+        const auto list = handles(shown);
         qn_assert(handle_, condition.get(), message, static_cast<int>(list.size()), list.data());
     }
 
     /** Prints a line with a message and some values, see qn_print. */
     void print(const char *message, std::initializer_list<value> shown = {})
     {
-        std::vector<qn_val> list;
-        for (const value &v : shown)
-            list.push_back(v.get());
+        const auto list = handles(shown);
         qn_print(handle_, message, static_cast<int>(list.size()), list.data());
     }
 
@@ -478,9 +370,7 @@ class builder : public owner<qn_builder, qn_builder_release>
     value reduce(int combine, std::initializer_list<value> dims, F &&body,
                  int order = QN_ORDER_DEFAULT)
     {
-        std::vector<qn_val> list;
-        for (const value &d : dims)
-            list.push_back(d.get());
+        const auto list = handles(dims);
         qn_reduce(handle_, combine, order, static_cast<int>(list.size()), list.data());
         const value v = body();
         return value(handle_, qn_end_reduce(handle_, v.get()));
@@ -519,6 +409,19 @@ class builder : public owner<qn_builder, qn_builder_release>
         const value i(handle_, qn_for_row(handle_, map.get(), row.get(), 0, nullptr, nullptr));
         body(i);
         qn_end_for(handle_, 0, nullptr, nullptr);
+    }
+    /** Folds several values over the entries of a row of a ragged array, see qn_for_row. */
+    template <std::size_t N, class F>
+    std::array<value, N> fold_row(const array &map, const value &row,
+                                  const std::array<value, N> &init, F &&body)
+    {
+        const auto start = handles(init);
+        std::array<qn_val, N> carried{}, result{};
+        const value i(handle_, qn_for_row(handle_, map.get(), row.get(), static_cast<int>(N),
+                                          start.data(), carried.data()));
+        const auto next = handles<N>(body(i, values(carried)));
+        qn_end_for(handle_, static_cast<int>(N), next.data(), result.data());
+        return values(result);
     }
     /** Folds: carried = body(index, carried), starting with init; returns the last one. */
     template <class F>
@@ -581,7 +484,31 @@ class builder : public owner<qn_builder, qn_builder_release>
         return kernel(k);
     }
 
+  protected:
+    /** Takes over a builder of C. */
+    explicit builder(qn_builder *taken) : owner(taken)
+    {
+        if (!handle_)
+            throw error(QN_ERR_MEMORY, "quern::builder: no memory");
+    }
+    /** The C values of a list. */
+    template <class L> static std::vector<qn_val> handles(const L &list)
+    {
+        std::vector<qn_val> out;
+        out.reserve(list.size());
+        for (const value &v : list)
+            out.push_back(v.get());
+        return out;
+    }
+
   private:
+    static std::vector<qn_param> params(const std::vector<array> &list)
+    {
+        std::vector<qn_param> out;
+        for (const array &a : list)
+            out.push_back(a.get());
+        return out;
+    }
     template <std::size_t N> static std::array<qn_val, N> handles(const std::array<value, N> &list)
     {
         std::array<qn_val, N> out{};
@@ -639,6 +566,40 @@ class builder : public owner<qn_builder, qn_builder_release>
     }
 
     int n_params_ = 0;
+};
+
+inline std::vector<value> builder::invoke(const function &f, const std::vector<value> &values,
+                                          const std::vector<array> &views)
+{
+    const auto numbers = handles(values);
+    const auto arrays = params(views);
+    std::vector<qn_val> results(static_cast<std::size_t>(f.n_results()));
+    qn_invoke(handle_, f.get(), static_cast<int>(numbers.size()), numbers.data(),
+              static_cast<int>(arrays.size()), arrays.data(), results.data());
+    std::vector<value> out;
+    for (const qn_val &v : results)
+        out.push_back(value(handle_, v));
+    return out;
+}
+
+/** A function under construction, with scalar and view parameters. One owner. */
+class function_builder : public builder
+{
+  public:
+    /** A builder for a function of this name. */
+    explicit function_builder(const char *name, std::uint32_t flags = 0)
+        : builder(qn_function_new(name, flags))
+    {
+    }
+    /** Finishes with the results of the function; throws the first error of all calls before. */
+    function finish(std::initializer_list<value> results)
+    {
+        qn_error e{};
+        qn_function *f = nullptr;
+        const auto list = handles(results);
+        check(qn_function_finish(handle_, static_cast<int>(list.size()), list.data(), &f, &e), e);
+        return function(f);
+    }
 };
 
 } // namespace quern

@@ -56,7 +56,7 @@ template <class M> view from_mdspan(const M &m, const char *label = nullptr)
  * An mdspan of type M over the elements of a view, which must outlive it. M has the layout right, left or stride, or
  * any whose mapping is made from extents alone, or from extents and an array of strides. Lower bounds are dropped.
  * Throws if rank, dtype, constness, fixed extents, index type or strides do not fit; a layout of strides takes positive
- * ones only, as the standard demands.
+ * ones only, and no two indices of one element, as the standard demands.
  */
 template <class M> M to_mdspan(const view &v)
 {
@@ -95,6 +95,8 @@ template <class M> M to_mdspan(const view &v)
     }
     const extents_type e(extents);
     if constexpr (rank > 0 && std::is_constructible_v<mapping_type, const extents_type &, const list &>) {
+        if (!is_empty && !qn_layout_is_unique(&v.get()->layout))
+            throw error(QN_ERR_NOT_INJECTIVE, "quern::to_mdspan: two indices have one element");
         return M(data, mapping_type(e, strides));
     } else {
         const mapping_type mapping(e);
@@ -107,9 +109,28 @@ template <class M> M to_mdspan(const view &v)
 }
 
 #if defined(__cpp_lib_mdspan)
-/** A std::mdspan with strides over the elements of a view. */
+/** An mdspan with strides over the elements of a view: that of the standard, or that of Kokkos where its header was included
+ *  before this one. */
 template <class T, std::size_t Rank>
 using strided_mdspan = std::mdspan<T, std::dextents<std::int64_t, Rank>, std::layout_stride>;
+#elif defined(MDSPAN_IMPL_STANDARD_NAMESPACE)
+/** An mdspan with strides over the elements of a view, of Kokkos. */
+template <class T, std::size_t Rank>
+using strided_mdspan = MDSPAN_IMPL_STANDARD_NAMESPACE::mdspan<
+    T, MDSPAN_IMPL_STANDARD_NAMESPACE::dextents<std::int64_t, Rank>,
+    MDSPAN_IMPL_STANDARD_NAMESPACE::layout_stride>;
+#define QUERN_HAS_MDSPAN 1
+#endif
+#if defined(__cpp_lib_mdspan)
+#define QUERN_HAS_MDSPAN 1
+#endif
+
+#if defined(QUERN_HAS_MDSPAN)
+/** The elements of a view as strided_mdspan<T, Rank>; see to_mdspan. */
+template <class T, std::size_t Rank> strided_mdspan<T, Rank> as_mdspan(const view &v)
+{
+    return to_mdspan<strided_mdspan<T, Rank>>(v);
+}
 #endif
 
 } // namespace quern

@@ -168,6 +168,41 @@ class view
         check(qn_view_with_layout(&view_, &l, &v, &e), e);
         return view(v);
     }
+    /** The same data with other dimensions first: dimension p is dimension order[p]. */
+    view permuted(const std::vector<int> &order) const
+    {
+        qn_error e{};
+        qn_layout l{};
+        if (order.size() != static_cast<std::size_t>(rank()))
+            throw error(QN_ERR_RANK, "quern::view::permuted: " + std::to_string(order.size()) +
+                                         " dimensions for rank " + std::to_string(rank()));
+        check(qn_layout_permute(&view_.layout, order.data(), &l, &e), e);
+        return through(l);
+    }
+    /** The same data with a dimension reversed. */
+    view reversed(int d) const
+    {
+        qn_error e{};
+        qn_layout l{};
+        check(qn_layout_reverse(&view_.layout, d, &l, &e), e);
+        return through(l);
+    }
+    /** A field of records, or the real (0) or imaginary (1) part of complex numbers. */
+    view field(int number) const
+    {
+        qn_error e{};
+        qn_view v{};
+        check(qn_view_field(&view_, number, &v, &e), e);
+        return view(v);
+    }
+    /** The same data with more traits: QN_READ_ONLY, ... */
+    view with_traits(std::uint32_t traits) const
+    {
+        qn_error e{};
+        qn_view v{};
+        check(qn_view_with_traits(&view_, traits, &v, &e), e);
+        return view(v);
+    }
     /** Number of references to the storage; 0 for borrowed memory. */
     std::int64_t use_count() const noexcept
     {
@@ -175,6 +210,15 @@ class view
     }
 
   private:
+    view through(qn_layout &l) const
+    {
+        qn_error e{};
+        qn_view v{};
+        const qn_status status = qn_view_with_layout(&view_, &l, &v, &e);
+        qn_layout_release(&l);
+        check(status, e);
+        return view(v);
+    }
     const qn_dim &dim(int d) const
     {
         if (d < 0 || d >= view_.layout.rank)

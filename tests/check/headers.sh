@@ -35,7 +35,7 @@ for header in quern.h quern/record.h quern/layout.h quern/view.h quern/bytes.h q
         compiles clang++-19 c++ $standard $header
     done
 done
-for header in quern.hpp quern/view.hpp quern/builder.hpp quern/mdspan.hpp; do
+for header in quern.hpp quern/view.hpp quern/function.hpp quern/value.hpp quern/builder.hpp quern/mdspan.hpp; do
     for standard in c++17 c++20; do
         compiles g++ c++ $standard $header
         compiles clang++-19 c++ $standard $header

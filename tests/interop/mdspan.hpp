@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace tiny
 {
@@ -40,6 +41,15 @@ template <class Index, std::size_t... E> class extents
   private:
     std::array<Index, sizeof...(E)> extent_;
 };
+
+template <class Index, std::size_t> inline constexpr std::size_t always_dynamic = dynamic_extent;
+template <class Index, class Sequence> struct all_dynamic;
+template <class Index, std::size_t... R> struct all_dynamic<Index, std::index_sequence<R...>> {
+    using type = extents<Index, always_dynamic<Index, R>...>;
+};
+/** Extents that are all known at run time only. */
+template <class Index, std::size_t Rank>
+using dextents = typename all_dynamic<Index, std::make_index_sequence<Rank>>::type;
 
 /** Dense; the last dimension is the fastest if `Right`, else the first. */
 template <bool Right> struct layout_dense {

@@ -3,7 +3,8 @@
  * test_hpp.cpp: quern.hpp: handles, exceptions, kernels built with operators and compared with C++ loops, and mdspan in
  * and out. Built and run by check/hpp.sh.
  */
-#include "quern.hpp"
+#include "tests/interop/hpp.hpp"
+
 #include "quern/bytes.h"
 #include "quern/dlpack.h"
 #include "tests/interop/mdspan.hpp"
@@ -14,27 +15,6 @@
 
 namespace
 {
-
-int n_tests, n_failed;
-
-bool ok(bool passed, const std::string &what)
-{
-    n_failed += !passed;
-    std::printf("%s %d - %s\n", passed ? "ok" : "not ok", ++n_tests, what.c_str());
-    std::fflush(stdout);
-    return passed;
-}
-
-/** f() must throw a quern::error with this status; the message is shown. */
-template <class F> void refused(qn_status status, const char *part, F &&f)
-{
-    try {
-        f();
-        ok(false, std::string("nothing thrown: ") + part);
-    } catch (const quern::error &e) {
-        ok(e.status() == status && std::string(e.what()).find(part) != std::string::npos, e.what());
-    }
-}
 
 void test_views()
 {
@@ -561,8 +541,7 @@ void test_c_headers()
 
 int main()
 {
-    std::printf("TAP version 13\n");
-    try {
+    return run_tests([] {
         quern::context c;
         quern::context moved = std::move(c);
         test_views();
@@ -582,9 +561,5 @@ int main()
         test_mdspan();
         test_standard();
         test_c_headers();
-    } catch (const std::exception &e) {
-        ok(false, std::string("thrown: ") + e.what());
-    }
-    std::printf("1..%d\n", n_tests);
-    return n_failed != 0;
+    });
 }
