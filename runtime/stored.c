@@ -290,6 +290,7 @@ static const char *find_portable_as(qn_context *c, const qn_code *f, int32_t isa
     const char *from = NULL;
     qn__facts_make_portable(&facts);
     facts.isa = isa;
+    facts.target = qn__target_row(isa);
     facts.ptx = qn__ptx_of_isa(isa);
     facts.atomics = atomics;
     qn__key_encode(&facts, &key);

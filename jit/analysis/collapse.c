@@ -107,7 +107,7 @@ static bool merge_pair(const qn_kernel *k, qn_facts *f, const qn_analysis *a, ui
  *  with the kernel's dimensions unless all parallel ones are exact. */
 static uint32_t find_candidates(const qn_kernel *k, const qn_facts *f, uint32_t used)
 {
-    bool is_gpu = qn__target_of(f->isa) == QN_TARGET_NVPTX, all_exact = true;
+    bool has_grid = f->target->has_grid, all_exact = true;
     uint32_t candidates[2] = {0, 0};
     for (int d = 0; d < k->n_dims; d++) {
         qn_dim_kind kind = qn__dim_kind(k, d);
@@ -115,7 +115,7 @@ static uint32_t find_candidates(const qn_kernel *k, const qn_facts *f, uint32_t 
         if (kind != QN_DIM_SEQUENTIAL && qn__is_exact(f, d) && !(used >> d & 1))
             candidates[kind == QN_DIM_REDUCTION] |= 1u << d;
     }
-    return candidates[1] | (is_gpu && !all_exact ? 0 : candidates[0]);
+    return candidates[1] | (has_grid && !all_exact ? 0 : candidates[0]);
 }
 
 void qn__collapse(const qn_kernel *k, qn_facts *f)

@@ -22,7 +22,7 @@ typedef struct compilation {
     qn_plan plan;
     char symbol[QN_DEBUG_NAME_BYTES];
     qn_debug *debug; /* NULL: no lines for debuggers */
-    qn_machine *machine; /* of the thread */
+    qn_generator *generator; /* of the thread */
     qn_diagnostics diagnostics;
     qn_emitted emitted;
     LLVMContextRef context;
@@ -71,7 +71,7 @@ static void send_plan(const compilation *c)
     if (c->r->texts & QN_DUMP_PLAN) {
         qn_text text = {0};
         qn__plan_print(&c->plan, c->kernel, &text);
-        if (!c->plan.is_gpu)
+        if (!c->facts.target->is_text)
             qn__text_add(&text, "code %" PRId64 " units, %s\n", c->r->descent.units, qn__rung_name(c->r->descent.rung));
         send_text(c->r, QN_SINK_PLAN, &text);
     }
@@ -79,7 +79,7 @@ static void send_plan(const compilation *c)
 
 static bool is_large(const compilation *c)
 {
-    return !c->plan.is_gpu && qn__is_large(&c->emitted);
+    return !c->facts.target->is_text && qn__is_large(&c->emitted);
 }
 
 static qn_status send_llvm_and_asm(const compilation *c)
@@ -89,12 +89,12 @@ static qn_status send_llvm_and_asm(const compilation *c)
         send(c->r, QN_SINK_LLVM, text, strlen(text));
         LLVMDisposeMessage(text);
     }
-    if (c->plan.is_gpu || !(c->r->texts & QN_DUMP_ASM))
+    if (c->facts.target->is_text || !(c->r->texts & QN_DUMP_ASM))
         return QN_OK;
     LLVMModuleRef copy = LLVMCloneModule(c->module); /* emission uses a module up */
     LLVMMemoryBufferRef text = NULL;
     qn_status status =
-        qn__llvm_assembly(c->machine, copy, is_large(c), &c->diagnostics, &text, &c->r->error);
+        qn__llvm_assembly(c->generator, copy, is_large(c), &c->diagnostics, &text, &c->r->error);
     if (status == QN_OK) {
         send(c->r, QN_SINK_ASM, LLVMGetBufferStart(text), LLVMGetBufferSize(text));
         LLVMDisposeMemoryBuffer(text);
@@ -135,28 +135,28 @@ static qn_status read_request(compilation *c)
 static qn_status build_module(compilation *c)
 {
     qn_request *r = c->r;
-    qn_status status = qn__llvm_machine(r->thread_state, &c->facts, false, &c->machine, &r->error);
+    qn_status status = qn__llvm_generator(r->thread_state, &c->facts, false, &c->generator, &r->error);
     if (status != QN_OK)
         return status;
-    if (c->plan.is_gpu)
+    if (c->facts.target->is_text)
         snprintf(c->symbol, sizeof c->symbol, QN_GPU_ENTRY);
     else if (r->loader == QN_LOADER_ORC)
         qn__orc_symbol(c->symbol, sizeof c->symbol);
     else
         snprintf(c->symbol, sizeof c->symbol, "%s", r->debug_name ? r->debug_name : "quern_kernel");
     c->context = qn__llvm_context(&c->diagnostics, r->texts & (QN_DUMP_LLVM | QN_DUMP_ASM));
-    c->module = qn__llvm_module(c->context, c->machine);
-    if (r->debug_path && !c->plan.is_gpu)
+    c->module = qn__llvm_module(c->context, c->generator);
+    if (r->debug_path && !c->facts.target->is_text)
         c->debug = qn__debug_begin(c->module, c->kernel, r->debug_path, c->symbol);
-    status = qn__llvm_lower(c->module, c->kernel, &c->facts, &c->plan, r->most_units, c->symbol, c->debug, &r->info, &r->descent,
+    status = qn__llvm_lower(c->module, c->kernel, &c->facts, c->generator->hooks, &c->plan, r->most_units, c->symbol, c->debug, &r->info, &r->descent,
                             &c->emitted, &r->error);
     qn__debug_end(c->debug);
     send_plan(c);
     if (status == QN_OK && r->descent.rung == QN_RUNG_FAST)
-        status = qn__llvm_machine(r->thread_state, &c->facts, true, &c->machine, &r->error);
+        status = qn__llvm_generator(r->thread_state, &c->facts, true, &c->generator, &r->error);
     if (status != QN_OK)
         return status;
-    qn__llvm_finish_functions(c->module, c->machine);
+    qn__llvm_finish_functions(c->module, c->generator);
     return qn__llvm_verify(c->module, &r->error);
 }
 
@@ -192,7 +192,7 @@ static qn_status emit_ptx(compilation *c)
     qn_request *r = c->r;
     const char *text;
     size_t n;
-    qn_status status = qn__llvm_code(c->machine, c->module, is_large(c), &c->diagnostics, &text, &n, &r->error);
+    qn_status status = qn__llvm_code(c->generator, c->module, is_large(c), &c->diagnostics, &text, &n, &r->error);
     if (status != QN_OK)
         return status;
     add_ptx(&c->code, text, n);
@@ -208,10 +208,10 @@ static qn_status emit_code(compilation *c)
 {
     qn_request *r = c->r;
     qn_status status = send_llvm_and_asm(c);
-    if (c->plan.is_gpu)
+    if (c->facts.target->is_text)
         return status == QN_OK ? emit_ptx(c) : status;
     if (status == QN_OK)
-        status = qn__llvm_code(c->machine, c->module, is_large(c), &c->diagnostics, &c->object, &c->object_bytes, &r->error);
+        status = qn__llvm_code(c->generator, c->module, is_large(c), &c->diagnostics, &c->object, &c->object_bytes, &r->error);
     if (status == QN_OK)
         status = qn__elf_to_blob(c->object, c->object_bytes, c->symbol, &c->code, &r->info.entry, &r->info.align,
                                  &r->error);
@@ -222,10 +222,10 @@ static qn_status emit_code(compilation *c)
 static qn_status deliver_code(compilation *c)
 {
     qn_request *r = c->r;
-    if (r->loader == QN_LOADER_ORC && !c->plan.is_gpu)
+    if (r->loader == QN_LOADER_ORC && !c->facts.target->is_text)
         return qn__orc_load(c->object, c->object_bytes, c->symbol, &r->orc_entry, &r->orc_handle, &r->error);
     send(r, QN_SINK_CODE, c->code.data, c->code.n);
-    if (r->debug_path && !c->plan.is_gpu)
+    if (r->debug_path && !c->facts.target->is_text)
         send(r, QN_SINK_OBJECT, c->object, c->object_bytes);
     return QN_OK;
 }

@@ -142,11 +142,10 @@ static uint64_t magnitude(int64_t n)
 static void collect_dim(qn_facts *f, qn_dim_fact *out, const qn_view *v, int d, const choice *c)
 {
     const qn_dim *dim = &v->layout.dim[d];
-    bool is_extent_dynamic = (c->extents >> d & 1) != 0,
-         is_gpu = qn__target_of(f->isa) == QN_TARGET_NVPTX;
+    bool is_extent_dynamic = (c->extents >> d & 1) != 0;
     const wish lower = {c->common.lower[d], !c->is_generic},
                extent = {c->common.extent[d], !c->is_generic},
-               step = {is_gpu ? c->common.stride[d] : 0, false};
+               step = {f->target->has_grid ? c->common.stride[d] : 0, false};
     out->lower =
         fact_of(f, dim->lower, c->is_generic || ((c->lowers >> d & 1) && dim->lower != 0), lower);
     out->extent = fact_of(f, dim->extent, is_extent_dynamic, extent);
@@ -266,7 +265,7 @@ qn_status qn__facts_collect(const qn_kernel *k, const qn_arg *args, const qn_dom
                             int isa, bool is_ordered, qn_facts *out, qn_error *err)
 {
     qn_facts f = {
-        .n_params = k->n_params, .n_dims = k->n_dims, .n_accesses = k->n_accesses, .isa = isa};
+        .n_params = k->n_params, .n_dims = k->n_dims, .n_accesses = k->n_accesses, .isa = isa, .target = qn__target_row(isa)};
     f.checks = o ? o->checks : QN_CHECKS_REPORT;
     f.is_ordered = is_ordered;
     f.caches = default_caches;
@@ -290,7 +289,7 @@ qn_status qn__facts_collect(const qn_kernel *k, const qn_arg *args, const qn_dom
         return qn__fail(err, QN_ERR_MEMORY, "qn__facts_collect: kernel \"%s\": no memory", k->name);
     }
     forget_checks(k, &f);
-    if (qn__target_of(isa) == QN_TARGET_NVPTX)
+    if (f.target->has_grid)
         qn__facts_gpu(k, args, &f);
     *out = f;
     return QN_OK;

@@ -7,24 +7,13 @@
 
 /* ---------------------------------------------------------------- instruction sets */
 
-/** Lowest PTX ISA version (times 10) of each, the threads that one multiprocessor holds, and its
- * shared memory in KiB (CUDA C++ Programming Guide, technical specifications per compute
- * capability). */
+/** Threads that one multiprocessor holds, and its shared memory in KiB (CUDA C++ Programming Guide, technical specifications per
+ *  compute capability). */
 static const struct {
-    int isa, ptx, threads, shared;
-} isas[] = {{QN_ISA_SM70, 63, 2048, 96},  {QN_ISA_SM75, 63, 1024, 64},
-            {QN_ISA_SM80, 70, 2048, 164}, {QN_ISA_SM86, 71, 1536, 100},
-            {QN_ISA_SM89, 78, 1536, 100}, {QN_ISA_SM90, 78, 2048, 228}};
+    int isa, threads, shared;
+} isas[] = {{QN_ISA_SM70, 2048, 96},  {QN_ISA_SM75, 1024, 64},  {QN_ISA_SM80, 2048, 164},
+            {QN_ISA_SM86, 1536, 100}, {QN_ISA_SM89, 1536, 100}, {QN_ISA_SM90, 2048, 228}};
 enum { N_ISAS = sizeof isas / sizeof isas[0] };
-
-int qn__isa_of_gpu(int capability)
-{
-    int best = 0;
-    for (int i = 0; i < N_ISAS; i++)
-        if (isas[i].isa <= capability)
-            best = isas[i].isa;
-    return best;
-}
 
 /** Its place in the table, or -1. */
 static int place_of(int isa)
@@ -33,12 +22,6 @@ static int place_of(int isa)
         if (isas[i].isa == isa)
             return i;
     return -1;
-}
-
-int qn__ptx_of_isa(int isa)
-{
-    int at = place_of(isa);
-    return at < 0 ? 0 : isas[at].ptx;
 }
 
 int qn__threads_of_isa(int isa)

@@ -232,7 +232,7 @@ static void code_counts(codec *c, qn_facts *f)
     code_i32(c, &n_accesses, 0, QN_MAX_OPS, "n_accesses");
     code_i32(c, &f->isa, QN_ISA_V3, QN_ISA_SM90, "isa");
     code_i32(c, &f->ptx, 0, 99, "ptx");
-    if ((qn__target_of(f->isa) == QN_TARGET_NVPTX) != (f->ptx != 0))
+    if ((qn__target_row(f->isa)->ptx != 0) != (f->ptx != 0))
         refuse(c, "ptx");
     code_i32(c, &f->checks, QN_CHECKS_REPORT, QN_CHECKS_NONE, "checks");
     code_i32(c, &f->is_ordered, 0, 1, "is_ordered");
@@ -277,6 +277,7 @@ qn_status qn__key_decode(const void *key, size_t n, qn_facts *out, qn_error *err
     if (read_number(&c, 4, "magic") != MAGIC)
         refuse(&c, "magic");
     code_counts(&c, &f);
+    f.target = qn__target_row(f.isa);
     if (!c.bad && (size_t)f.n_digits + f.n_accesses > n)
         refuse(&c, "counts");
     if (!c.bad) {

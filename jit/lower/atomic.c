@@ -5,7 +5,7 @@
  * operation and a store. lower/atomic_lanes.c is about lanes.
  */
 #include "jit/lower/atomic.h"
-#include "jit/target/nvptx/team.h"
+#include "jit/lower/hooks.h"
 
 /* ---------------------------------------------------------------- values */
 
@@ -105,7 +105,7 @@ LLVMValueRef qn__update_element(lower *g, const update *u, LLVMValueRef pointer,
         LLVMValueRef pair = exchange_compare(g, pointer, qn__as_bits(g, dtype, expected), qn__as_bits(g, dtype, v));
         return qn__from_bits(g, dtype, LLVMBuildExtractValue(g->b, pair, 0, ""));
     }
-    bool is_native = g->p->is_gpu && combine == QN_COMBINE_SUM && dtype == QN_F64; /* that of f32 flushes to zero */
+    bool is_native = g->f->target->has_f64_sums && combine == QN_COMBINE_SUM && dtype == QN_F64; /* that of f32 flushes to zero */
     if (is_native)
         return LLVMBuildAtomicRMW(g->b, LLVMAtomicRMWBinOpFAdd, pointer, v, LLVMAtomicOrderingMonotonic, false);
     if (combine == QN_UPDATE || ((is_float || dtype == QN_BOOL) && combine != QN_COMBINE_EXCHANGE))
@@ -164,8 +164,8 @@ typedef struct single {
 static LLVMValueRef emit_single(lower *g, const update *u, const void *of)
 {
     const single *s = of;
-    bool may_reduce = g->p->is_gpu && !u->is_used && !u->is_plain;
-    if (may_reduce && qn__nvptx_reduce(g, u->combine, u->dtype, s->pointer, s->value))
+    bool may_combine = g->hooks->combine && !u->is_used && !u->is_plain;
+    if (may_combine && g->hooks->combine(g, u->combine, u->dtype, s->pointer, s->value))
         return NULL;
     qn__expression_take(g, u->of, NULL);
     return qn__update_element(g, u, s->pointer, s->value, s->expected);
@@ -178,12 +178,13 @@ static LLVMValueRef update_single(lower *g, uint32_t i, int p, const check *c, c
     int n = qn__n_indices(g->k, i);
     single s = {.value = qn__is_update(inst) ? LLVMConstNull(qn__scalar_type(g, inst->type)) : qn__scalar(g, arg[n], p),
                 .expected = inst->n_args > n + 1 ? qn__scalar(g, arg[n + 1], p) : NULL};
-    bool is_one_branch = c->is_needed && !c->is_clamped && !g->mask[p] && !g->p->is_gpu;
+    bool is_one_branch = c->is_needed && !c->is_clamped && !g->mask[p] && !g->f->target->branches_diverge;
     if (!is_one_branch)
         qn__report(g, i, p, c);
     LLVMValueRef condition = c->is_needed ? qn__mask_and(g, g->mask[p], c->ok) : g->mask[p];
     branch then = {0};
-    condition = qn__mask_and(g, condition, qn__team_begin(g));
+    if (g->is_team)
+        condition = qn__mask_and(g, condition, g->hooks->team_begin(g));
     if (is_one_branch)
         then = qn__begin_checked(g, c);
     else if (condition)
@@ -198,8 +199,10 @@ static LLVMValueRef update_single(lower *g, uint32_t i, int p, const check *c, c
         old = qn__end_checked(g, &then, i, p, old);
     else if (condition)
         old = qn__end_branch(g, &then, old);
-    qn__team_end(g);
-    return g->is_team ? qn__team_same(g, old) : old;
+    if (!g->is_team)
+        return old;
+    g->hooks->team_end(g);
+    return g->hooks->team_same(g, old);
 }
 
 uint32_t qn__lower_atomic(lower *g, uint32_t i, uint32_t end)

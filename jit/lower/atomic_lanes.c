@@ -192,7 +192,7 @@ static LLVMValueRef update_some(lower *g, const update *u, const lanes *l)
 /** Whether the lanes are consecutive elements that nobody else meets. */
 static bool is_one_vector(const lower *g, const update *u, const lanes *l)
 {
-    bool has_masks = g->f->isa >= QN_ISA_V4 || qn_dtype_bytes(u->dtype) > 2;
+    bool has_masks = qn_dtype_bytes(u->dtype) >= g->f->target->least_masked;
     return u->is_plain && l->x.kind == ADDRESS_UNIT && (!l->mask || has_masks);
 }
 

@@ -10,7 +10,7 @@
  *
  * So many rows (plan->carry) run at a time that their lines stay in the second-level cache.
  */
-#include "jit/lower/lower.h"
+#include "jit/lower/hooks.h"
 #include "jit/schedule/plan.h"
 
 static bool is_carried(const lower *g, uint32_t site)
@@ -59,12 +59,9 @@ static LLVMValueRef in_all_lanes(lower *g, LLVMValueRef line_bytes, int64_t byte
 static LLVMValueRef joined(lower *g, LLVMValueRef left, LLVMValueRef right, LLVMValueRef n, int64_t bytes)
 {
     LLVMTypeRef t = LLVMTypeOf(right), words = LLVMTypeOf(n);
-    LLVMValueRef args[3] = {LLVMBuildBitCast(g->b, left, words, ""), LLVMBuildAdd(g->b, lane_numbers(g, bytes), n, ""),
-                            LLVMBuildBitCast(g->b, right, words, "")};
-    const char *name = bytes == 8   ? "llvm.x86.avx512.vpermi2var.q.512"
-                       : bytes == 4 ? "llvm.x86.avx512.vpermi2var.d.512"
-                                    : "llvm.x86.avx512.vpermi2var.hi.512";
-    return LLVMBuildBitCast(g->b, qn__call(g, name, NULL, 0, args, 3), t, "");
+    LLVMValueRef both[2] = {LLVMBuildBitCast(g->b, left, words, "")}, index = LLVMBuildAdd(g->b, lane_numbers(g, bytes), n, "");
+    both[1] = LLVMBuildBitCast(g->b, right, words, "");
+    return LLVMBuildBitCast(g->b, g->hooks->permute(g, both, 2, index), t, "");
 }
 
 void qn__carry_open(lower *g, LLVMValueRef first_row, LLVMValueRef first_lane)

@@ -56,7 +56,7 @@ static bool is_short_index(const lower *g, uint32_t value, const qn_dim_fact *di
 {
     bool is_plain = dim->lower.kind == QN_FACT_EXACT && dim->lower.value == 0 && dim->extent.kind == QN_FACT_EXACT;
     return is_plain && dim->extent.value <= INT32_MAX && g->a.value[value].shape == QN_VARYING &&
-           g->a.value[value].held <= 32 && !g->p->is_gpu;
+           g->a.value[value].held <= 32 && g->f->target->narrows_integers;
 }
 
 /** A load ahead of its check: of the first element along a dimension whose index is out of range, which is noted. */
@@ -158,7 +158,7 @@ LLVMValueRef qn__access_mask(lower *g, uint32_t i, int p, const check *c)
 bool qn__is_one_branch(const lower *g, uint32_t i, int p, const check *c)
 {
     bool is_single = g->unroll * g->jam == 1 && (g->width == 1 || g->a.value[i].shape == QN_UNIFORM);
-    return c->is_needed && !c->is_vector && !c->is_clamped && is_single && !g->mask[p] && !g->p->is_gpu;
+    return c->is_needed && !c->is_vector && !c->is_clamped && is_single && !g->mask[p] && !g->f->target->branches_diverge;
 }
 
 branch qn__begin_checked(lower *g, const check *c)

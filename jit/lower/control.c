@@ -4,6 +4,7 @@
  * becomes branches; on one that differs it becomes masks, with a branch around a region that touches memory, or computes more
  * than such a test costs, when no lane is active.
  */
+#include "jit/lower/hooks.h"
 #include "jit/lower/yields.h"
 
 #include "jit/schedule/budget.h"
@@ -15,7 +16,7 @@
 LLVMValueRef qn__opaque(lower *g, LLVMValueRef v)
 {
     LLVMTypeRef type = LLVMTypeOf(v), t = LLVMFunctionType(type, &type, 1, false);
-    const char *same = g->p->is_gpu && type == g->i64 ? "=l,0" : "=r,0";
+    const char *same = type == g->i64 ? g->hooks->same_i64 : "=r,0";
     LLVMValueRef barrier = LLVMGetInlineAsm(t, "", 0, same, 4, false, false, LLVMInlineAsmDialectATT, false);
     return LLVMBuildCall2(g->b, t, barrier, &v, 1, "");
 }
@@ -258,7 +259,7 @@ static bool is_branched(const lower *g, uint32_t i, int side, int n_yields)
     if (qn__region_has_memory(g->k, begin, end))
         return true;
     int64_t units = n_yields ? cost_of_values(g, begin, end) : 0;
-    return qn__goes_around(g->k, i, side, units, g->unroll * g->jam, g->f->isa);
+    return qn__goes_around(g->k, i, side, units, g->unroll * g->jam, g->f->target);
 }
 
 /** What lanes of part p get as result n, of those where the condition of `if` i holds and of the others. */
@@ -319,16 +320,16 @@ static bool computes_only(const qn_kernel *k, uint32_t begin, uint32_t end)
     return true;
 }
 
-/** Whether each iteration of a thread of a GPU takes its own branch: sides only compute, and cost more than two blocks of code. */
+/** Whether each iteration of a thread takes its own branch: sides only compute, and cost more than two blocks of code. */
 static bool is_branched_by_part(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
-    if (!g->p->is_gpu || g->width > 1 || !computes_only(g->k, x->region[0], x->region[2]))
+    if (!g->f->target->branches_diverge || g->width > 1 || !computes_only(g->k, x->region[0], x->region[2]))
         return false;
     int64_t units = 0;
     for (uint32_t n = x->region[0]; n < x->region[2]; n++)
         units += qn__cost_of_instruction(g->k, g->f, &g->a, n, false, 1);
-    return units > 2 * qn__work_units(QN_WORK_BLOCK, 64, 1, g->f->isa);
+    return units > 2 * qn__work_units(QN_WORK_BLOCK, 64, 1, g->f->target);
 }
 
 /** The parts of results of an `if` that are emitted; their number. */
@@ -346,12 +347,12 @@ static int parts_of_results(const lower *g, const yields *y, int *part)
     return n_parts;
 }
 
-/** Whether a thread of a GPU computes the usual side of an `if` in any case, and then looks whether
+/** Whether a thread computes the usual side of an `if` in any case, and then looks whether
  * the rare one is needed. */
 static bool is_rare_of_thread(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
-    return g->p->is_gpu && g->width == 1 && x->sub &&
+    return g->f->target->branches_diverge && g->width == 1 && x->sub &&
            computes_only(g->k, x->region[0], x->region[2]);
 }
 

@@ -45,7 +45,7 @@ static bool starts(const char *name, size_t n, const char *with)
     return n >= strlen(with) && memcmp(name, with, strlen(with)) == 0;
 }
 
-static int64_t units_of_call(LLVMValueRef i, int isa)
+static int64_t units_of_call(LLVMValueRef i, const qn_target *target)
 {
     size_t n = 0;
     const char *name = LLVMGetValueName2(LLVMGetCalledValue(i), &n);
@@ -63,35 +63,35 @@ static int64_t units_of_call(LLVMValueRef i, int isa)
                        starts(name, n, "llvm.umin") || starts(name, n, "llvm.abs")
                    ? QN_WORK_EXTREMUM
                    : QN_WORK_SIMPLE;
-    return qn__work_units(work, s.bits, s.lanes, isa);
+    return qn__work_units(work, s.bits, s.lanes, target);
 }
 
-static int64_t units_of(LLVMValueRef i, int isa)
+static int64_t units_of(LLVMValueRef i, const qn_target *target)
 {
     shape s = shape_of(i);
     switch (LLVMGetInstructionOpcode(i)) {
     case LLVMMul:
-        return qn__work_units(QN_WORK_MULTIPLY, s.bits, s.lanes, isa);
+        return qn__work_units(QN_WORK_MULTIPLY, s.bits, s.lanes, target);
     case LLVMUDiv:
     case LLVMSDiv:
     case LLVMURem:
     case LLVMSRem:
-        return qn__work_units(LLVMIsConstant(LLVMGetOperand(i, 1)) ? QN_WORK_DIVIDE_CONSTANT : QN_WORK_DIVIDE, s.bits, s.lanes, isa);
+        return qn__work_units(LLVMIsConstant(LLVMGetOperand(i, 1)) ? QN_WORK_DIVIDE_CONSTANT : QN_WORK_DIVIDE, s.bits, s.lanes, target);
     case LLVMShl:
     case LLVMLShr:
     case LLVMAShr:
-        return qn__work_units(LLVMIsConstant(LLVMGetOperand(i, 1)) && s.bits > 8 ? QN_WORK_SIMPLE : QN_WORK_SHIFT, s.bits, s.lanes, isa);
+        return qn__work_units(LLVMIsConstant(LLVMGetOperand(i, 1)) && s.bits > 8 ? QN_WORK_SIMPLE : QN_WORK_SHIFT, s.bits, s.lanes, target);
     case LLVMICmp:
     case LLVMFCmp:
         s = shape_of(LLVMGetOperand(i, 0));
-        return qn__work_units(QN_WORK_SIMPLE, s.bits, s.lanes, isa);
+        return qn__work_units(QN_WORK_SIMPLE, s.bits, s.lanes, target);
     case LLVMSelect:
-        return qn__work_units(QN_WORK_SELECT, s.bits, s.lanes, isa);
+        return qn__work_units(QN_WORK_SELECT, s.bits, s.lanes, target);
     case LLVMTrunc:
     case LLVMZExt:
     case LLVMSExt:
         s = wider(s, shape_of(LLVMGetOperand(i, 0)));
-        return qn__work_units(QN_WORK_RESIZE, s.bits, s.lanes, isa);
+        return qn__work_units(QN_WORK_RESIZE, s.bits, s.lanes, target);
     case LLVMFPToUI:
     case LLVMFPToSI:
     case LLVMUIToFP:
@@ -99,34 +99,34 @@ static int64_t units_of(LLVMValueRef i, int isa)
     case LLVMFPTrunc:
     case LLVMFPExt:
         s = wider(s, shape_of(LLVMGetOperand(i, 0)));
-        return qn__work_units(QN_WORK_CONVERT, s.bits, s.lanes, isa);
+        return qn__work_units(QN_WORK_CONVERT, s.bits, s.lanes, target);
     case LLVMStore:
         s = shape_of(LLVMGetOperand(i, 0));
-        return qn__work_units(QN_WORK_MOVE, s.bits, s.lanes, isa);
+        return qn__work_units(QN_WORK_MOVE, s.bits, s.lanes, target);
     case LLVMLoad:
-        return qn__work_units(QN_WORK_MOVE, s.bits, s.lanes, isa);
+        return qn__work_units(QN_WORK_MOVE, s.bits, s.lanes, target);
     case LLVMShuffleVector:
         s = wider(s, shape_of(LLVMGetOperand(i, 0)));
-        return qn__work_units(QN_WORK_SHUFFLE, s.bits, s.lanes, isa);
+        return qn__work_units(QN_WORK_SHUFFLE, s.bits, s.lanes, target);
     case LLVMExtractElement:
     case LLVMInsertElement:
-        return qn__work_units(QN_WORK_LANE, 8, 2, isa);
+        return qn__work_units(QN_WORK_LANE, 8, 2, target);
     case LLVMAtomicRMW:
     case LLVMAtomicCmpXchg:
-        return qn__work_units(QN_WORK_ATOMIC, s.bits, 1, isa);
+        return qn__work_units(QN_WORK_ATOMIC, s.bits, 1, target);
     case LLVMCall:
-        return units_of_call(i, isa);
+        return units_of_call(i, target);
     case LLVMBr:
     case LLVMRet:
         return 0;
     default:
-        return qn__work_units(QN_WORK_SIMPLE, s.bits, s.lanes, isa);
+        return qn__work_units(QN_WORK_SIMPLE, s.bits, s.lanes, target);
     }
 }
 
 /** How often LLVM splits the block for this instruction: a scalar select without an instruction of its own, lanes one by one
  *  under a mask, atomic operations that become loops. */
-static int n_splits(LLVMValueRef i, int isa)
+static int n_splits(LLVMValueRef i, const qn_target *target)
 {
     LLVMOpcode op = LLVMGetInstructionOpcode(i);
     shape s = shape_of(i);
@@ -145,12 +145,12 @@ static int n_splits(LLVMValueRef i, int isa)
         return 0;
     s = starts(name, n, "llvm.masked.s") ? shape_of(LLVMGetOperand(i, 0)) : s;
     int work = starts(name, n, "llvm.masked.gather") ? QN_WORK_GATHER : starts(name, n, "llvm.masked.scatter") ? QN_WORK_SCATTER : QN_WORK_MASKED;
-    return qn__work_units(work, s.bits, s.lanes, isa) >= 8 * s.lanes ? s.lanes : 0;
+    return qn__work_units(work, s.bits, s.lanes, target) >= 8 * s.lanes ? s.lanes : 0;
 }
 
 /** Whether fast selection does not know an instruction of scalars: those of f16, and most conversions between floats and what
  *  is no signed integer of 32 or 64 bits (llc -fast-isel -pass-remarks-missed=sdagisel). Calls are selected alone. */
-static bool is_slow(LLVMValueRef i, int isa)
+static bool is_slow(LLVMValueRef i, const qn_target *target)
 {
     shape s = shape_of(i);
     LLVMOpcode op = LLVMGetInstructionOpcode(i);
@@ -165,7 +165,7 @@ static bool is_slow(LLVMValueRef i, int isa)
     case LLVMSIToFP:
         return shape_of(from).bits < 32;
     case LLVMUIToFP:
-        return shape_of(from).bits < 32 || isa < QN_ISA_V4;
+        return shape_of(from).bits < 32 || !target->converts_unsigned;
     case LLVMFPToUI:
     case LLVMFRem:
         return true;
@@ -192,16 +192,16 @@ int qn__lane_accesses(LLVMValueRef i)
     return 0;
 }
 
-qn_emitted qn__llvm_count(LLVMValueRef function, int isa, bool is_fast)
+qn_emitted qn__llvm_count(LLVMValueRef function, const qn_target *target, bool is_fast)
 {
     qn_emitted n = {0};
     for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(function); b; b = LLVMGetNextBasicBlock(b)) {
-        int64_t units = qn__work_units(QN_WORK_BLOCK, 64, 1, isa), instructions = 0, splits = 0, slow = 0;
+        int64_t units = qn__work_units(QN_WORK_BLOCK, 64, 1, target), instructions = 0, splits = 0, slow = 0;
         for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
-            units += units_of(i, isa);
+            units += units_of(i, target);
             n.lanes += qn__lane_accesses(i);
-            splits += n_splits(i, isa);
-            slow = is_fast && is_slow(i, isa) ? units : slow;
+            splits += n_splits(i, target);
+            slow = is_fast && is_slow(i, target) ? units : slow;
             instructions++;
         }
         units += slow * (QN_FAST_UNITS_OF_SLOW - 1);

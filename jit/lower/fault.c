@@ -9,9 +9,15 @@
  * GPU share one record: a thread whose failure is earlier takes the record's lock, looks again, and
  * writes; no thread waits for one whose failure is not its business.
  */
-#include "jit/target/nvptx/nvptx.h"
+#include "jit/lower/hooks.h"
 
 #include <stddef.h>
+
+/** Whether many threads share one record. */
+static bool is_shared(const lower *g)
+{
+    return g->hooks->lock != NULL;
+}
 
 static LLVMValueRef field(lower *g, size_t offset)
 {
@@ -22,14 +28,14 @@ static void set_field(lower *g, size_t offset, LLVMValueRef v)
 {
     LLVMValueRef store = LLVMBuildStore(g->b, v, field(g, offset));
     LLVMSetAlignment(store, 8);
-    LLVMSetVolatile(store, g->p->is_gpu);
+    LLVMSetVolatile(store, is_shared(g));
 }
 
 static LLVMValueRef get_field(lower *g, size_t offset)
 {
     LLVMValueRef v = LLVMBuildLoad2(g->b, g->i64, field(g, offset), "");
     LLVMSetAlignment(v, 8);
-    LLVMSetVolatile(v, g->p->is_gpu);
+    LLVMSetVolatile(v, is_shared(g));
     return v;
 }
 
@@ -109,7 +115,7 @@ static LLVMValueRef at_lane(lower *g, uint32_t value, int p, LLVMValueRef lane)
 /** Whether failures of one iteration come in another order than that of the program. */
 static bool is_out_of_time(const lower *g)
 {
-    return g->p->n_shared_reduces || (g->p->is_gpu && (g->p->team == QN_TEAM_GRID || g->p->team == QN_TEAM_BLOCK));
+    return g->p->n_shared_reduces || g->p->team == QN_TEAM_GRID || g->p->team == QN_TEAM_BLOCK;
 }
 
 static LLVMValueRef is_earlier(lower *g, LLVMValueRef iteration, LLVMValueRef point, uint32_t r)
@@ -188,10 +194,10 @@ void qn__mark_likely(lower *g, LLVMValueRef branch_inst)
 
 /** What stands for failures of instruction i in comparisons of points: a reduce, or an instruction
  * at the top; 0 if only the order in time counts. Where no order in time is left, everything has a
- * place: a reduce whose points threads of a GPU share, else the instruction at the top. */
+ * place: a reduce whose points threads of a grid share, else the instruction at the top. */
 static uint32_t place_of(const lower *g, uint32_t i, int status)
 {
-    if (g->p->is_gpu && (g->team_reduce || !is_out_of_time(g)))
+    if (qn__is_grid(g->p) && (g->team_reduce || !is_out_of_time(g)))
         return g->team_reduce;
     if (!is_out_of_time(g))
         return status != QN_ERR_LIMIT ? qn__enclosing_reduce(g->k, i) : 0;
@@ -200,7 +206,7 @@ static uint32_t place_of(const lower *g, uint32_t i, int status)
     return i;
 }
 
-/** Waits for the lock of a GPU's record as long as this failure is earlier; goes on to `go_on` when it is not. Returns
+/** Waits for the lock of a shared record as long as this failure is earlier; goes on to `go_on` when it is not. Returns
  *  the block where the lock has to be given back. */
 static LLVMBasicBlockRef take_lock(lower *g, LLVMValueRef iteration, LLVMValueRef point, uint32_t r,
                                    LLVMBasicBlockRef go_on)
@@ -211,7 +217,7 @@ static LLVMBasicBlockRef take_lock(lower *g, LLVMValueRef iteration, LLVMValueRe
     LLVMPositionBuilderAtEnd(g->b, look);
     LLVMBuildCondBr(g->b, is_earlier(g, iteration, point, r), try, go_on);
     LLVMPositionBuilderAtEnd(g->b, try);
-    qn__nvptx_lock(g, look, locked);
+    g->hooks->lock(g, look, locked);
     return release;
 }
 
@@ -250,15 +256,15 @@ void qn__note_fault(lower *g, uint32_t i, int p, LLVMValueRef bad, int status)
     LLVMValueRef lane = first_lane(g, bad), iteration = iteration_number(g, p, lane);
     LLVMValueRef point = point_number(g, r, p, lane);
     LLVMBasicBlockRef release = go_on;
-    if (g->p->is_gpu)
+    if (is_shared(g))
         release = take_lock(g, iteration, point, r, go_on);
     LLVMBuildCondBr(g->b, is_earlier(g, iteration, point, r), record, release);
     LLVMPositionBuilderAtEnd(g->b, record);
     write_record(g, i, p, lane, iteration, point, status);
     LLVMBuildBr(g->b, release);
-    if (g->p->is_gpu) {
+    if (is_shared(g)) {
         LLVMPositionBuilderAtEnd(g->b, release);
-        qn__nvptx_unlock(g);
+        g->hooks->unlock(g);
         LLVMBuildBr(g->b, go_on);
     }
     qn__level_close(g);

@@ -192,11 +192,11 @@ static LLVMValueRef test(lower *g, ranges *all)
 
 /* ---------------------------------------------------------------- the body */
 
-/** Whether the body may be emitted twice. Threads of a GPU that work together run all of it together. */
+/** Whether the body may be emitted twice. Threads of a grid that work together run all of it together. */
 static bool is_worth(const lower *g)
 {
     bool is_small = g->k->n_insts - g->k->body <= LARGEST_BODY && g->depth + LEVELS_LEFT < MOST_LEVELS;
-    for (uint32_t i = g->k->body; i < g->k->n_insts && g->p->is_gpu; i++)
+    for (uint32_t i = g->k->body; i < g->k->n_insts && qn__is_grid(g->p); i++)
         if (g->k->inst[i].op == QN_I_REDUCE)
             return false;
     return is_small;

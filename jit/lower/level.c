@@ -20,7 +20,7 @@ bool qn__spend(lower *g, uint32_t i)
     if (g->spent <= g->budget / WALKS)
         return true;
     g->spent = 0;
-    g->is_over = qn__llvm_count(g->function, g->f->isa, g->is_fast).units > g->budget;
+    g->is_over = qn__llvm_count(g->function, g->f->target, g->is_fast).units > g->budget;
     g->failed |= g->is_over;
     return !g->is_over;
 }

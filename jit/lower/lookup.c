@@ -5,11 +5,11 @@
  * memory; one that differs loads from global memory, since constant memory gives the threads of a warp one address after the
  * other. An index that may be outside is clamped first. Elements below 32 bits stand in 32, since nothing gathers less.
  */
-#include "jit/lower/lower.h"
+#include "jit/lower/hooks.h"
 
 #include <stdio.h>
 
-enum { GLOBAL_MEMORY = 1, CONSTANT_MEMORY = 4 /* address spaces of NVPTX */, ARRAY_ALIGN = 64 };
+enum { ARRAY_ALIGN = 64 };
 
 LLVMTypeRef qn__array_element_type(const lower *g, const qn_elements *a)
 {
@@ -28,9 +28,9 @@ static LLVMValueRef global_of(lower *g, uint32_t i)
     uint64_t n = g->k->inst[i].imm;
     const qn_elements *a = g->k->array[n];
     bool is_shared = g->a.value[qn__args(g->k, i)[0]].deps == 0;
-    unsigned space = !g->p->is_gpu ? 0 : is_shared ? CONSTANT_MEMORY : GLOBAL_MEMORY;
+    unsigned space = g->hooks->constant_space[is_shared];
     char name[32];
-    snprintf(name, sizeof name, space == GLOBAL_MEMORY ? "qn_table%d" : "qn_array%d", (int)n);
+    snprintf(name, sizeof name, space != g->hooks->constant_space[true] ? "qn_table%d" : "qn_array%d", (int)n);
     LLVMValueRef found = LLVMGetNamedGlobal(g->module, name);
     if (found)
         return found;
@@ -78,7 +78,7 @@ static LLVMValueRef gather(lower *g, uint32_t i, LLVMValueRef index)
 {
     const qn_elements *a = qn__array_of(g->k, i);
     LLVMTypeRef element = qn__array_element_type(g, a), t = qn__vector_of(g, element);
-    if (g->f->isa < QN_ISA_V4)
+    if (!g->f->target->has_gathers)
         return load_lanes(g, i, index);
     LLVMValueRef wide = LLVMBuildSExt(g->b, index, qn__vector_of(g, g->i64), "");
     LLVMValueRef pointers = LLVMBuildGEP2(g->b, element, global_of(g, i), &wide, 1, "");

@@ -4,7 +4,7 @@
  * whose index is that of accesses which were not proved is emitted twice (lower/version.c): without checks where the whole
  * range is in the views, and with them.
  */
-#include "jit/target/nvptx/team.h"
+#include "jit/lower/hooks.h"
 #include "jit/lower/yields.h"
 
 #include <string.h>
@@ -229,7 +229,7 @@ static void lower_trip(lower *g, counted *t, LLVMValueRef at)
     bool outer = g->loads_are_late;
     LLVMValueRef in_range = t->is_ahead ? t->phi[t->n_flat - 1] : NULL;
     g->in_range = t->is_ahead ? &in_range : NULL;
-    g->loads_are_late = g->width == 1 && !g->p->is_gpu;
+    g->loads_are_late = g->width == 1 && !g->f->target->waits_for_loads;
     qn__lower_region(g, x->region[0], x->region[2]);
     qn__collect(g, &t->c.next, qn__args(g->k, x->region[2] - 1));
     g->loads_are_late = outer;
@@ -271,7 +271,7 @@ static int trips_together(const lower *g, uint32_t i)
 {
     enum { TOGETHER = 4, SMALL_BODY = 16 };
     const qn_inst *x = &g->k->inst[i];
-    if (g->p->is_gpu || g->width > 1 || x->region[2] - x->region[0] > SMALL_BODY)
+    if (g->f->target->waits_for_loads || g->width > 1 || x->region[2] - x->region[0] > SMALL_BODY)
         return 1;
     for (uint32_t n = x->region[0]; n < x->region[2]; n++)
         if (g->k->inst[n].region[2] != n + 1)
@@ -419,10 +419,8 @@ void qn__lower_for(lower *g, uint32_t i)
 {
     yields within, beyond;
     int n = g->k->inst[i].n_args - 2;
-    if (qn__team_takes_trips(g, i)) {
-        qn__team_trips(g, i);
+    if (g->is_team && g->hooks->team_trips(g, i))
         return;
-    }
     LLVMValueRef condition = qn__cover(g, i);
     if (!condition || !qn__yields_new(g, &within, n)) {
         qn__uncover(g, i);

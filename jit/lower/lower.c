@@ -2,14 +2,14 @@
 /*
  * lower.c: the entry function. See lower/lower.h for how a body is emitted.
  *
- * On x86 (target/nvptx/nvptx.c says what differs in PTX):
+ * On a processor (target/nvptx/nvptx.c has the entry and the walk of a grid):
  *
  *   entry:  bounds of the dimensions, argument slots
  *   loops:  the nest over the domain (lower/nest.c), in it the lanes (lower/lanes.c)
  *   body:   regions and instructions (lower/control.c)
  */
+#include "jit/lower/hooks.h"
 #include "jit/lower/nest.h"
-#include "jit/target/nvptx/team.h"
 #include "jit/schedule/plan.h"
 
 #include <inttypes.h>
@@ -77,10 +77,10 @@ static void set_types(lower *g)
     g->i64 = LLVMInt64TypeInContext(g->context);
     g->f32 = LLVMFloatTypeInContext(g->context);
     g->f64 = LLVMDoubleTypeInContext(g->context);
-    g->ptr = LLVMPointerTypeInContext(g->context, g->p->is_gpu ? 1 : 0);
+    g->ptr = LLVMPointerTypeInContext(g->context, g->hooks->data_space);
 }
 
-static void open_function(lower *g, const char *symbol)
+void qn__lower_open(lower *g, const char *symbol)
 {
     LLVMTypeRef params[3] = {g->ptr, g->ptr, g->ptr};
     LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(g->context), params, 3, false);
@@ -91,34 +91,12 @@ static void open_function(lower *g, const char *symbol)
     LLVMPositionBuilderAtEnd(g->b, qn__new_block(g, "entry"));
 }
 
-static void emit_body(lower *g, void *spans)
+void qn__lower_run(lower *g, const span *spans)
 {
-    qn__nest_emit(g, spans, 0);
-}
-
-/** Everything on a GPU: units of work, and loops where a dimension is not divided between threads. */
-static void emit_units(lower *g, span *spans)
-{
-    LLVMValueRef low[QN_MAX_RANK], high[QN_MAX_RANK];
-    for (int at = 0; at < g->p->n_loops; at++) {
-        low[at] = spans[at].low;
-        high[at] = spans[at].high;
-    }
-    qn__nvptx_units(g, low, high, emit_body, spans);
-}
-
-static void emit_step(lower *g, span *spans, int step)
-{
-    bool is_grid = g->p->team == QN_TEAM_GRID;
-    for (int at = 0; at < g->p->n_loops; at++)
-        if (is_grid || qn__dim_kind(g->k, g->p->order[at]) == QN_DIM_SEQUENTIAL) /* parallel dimensions of a grid have one index, a launch runs one of others */
-            qn__set_index(g, g->p->order[at], spans[at].low);
-    if (!is_grid)
-        emit_units(g, spans);
-    else if (step == 0)
-        qn__team_first(g);
+    if (g->p->n_shared_reduces)
+        qn__lower_points(g);
     else
-        qn__team_second(g);
+        qn__nest_emit(g, spans, 0);
 }
 
 static bool make_arrays(lower *g)
@@ -156,24 +134,33 @@ static void free_arrays(lower *g)
     qn__analysis_release(&g->a);
 }
 
-/** Emits the function under one plan, of a GPU the kernel of one step; and counts it. A function that is beyond the budget is not
- *  complete. */
-static qn_emitted lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_facts *f, const qn_plan *p, int64_t budget,
-                             bool is_fast, const char *symbol, int step, qn_debug *debug, int32_t *block_bytes)
+/** What a function is emitted from. */
+typedef struct source {
+    LLVMModuleRef module;
+    const qn_kernel *k;
+    const qn_facts *f;
+    const qn_hooks *hooks;
+    qn_debug *debug; /* NULL: no lines for debuggers */
+} source;
+
+/** Emits the function under one plan, of a grid the kernel of one step; and counts it. A function that is beyond the budget is not
+ *  complete. *block_bytes becomes the most shared memory that a function asks for. */
+static qn_emitted lower_once(const source *from, const qn_plan *p, int64_t budget, bool is_fast, const char *symbol, int step,
+                             int32_t *block_bytes)
 {
-    lower g = {.module = module, .context = LLVMGetModuleContext(module), .k = k, .f = f, .p = p,
+    const qn_kernel *k = from->k;
+    const qn_facts *f = from->f;
+    const qn_hooks *hooks = from->hooks;
+    lower g = {.module = from->module, .context = LLVMGetModuleContext(from->module), .k = k, .f = f, .p = p, .hooks = hooks,
                .width = 1, .unroll = 1, .jam = 1, .jam_max = p->jam * p->cross, .jam_step = 1, .step = step,
-               .budget = budget, .is_fast = is_fast, .debug = debug};
+               .budget = budget, .is_fast = is_fast, .debug = from->debug};
     span spans[QN_MAX_RANK];
     int n_sequential = 0;
     qn_emitted n = {.instructions = -1};
     if (make_arrays(&g)) {
         g.b = LLVMCreateBuilderInContext(g.context);
         set_types(&g);
-        if (p->is_gpu)
-            qn__nvptx_open(&g, symbol, step);
-        else
-            open_function(&g, symbol);
+        hooks->open(&g, symbol);
         qn__debug_function(&g);
         compute_bounds(&g);
         if (p->pack || p->pack_steps || p->strip || p->carry)
@@ -186,18 +173,14 @@ static qn_emitted lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_
             spans[at] = span_of(&g, p->order[at], &n_sequential);
             is_empty |= qn__is_known_empty(&(span){g.begin[p->order[at]], g.end[p->order[at]]});
         }
-        if (!is_empty && p->is_gpu)
-            emit_step(&g, spans, step);
-        else if (!is_empty && p->n_shared_reduces)
-            qn__lower_points(&g);
-        else if (!is_empty)
-            qn__nest_emit(&g, spans, 0);
+        if (!is_empty)
+            hooks->run(&g, spans);
         qn__stream_fence(&g);
         LLVMBuildRetVoid(g.b);
         qn__poll_end(&g);
         if (is_fast && !g.failed)
             qn__llvm_suit_fast(g.function, g.b);
-        n = g.failed && !g.is_over ? n : qn__llvm_count(g.function, f->isa, is_fast);
+        n = g.failed && !g.is_over ? n : qn__llvm_count(g.function, f->target, is_fast);
         LLVMDisposeBuilder(g.b);
     }
     free_arrays(&g);
@@ -206,40 +189,42 @@ static qn_emitted lower_once(LLVMModuleRef module, const qn_kernel *k, const qn_
 }
 
 /** Emits under the plan, and then under others that give less code, until the budget holds. */
-static qn_emitted lower_within(LLVMModuleRef module, const qn_kernel *k, const qn_facts *f, qn_plan *p, int64_t most,
-                               const char *symbol, qn_descent *d, qn_debug *debug, int32_t *block_bytes)
+static qn_emitted lower_within(const source *from, qn_plan *p, int64_t most, const char *symbol, qn_descent *d, int32_t *block_bytes)
 {
     enum { HOPELESS = 4 }; /* so many budgets by the estimate: nothing is emitted */
     for (;;) {
-        int64_t budget = qn__budget_units(most, d->rung, f->isa);
-        qn_emitted n = {.units = p->is_gpu ? 0 : qn__estimate(k, f, p)};
+        int64_t budget = qn__budget_units(most, d->rung, from->f->target);
+        qn_emitted n = {.units = from->f->target->is_text ? 0 : qn__estimate(from->k, from->f, p)};
         bool is_emitted = n.units / HOPELESS <= budget;
         if (is_emitted)
-            n = lower_once(module, k, f, p, budget, d->rung == QN_RUNG_FAST, symbol, 0, debug, block_bytes);
+            n = lower_once(from, p, budget, d->rung == QN_RUNG_FAST, symbol, 0, block_bytes);
         bool is_over = n.units > budget, is_long = n.instructions + n.lanes > QN_MOST_INSTRUCTIONS && d->rung < QN_RUNG_SCALAR;
         if (n.instructions < 0 || !(is_over || is_long) ||
-            !qn__step_down(k, f, p, d, n.units, is_over, n.lanes > (n.instructions + n.lanes) / 2))
+            !qn__step_down(from->k, from->f, p, d, n.units, is_over, n.lanes > (n.instructions + n.lanes) / 2))
             return n;
         if (is_emitted)
-            LLVMDeleteFunction(LLVMGetNamedFunction(module, symbol));
+            LLVMDeleteFunction(LLVMGetNamedFunction(from->module, symbol));
     }
 }
 
-qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_facts *f, qn_plan *p, int64_t most,
-                         const char *symbol, qn_debug *debug, qn_blob_info *info, qn_descent *d, qn_emitted *n, qn_error *err)
+qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_facts *f, const struct qn_hooks *hooks, qn_plan *p,
+                         int64_t most, const char *symbol, qn_debug *debug, qn_blob_info *info, qn_descent *d, qn_emitted *n,
+                         qn_error *err)
 {
-    int32_t block_bytes = 0; /* of shared memory */
-    *n = lower_within(module, k, f, p, most, symbol, d, debug, &block_bytes);
+    int32_t block_bytes = 0;
+    source from = {.module = module, .k = k, .f = f, .hooks = hooks, .debug = debug};
+    *n = lower_within(&from, p, most, symbol, d, &block_bytes);
     d->units = n->units;
     if (n->instructions >= 0 && (p->team == QN_TEAM_GRID || p->is_split))
-        *n = lower_once(module, k, f, p, INT64_MAX, false, QN_GPU_ENTRY "_2", 1, NULL, &block_bytes);
+        *n = lower_once(&(source){.module = module, .k = k, .f = f, .hooks = hooks}, p, INT64_MAX, false, QN_GPU_ENTRY "_2", 1,
+                        &block_bytes);
     if (n->instructions < 0)
         return qn__fail(err, QN_ERR_CODEGEN, "qn__llvm_lower: kernel could not be lowered (out of memory or too deep)");
-    if (n->units > qn__budget_units(most, d->rung, f->isa))
+    if (n->units > qn__budget_units(most, d->rung, f->target))
         return qn__fail(err, QN_ERR_LIMIT, "compiling would take too long: %" PRId64 " units of work or more, of %" PRId64 ", as %s",
-                        n->units, qn__budget_units(most, d->rung, f->isa), qn__rung_name(d->rung));
-    if (p->is_gpu)
-        qn__nvptx_info(k, f, p, block_bytes, &info->gpu);
+                        n->units, qn__budget_units(most, d->rung, f->target), qn__rung_name(d->rung));
+    if (hooks->describe)
+        hooks->describe(k, f, p, block_bytes, info);
     info->split_dim = p->split_dim;
     info->granule = p->granule;
     info->second_dim = p->second_dim;

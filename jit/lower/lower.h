@@ -75,6 +75,7 @@ typedef struct lower {
     const qn_kernel *k;
     const qn_facts *f;
     const qn_plan *p;
+    const struct qn_hooks *hooks; /* of the target (lower/hooks.h) */
     qn_analysis a;
     LLVMTypeRef i1, i8, i16, i32, i64, f32, f64, ptr; /* ptr: to the data of views */
 
@@ -86,7 +87,7 @@ typedef struct lower {
     LLVMValueRef tail_mask[MOST_PARTS]; /* the same for the remainder alone: lanes inside the domain */
     uint8_t edges[MOST_PARTS];          /* of a GPU: the edges that a part's mask comes from, as bits */
     LLVMValueRef side[2][MOST_PARTS];   /* the masks of each vector of lanes, and of each jammed iteration; NULL: none */
-    uint32_t stored_end;                /* stores before this instruction were done with an earlier one (target/nvptx/wide.c) */
+    uint32_t stored_end;                /* stores before this instruction were done with an earlier one (lower/wide.c) */
     LLVMValueRef edge[N_EDGES];         /* and the conditions under which all parts at one are inside; NULL: always */
 
     LLVMValueRef iv[QN_MAX_RANK]; /* index of each open dimension: of lane 0, vector 0, jam 0 */
@@ -134,11 +135,11 @@ typedef struct lower {
     LLVMValueRef lane_buffer[4]; /* what lanes of atomics bring, made when first needed */
     LLVMValueRef group_buffer;   /* the same of several atomics that stand together */
     bool is_cold;                /* what is emitted now should be small */
-    int step; /* of PTX: 0, 1 */
+    int step; /* of a grid: 0, 1 */
     qn_debug *debug;       /* NULL: no lines for debuggers */
     LLVMMetadataRef scope; /* of these */
     int32_t shared_bytes; /* of reduces by blocks, as far as they are emitted */
-    /* PTX, see target/nvptx/team.h */
+    /* of a grid, see target/nvptx/team.h */
     bool is_team;         /* all lanes of the warp run the code alike */
     uint32_t team_reduce; /* the reduce whose points the lanes share, while its region is emitted; else 0 */
     LLVMValueRef lane;    /* i64, of this thread in its warp */
@@ -376,7 +377,7 @@ LLVMValueRef qn__end_checked(lower *g, branch *x, uint32_t i, int p, LLVMValueRe
 void qn__lower_body(lower *g);
 
 /* ---- lower/memory.c */
-/** Of a GPU: a load of what the launch does not write goes through the read-only cache. */
+/** Marks a load of what the launch does not write: it may go another way (target->has_read_only). */
 void qn__mark_invariant(lower *g, LLVMValueRef load);
 /** Makes a load or store of one element a relaxed atomic one. */
 void qn__make_relaxed(const lower *g, LLVMValueRef access);

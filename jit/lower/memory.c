@@ -2,9 +2,8 @@
 /*
  * memory.c: loads and stores. lower/check.c says for which lanes they are performed, lower/address.c where.
  */
-#include "jit/target/nvptx/stage.h"
-#include "jit/target/nvptx/team.h"
-#include "jit/target/nvptx/wide.h"
+#include "jit/lower/hooks.h"
+#include "jit/lower/wide.h"
 
 #include <string.h>
 
@@ -34,7 +33,7 @@ void qn__make_relaxed(const lower *g, LLVMValueRef access)
 {
     if (g->p->atomics == QN_ATOMICS_OF_ONE)
         return;
-    if (g->p->is_gpu) /* LLVM 19 selects no atomic loads and stores of PTX; volatile ones are relaxed there */
+    if (g->f->target->has_relaxed_volatile)
         LLVMSetVolatile(access, true);
     else
         LLVMSetOrdering(access, LLVMAtomicOrderingMonotonic);
@@ -64,7 +63,7 @@ static LLVMValueRef plain_load(lower *g, uint32_t i, LLVMTypeRef t, LLVMValueRef
     LLVMSetAlignment(v, align_of(g, i));
     if (is_atomic_view(g, i) && LLVMGetTypeKind(t) != LLVMVectorTypeKind)
         qn__make_relaxed(g, v);
-    else if (g->p->is_gpu && g->f->param[g->k->inst[i].imm].is_constant_memory)
+    else if (g->f->target->has_read_only && g->f->param[g->k->inst[i].imm].is_constant_memory)
         qn__mark_invariant(g, v); /* loads through the read-only cache */
     return v;
 }
@@ -112,7 +111,7 @@ static LLVMValueRef load_scalar(lower *g, uint32_t i, int p, const check *c, int
         condition = g->mask[p] ? LLVMBuildAnd(g->b, c->ok, qn__any(g, g->mask[p]), "") : c->ok;
     else if (!qn__ignores_masks(g, i) && g->mask[p])
         condition = qn__any(g, g->mask[p]);
-    else if (g->p->is_gpu && g->tail_mask[p]) /* parts are scalars there */
+    else if (qn__is_grid(g->p) && g->tail_mask[p]) /* parts are scalars there */
         condition = g->tail_mask[p];
     address x;
     *at = g->depth;
@@ -215,12 +214,9 @@ void qn__lower_load_part(lower *g, uint32_t i, int p)
         return;
     }
     bool is_vector = g->width > 1 && g->a.value[i].shape != QN_UNIFORM;
-    if (qn__is_shared(g, i)) {
-        qn__set(g, i, p, qn__staged_value(g, i), g->depth);
-        return;
-    }
-    if (g->held && g->site[i] < 64 && g->held[g->site[i]]) {
-        qn__set(g, i, p, g->held[g->site[i]], g->depth);
+    LLVMValueRef held = g->hooks->held ? g->hooks->held(g, i) : NULL;
+    if (held) {
+        qn__set(g, i, p, held, g->depth);
         return;
     }
     check c = qn__make_check(g, i, p);
@@ -239,7 +235,7 @@ void qn__lower_load_part(lower *g, uint32_t i, int p)
     g->mask[p] = mask;
     g->tail_mask[p] = tail_mask;
     if (g->is_team && (is_atomic_view(g, i) || g->k->param[g->k->inst[i].imm].is_written))
-        v = qn__team_same(g, v); /* what may change meanwhile must not split the lanes */
+        v = g->hooks->team_same(g, v); /* what may change meanwhile must not split the lanes */
     qn__set(g, i, p, v, at);
 }
 
@@ -274,7 +270,8 @@ static void store_scalar(lower *g, uint32_t i, int p, const check *c, uint32_t v
     LLVMValueRef condition = g->mask[p] ? qn__any(g, g->mask[p]) : NULL;
     if (c->is_needed)
         condition = qn__mask_and(g, condition, c->ok);
-    condition = qn__mask_and(g, condition, qn__team_begin(g));
+    if (g->is_team)
+        condition = qn__mask_and(g, condition, g->hooks->team_begin(g));
     if (condition)
         then = qn__begin_branch(g, condition);
     address x;
@@ -286,7 +283,8 @@ static void store_scalar(lower *g, uint32_t i, int p, const check *c, uint32_t v
         qn__make_relaxed(g, store);
     if (condition)
         qn__end_branch(g, &then, NULL);
-    qn__team_end(g);
+    if (g->is_team)
+        g->hooks->team_end(g);
 }
 
 static void store_vector(lower *g, uint32_t i, int p, const check *c, uint32_t value)

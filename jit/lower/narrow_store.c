@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * narrow_store.c: integers that are stored narrower than they were computed, several vectors at once. Without AVX-512 each vector
- * would be cut into halves and packed alone; packed in pairs two or four fill a register, which one permutation puts in order.
+ * narrow_store.c: integers that are stored narrower than they were computed, several vectors at once. Where no instruction
+ * cuts lanes (target->truncates), each vector would be cut into halves and packed alone; together two or four fill a register.
  */
-#include "jit/lower/lower.h"
+#include "jit/lower/hooks.h"
 
 #include <string.h>
 
-enum { REGISTER_BITS = 256 };
+static int register_bits(const lower *g)
+{
+    return 8 * g->f->target->vector_bytes;
+}
 
 /** Whether v calls the intrinsic with constant n in all lanes as its second argument. */
 static bool is_limit(LLVMValueRef v, const char *name, int64_t n)
@@ -32,7 +35,7 @@ static LLVMValueRef wide_of(const lower *g, LLVMValueRef v)
     LLVMValueRef wide = LLVMIsATruncInst(v) ? LLVMGetOperand(v, 0) : NULL;
     bool is_vector = wide && LLVMGetTypeKind(LLVMTypeOf(wide)) == LLVMVectorTypeKind;
     unsigned bits = is_vector ? LLVMGetIntTypeWidth(LLVMGetElementType(LLVMTypeOf(wide))) : 0;
-    return (bits == 16 || bits == 32) && bits * (unsigned)g->width == REGISTER_BITS ? wide : NULL;
+    return (bits == 16 || bits == 32) && bits * (unsigned)g->width == (unsigned)register_bits(g) ? wide : NULL;
 }
 
 /** Whether store i is of narrow integers, for all lanes of all parts, to elements side by side. */
@@ -40,9 +43,9 @@ static bool may_join(lower *g, uint32_t i)
 {
     int dtype = qn__access_dtype(g->k, i), bits = qn__dtype_width(dtype);
     bool is_checked = qn__is_checked(g->f, g->k, g->site[i]) && !g->covered[g->site[i]];
-    if (g->p->is_gpu || g->f->isa >= QN_ISA_V4 || !qn__is_integer(dtype) || bits > 16 || is_checked ||
-        (g->k->param[g->k->inst[i].imm].traits & QN_ATOMIC) || bits * g->width >= REGISTER_BITS ||
-        g->unroll % (REGISTER_BITS / (bits * g->width)))
+    if (g->f->target->truncates || !g->hooks->pack || !qn__is_integer(dtype) || bits > 16 || is_checked ||
+        (g->k->param[g->k->inst[i].imm].traits & QN_ATOMIC) || bits * g->width >= register_bits(g) ||
+        g->unroll % (register_bits(g) / (bits * g->width)))
         return false;
     FOR_PARTS(g, p)
         if (g->mask[p] || g->tail_mask[p])
@@ -59,7 +62,7 @@ int qn__stored_together(lower *g, uint32_t i, uint32_t value)
     FOR_PARTS(g, p)
         if (!wide_of(g, qn__vector(g, value, p)))
             return 1;
-    return REGISTER_BITS / (qn__dtype_width(qn__access_dtype(g->k, i)) * g->width);
+    return register_bits(g) / (qn__dtype_width(qn__access_dtype(g->k, i)) * g->width);
 }
 
 /** The parts of `n` vectors from part p on, as wide integers that packing makes the stored ones; whether as signed ones. */
@@ -79,27 +82,10 @@ static bool unpacked(lower *g, uint32_t value, int p, int n, int dtype, LLVMValu
     return are_limited && is_signed;
 }
 
-/** Packs neighbouring ones of n vectors; half as many are left. */
-static void pack_pairs(lower *g, LLVMValueRef *v, int n, const char *intrinsic)
-{
-    for (int u = 0; u < n; u += 2)
-        v[u / 2] = qn__call(g, intrinsic, NULL, 0, &v[u], 2);
-}
-
 LLVMValueRef qn__pack_vectors(lower *g, uint32_t i, int p, uint32_t value, int n)
 {
     LLVMValueRef v[4];
-    int dtype = qn__access_dtype(g->k, i), bits = qn__dtype_width(dtype), have = REGISTER_BITS / g->width, left = n, order[8];
+    int dtype = qn__access_dtype(g->k, i);
     bool is_signed = unpacked(g, value, p, n, dtype, v);
-    if (have == 32) {
-        pack_pairs(g, v, left, is_signed || bits == 8 ? "llvm.x86.avx2.packssdw" : "llvm.x86.avx2.packusdw");
-        left /= 2;
-    }
-    if (bits == 8)
-        pack_pairs(g, v, left, is_signed ? "llvm.x86.avx2.packsswb" : "llvm.x86.avx2.packuswb");
-    for (int k = 0; k < 2 * n; k++) /* each half of the register has a piece of each vector */
-        order[k] = k % 2 * n + k / 2;
-    LLVMTypeRef t = LLVMTypeOf(v[0]), piece = LLVMIntTypeInContext(g->context, (unsigned)(REGISTER_BITS / (2 * n)));
-    LLVMValueRef pieces = LLVMBuildBitCast(g->b, v[0], LLVMVectorType(piece, (unsigned)(2 * n)), "");
-    return LLVMBuildBitCast(g->b, qn__shuffle(g, pieces, NULL, order, 2 * n), t, "");
+    return g->hooks->pack(g, v, n, qn__dtype_width(dtype), is_signed);
 }

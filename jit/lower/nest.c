@@ -6,7 +6,7 @@
  * before loop plan->tile_at. The loop over the lanes is that of lower/lanes.c.
  */
 #include "jit/lower/nest.h"
-#include "jit/target/nvptx/wide.h"
+#include "jit/lower/wide.h"
 
 #include <string.h>
 
@@ -192,7 +192,7 @@ static void emit_loop(lower *g, const span *spans, int at)
     if (at == g->p->n_loops) {
         qn__wide_begin(g);
         qn__lower_body(g);
-    } else if (g->p->is_gpu && (is_sequential || qn__nvptx_is_tiled(g, g->p->order[at]))) {
+    } else if (qn__is_grid(g->p) && (is_sequential || g->p->tile[g->p->order[at]] > 0)) {
         if (is_sequential) /* a launch runs one index */
             qn__set_index(g, g->p->order[at], spans[at].low);
         qn__nest_emit(g, spans, at + 1);

@@ -3,7 +3,7 @@
  * ops.c: the table's ops as LLVM instructions, on scalars and on vectors alike. Everything is total: no poison, no
  * flags, no fast-math; what the instruction set leaves undefined is selected away first.
  */
-#include "jit/lower/lower.h"
+#include "jit/lower/hooks.h"
 
 #include <math.h>
 #include <string.h>
@@ -81,7 +81,7 @@ static LLVMValueRef lower_rem(lower *g, int type, LLVMValueRef a, LLVMValueRef b
 
 static LLVMTypeRef type_like(const lower *g, int dtype, LLVMValueRef v);
 
-/** neg, abs and copysign of PTX need not keep the bits of a NaN: they are integer instructions, behind which LLVM does not find
+/** neg, abs and copysign of some targets need not keep the bits of a NaN: they are integer instructions, behind which LLVM does not find
  *  the operation on floats again. */
 static LLVMValueRef change_sign(lower *g, int type, LLVMValueRef a, bool is_abs)
 {
@@ -102,7 +102,7 @@ LLVMValueRef qn__lower_sign(lower *g, int op, LLVMValueRef v)
 static LLVMValueRef lower_neg(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
 {
     (void)b, (void)c;
-    if (class_of(type) == QN_CLASS_F && g->p->is_gpu)
+    if (class_of(type) == QN_CLASS_F && !g->f->target->keeps_signs)
         return change_sign(g, type, a, false);
     return class_of(type) == QN_CLASS_F ? LLVMBuildFNeg(g->b, a, "") : LLVMBuildNeg(g->b, a, "");
 }
@@ -111,7 +111,7 @@ static LLVMValueRef lower_copysign(lower *g, int type, LLVMValueRef a, LLVMValue
 {
     (void)c;
     LLVMValueRef v[2] = {a, b};
-    if (!g->p->is_gpu)
+    if (g->f->target->keeps_signs)
         return intrinsic(g, "llvm.copysign", v, 2);
     int bits_type = qn__dtype_width(type) == 64 ? QN_U64 : QN_U32;
     LLVMTypeRef old = LLVMTypeOf(a), bits = type_like(g, bits_type, a);
@@ -128,7 +128,7 @@ static LLVMValueRef lower_abs(lower *g, int type, LLVMValueRef a, LLVMValueRef b
     LLVMValueRef v[2] = {a, LLVMConstInt(g->i1, 0, false)};
     if (class_of(type) == QN_CLASS_U)
         return a;
-    if (class_of(type) == QN_CLASS_F && g->p->is_gpu)
+    if (class_of(type) == QN_CLASS_F && !g->f->target->keeps_signs)
         return change_sign(g, type, a, true);
     return class_of(type) == QN_CLASS_F ? intrinsic(g, "llvm.fabs", v, 1) : intrinsic(g, "llvm.abs", v, 2);
 }
@@ -240,7 +240,7 @@ static LLVMValueRef in_bytes(lower *g, LLVMOpcode op, LLVMValueRef a, LLVMValueR
 static LLVMValueRef binary(lower *g, int type, LLVMOpcode s, LLVMOpcode u, LLVMOpcode f, LLVMValueRef a,
                            LLVMValueRef b)
 {
-    if (type == QN_BOOL && LLVMTypeOf(a) == g->i1 && !g->p->is_gpu)
+    if (type == QN_BOOL && LLVMTypeOf(a) == g->i1 && g->f->target->has_slow_bools)
         return in_bytes(g, u, a, b);
     int class = class_of(type);
     return LLVMBuildBinOp(g->b, class == QN_CLASS_F ? f : class == QN_CLASS_S ? s : u, a, b, "");
@@ -337,7 +337,7 @@ static LLVMValueRef saturate_vector(lower *g, int to, int from, LLVMValueRef v)
         r = LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, LLVMRealUNO, v, v, ""), LLVMConstNull(through), r, "");
     if (through == t)
         return r;
-    return LLVMBuildTrunc(g->b, g->f->isa < QN_ISA_V4 ? limit_to(g, to, r) : r, t, "");
+    return LLVMBuildTrunc(g->b, g->f->target->truncates ? r : limit_to(g, to, r), t, "");
 }
 
 static LLVMValueRef saturate(lower *g, int to, int from, LLVMValueRef v)
@@ -346,15 +346,6 @@ static LLVMValueRef saturate(lower *g, int to, int from, LLVMValueRef v)
     if (LLVMGetTypeKind(types[1]) == LLVMVectorTypeKind)
         return saturate_vector(g, to, from, v);
     return qn__call(g, class_of(to) == QN_CLASS_S ? "llvm.fptosi.sat" : "llvm.fptoui.sat", types, 2, &v, 1);
-}
-
-/** The bits of an f16 in PTX, through 32 bits. The assembler (that of CUDA 13.0 was seen to) takes a store of one byte of a
- *  16-bit register that a conversion to f16 has set for a store of the number, converted to an integer. */
-static LLVMValueRef as_integer(lower *g, LLVMValueRef bits)
-{
-    LLVMTypeRef t = LLVMFunctionType(g->i32, &g->i16, 1, false);
-    LLVMValueRef widen = LLVMGetInlineAsm(t, "cvt.u32.u16 $0, $1;", 19, "=r,h", 4, false, false, LLVMInlineAsmDialectATT, false);
-    return LLVMBuildTrunc(g->b, LLVMBuildCall2(g->b, t, widen, &bits, 1, ""), g->i16, "");
 }
 
 /** f16 and bf16 are held as i16. f16: the processor's conversions, which need the type half only here. */
@@ -367,7 +358,7 @@ static LLVMValueRef cast_half(lower *g, int to, int from, LLVMValueRef v)
         return LLVMBuildFPExt(g->b, LLVMBuildBitCast(g->b, v, half, ""), type_like(g, to, v), "");
     if (to == QN_F16) {
         LLVMValueRef bits = LLVMBuildBitCast(g->b, LLVMBuildFPTrunc(g->b, v, half, ""), type_like(g, to, v), "");
-        return g->p->is_gpu ? as_integer(g, bits) : bits;
+        return g->hooks->half_bits ? g->hooks->half_bits(g, bits) : bits;
     }
     if (from == QN_BF16) {
         v = LLVMBuildZExt(g->b, v, type_like(g, QN_U32, v), "");

@@ -151,7 +151,7 @@ static bool copy_transposed(lower *g, int d)
                   qn__access_stride(g->k, g->f, &g->a, g->p->pack, d, &along) && along == 1 &&
                   qn__access_stride(g->k, g->f, &g->a, g->p->pack, lanes, &r.across);
     if (!is_row || r.across == 1 || r.across == 0 || r.across == -1 || g->width > MOST_TRANSPOSED ||
-        (g->f->isa < QN_ISA_V4 && bytes_of(g) < 4))
+        bytes_of(g) < g->f->target->least_shuffled)
         return false;
     LLVMValueRef first = g->iv[lanes], width = qn__const_i64(g, g->width);
     r.n = end - begin < g->width ? (int)(end - begin) : g->width;

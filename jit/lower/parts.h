@@ -21,7 +21,7 @@ typedef struct qn_emitted {
     int64_t instructions, most_in_block;
     int64_t lanes; /* of gathers and scatters: counted as instructions, too */
 } qn_emitted;
-qn_emitted qn__llvm_count(LLVMValueRef function, int isa, bool is_fast);
+qn_emitted qn__llvm_count(LLVMValueRef function, const qn_target *target, bool is_fast);
 /** What fast selection does badly becomes what it does well. Scalar selects of bytes, bools and floats become those of wider
  *  integers, for which there is an instruction: for others LLVM splits the block. Conversions go through signed integers of 32 or
  *  64 bits: others are selected slowly, with all that stands before them. */
@@ -31,12 +31,15 @@ bool qn__is_large(const qn_emitted *n);
 
 /* ---------------------------------------------------------------- lowering (lower/lower.c) */
 
+struct qn_hooks; /* lower/hooks.h */
+
 /** Adds to the module the function `symbol` of type qn_entry that runs kernel k under the facts and the plan, and fills
  *  split_dim, n_sequential and granule of *info. The module has its target and data layout already. What is beyond the budget
  *  is emitted under a plan of less code, which stands in *p then, with *d; beyond all budgets it is QN_ERR_LIMIT. `most`: see
  *  qn__budget_units. `debug`: NULL, or where lines for debuggers go. */
-qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_facts *f, qn_plan *p, int64_t most,
-                         const char *symbol, qn_debug *debug, qn_blob_info *info, qn_descent *d, qn_emitted *n, qn_error *err);
+qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_facts *f, const struct qn_hooks *hooks, qn_plan *p,
+                         int64_t most, const char *symbol, qn_debug *debug, qn_blob_info *info, qn_descent *d, qn_emitted *n,
+                         qn_error *err);
 
 /* ---------------------------------------------------------------- emission (emit/emit.c) */
 
@@ -44,18 +47,20 @@ qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_fact
 void qn__llvm_start(void);
 
 /** What a thread keeps for one instruction set. */
-typedef struct qn_machine {
-    int isa, ptx;
+typedef struct qn_generator {
+    const qn_target *row;
+    const struct qn_hooks *hooks;
+    int ptx;
     bool is_portable; /* tuned for no processor of its own */
     bool is_fast;     /* fast instruction selection */
-    LLVMTargetMachineRef target;
+    LLVMTargetMachineRef machine;
     struct qn_passes *passes; /* to object bytes or PTX; NULL until they are needed */
     const char *tune;         /* the processor that code is tuned for */
-} qn_machine;
+} qn_generator;
 
-/** The machine for the facts' instruction set, kept in *thread_state, which qn__llvm_thread_end frees. `is_fast`: one that
+/** The generator for the facts' instruction set, kept in *thread_state, which qn__llvm_thread_end frees. `is_fast`: one that
  *  selects instructions fast. */
-qn_status qn__llvm_machine(void **thread_state, const qn_facts *f, bool is_fast, qn_machine **out, qn_error *err);
+qn_status qn__llvm_generator(void **thread_state, const qn_facts *f, bool is_fast, qn_generator **out, qn_error *err);
 void qn__llvm_thread_end(void **thread_state);
 
 /** First error that LLVM reported through the context; emission succeeds all the same, so ask. */
@@ -66,17 +71,17 @@ typedef struct qn_diagnostics {
 /** A context of its own for one compile. `d` must live as long. */
 LLVMContextRef qn__llvm_context(qn_diagnostics *d, bool keep_names);
 /** An empty module for the machine. */
-LLVMModuleRef qn__llvm_module(LLVMContextRef context, const qn_machine *m);
+LLVMModuleRef qn__llvm_module(LLVMContextRef context, const qn_generator *m);
 /** Attributes that every function of a blob has: no unwinding, no library calls, tuned for the
  * processor of the machine. */
-void qn__llvm_finish_functions(LLVMModuleRef module, const qn_machine *m);
+void qn__llvm_finish_functions(LLVMModuleRef module, const qn_generator *m);
 /** Verifies the module; a failure is QN_ERR_CODEGEN with LLVM's first words. */
 qn_status qn__llvm_verify(LLVMModuleRef module, qn_error *err);
 /** Object bytes, or PTX, of a module, which is used up; they are good until the machine makes the next ones. */
-qn_status qn__llvm_code(qn_machine *m, LLVMModuleRef module, bool is_large, const qn_diagnostics *d, const char **bytes,
+qn_status qn__llvm_code(qn_generator *m, LLVMModuleRef module, bool is_large, const qn_diagnostics *d, const char **bytes,
                         size_t *n, qn_error *err);
 /** Assembly text of a module, which is used up. The caller disposes *out. */
-qn_status qn__llvm_assembly(const qn_machine *m, LLVMModuleRef module, bool is_large, const qn_diagnostics *d,
+qn_status qn__llvm_assembly(const qn_generator *m, LLVMModuleRef module, bool is_large, const qn_diagnostics *d,
                             LLVMMemoryBufferRef *out, qn_error *err);
 
 /** Between these calls a fatal error of LLVM on this thread calls r->fatal, which does not return. */

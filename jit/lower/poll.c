@@ -29,7 +29,7 @@ static int64_t work_since(LLVMBasicBlockRef head)
 int64_t qn__strip_trips(lower *g, LLVMBasicBlockRef head, int64_t most_trips, int64_t outer_work)
 {
     int64_t inner = g->f->plan.poll ? g->f->plan.poll : INNER_WORK, outer = inner * OUTER_FACTOR, total;
-    if (g->p->is_gpu || inner < 0)
+    if (!g->f->target->looks || inner < 0)
         return 0;
     int64_t trip = work_since(head) + g->work, strip = g->work ? outer : inner;
     if (!__builtin_mul_overflow(trip, most_trips, &total) && total <= outer) {
@@ -187,7 +187,7 @@ void qn__pace_open(lower *g, pace *x, LLVMValueRef most, int64_t most_trips)
 {
     *x = (pace){.most = most, .most_trips = most_trips, .outer_work = g->work};
     g->work = 0;
-    if (!g->p->is_gpu)
+    if (g->f->target->looks)
         x->end = LLVMBuildPhi(g->b, g->i64, "");
 }
 

@@ -9,8 +9,8 @@
  *   lanes    the lanes run over the last reduction dimension (lower/reduce_lanes.c)
  * All start from the identity, so that combining with an unused partial changes no bit.
  */
-#include "jit/target/nvptx/team.h"
-#include "jit/target/nvptx/wide.h"
+#include "jit/lower/hooks.h"
+#include "jit/lower/wide.h"
 
 #include <string.h>
 
@@ -168,19 +168,19 @@ static void fold_steps(lower *g, const reduction *r, int d, LLVMValueRef low, LL
 
 void qn__fold_run(lower *g, const reduction *r, int d, LLVMValueRef low, LLVMValueRef high, bool guarded, LLVMValueRef *acc)
 {
-    enum { TOGETHER = 8, MOST_STRAIGHT_GPU = 256 };
+    enum { TOGETHER = 8 };
     int64_t from, to;
     bool is_known = qn__is_const(low, &from) && qn__is_const(high, &to), is_straight = is_worth_unrolling(g, r);
-    if (is_straight && is_known && to > from + 1 && to - from <= (g->p->is_gpu ? MOST_STRAIGHT_GPU : g->p->straight) / r->n &&
-        (!g->p->is_gpu || to - from <= (r->n > 1 ? 4 : 2) * TOGETHER)) {
+    if (is_straight && is_known && to > from + 1 && to - from <= g->p->straight / r->n &&
+        (!g->f->target->waits_for_loads || to - from <= (r->n > 1 ? 4 : 2) * TOGETHER)) {
         fold_steps(g, r, d, low, high, (int)(to - from), false, acc); /* all of them: no loop */
         return;
     }
-    if (!is_straight || !g->p->is_gpu) {
+    if (!is_straight || !g->f->target->waits_for_loads) {
         fold_steps(g, r, d, low, high, 1, guarded, acc);
         return;
     }
-    /* A thread of a GPU has the loads of several points under way. */
+    /* A thread that waits for its loads has those of several points under way. */
     LLVMValueRef n = LLVMBuildSub(g->b, high, low, "");
     LLVMValueRef middle = LLVMBuildAdd(g->b, low, LLVMBuildAnd(g->b, n, qn__const_i64(g, -TOGETHER), ""), "");
     fold_steps(g, r, d, low, middle, TOGETHER, true, acc);
@@ -436,7 +436,7 @@ static int reduces_beside(const lower *g, uint32_t i, reduction *out)
 
 uint32_t qn__lower_reduce(lower *g, uint32_t i)
 {
-    if (g->value[i].is_set && (g->p->is_gpu || g->p->n_shared_reduces)) /* ahead of time, from results of blocks */
+    if (g->value[i].is_set && (qn__is_grid(g->p) || g->p->n_shared_reduces)) /* ahead of time, from results of blocks */
         return i;
     if (qn__strip_value(g, i))
         return i;
@@ -445,8 +445,8 @@ uint32_t qn__lower_reduce(lower *g, uint32_t i)
     bool over_lanes = g->p->lane_dim >= 0 && r->dim[r->n_dims - 1] == g->p->lane_dim;
     int n = over_lanes ? reduces_beside(g, i, r) : 1, done = 1;
     qn__prefetch_step(g, i);
-    if (r->points != 0 && qn__team_takes(g, i))
-        acc[0][0] = qn__team_reduce(g, r);
+    if (r->points != 0 && g->is_team && qn__may_share_points(g->k, i))
+        acc[0][0] = g->hooks->team_reduce(g, r);
     else
         done = qn__reduce_in_order(g, r, n > 0 ? n : 1, acc);
     for (int m = 0; m < done; m++)

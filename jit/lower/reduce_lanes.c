@@ -4,7 +4,7 @@
  * are the lanes of the vectors of one step. Integers are reduced so in any order; of products of 16 bits two that stand side by
  * side are added at once.
  */
-#include "jit/lower/lower.h"
+#include "jit/lower/hooks.h"
 
 #include <string.h>
 
@@ -44,19 +44,18 @@ static void leave_lanes(lower *g, const outside *o)
 /** Whether points are products whose sum is taken of pairs: one instruction multiplies 16 bits and adds what is side by side. */
 static bool adds_pairs(const lower *g, const reduction *r)
 {
-    bool has_width = g->width == 8 || g->width == 16 || (g->width == 32 && g->f->isa >= QN_ISA_V4);
-    return has_width && !g->p->is_gpu && qn__paired_product(g->k, &g->a, r->inst);
+    bool has_width = g->width >= 8 && 2 * g->width <= g->f->target->vector_bytes;
+    return has_width && g->hooks->add_pairs && qn__paired_product(g->k, &g->a, r->inst);
 }
 
 /** What part p of the points adds, in half as many lanes. */
 static LLVMValueRef pairs_of(lower *g, const reduction *r, int p)
 {
-    static const char *const names[3] = {"llvm.x86.sse2.pmadd.wd", "llvm.x86.avx2.pmadd.wd", "llvm.x86.avx512.pmaddw.d.512"};
     const uint32_t *arg = qn__args(g->k, qn__paired_product(g->k, &g->a, r->inst));
     LLVMValueRef v[2] = {qn__vector_bits(g, arg[0], p, 16), qn__vector_bits(g, arg[1], p, 16)};
     if (g->tail_mask[p])
         v[0] = LLVMBuildSelect(g->b, g->tail_mask[p], v[0], LLVMConstNull(LLVMTypeOf(v[0])), "");
-    return qn__call(g, names[g->width / 16], NULL, 0, v, 2);
+    return g->hooks->add_pairs(g, v);
 }
 
 /** The type of accumulators. */
@@ -123,9 +122,9 @@ static int pack(const lower *g, int n_reduces, sums *acc, LLVMValueRef *flat, bo
 static bool has_scalar_rest(const lower *g, const reduction *r)
 {
     const qn_inst *x = &g->k->inst[r->inst];
-    for (uint32_t n = 0; n < g->k->n_accesses && g->f->isa < QN_ISA_V4; n++) {
+    for (uint32_t n = 0; n < g->k->n_accesses; n++) {
         uint32_t i = g->k->access[n].inst;
-        if (i >= x->region[0] && i < x->region[2] && qn__access_bytes(g->k, i) <= 2)
+        if (i >= x->region[0] && i < x->region[2] && qn__access_bytes(g->k, i) < g->f->target->least_masked)
             return true;
     }
     return false;
@@ -293,7 +292,7 @@ void qn__lanes_reduce(lower *g, const reduction *r, int n_reduces, LLVMValueRef 
 /** Registers of the accumulators of a reduce. */
 static int registers_of(const lower *g, const reduction *r)
 {
-    int bits = qn__dtype_width(r->type) * g->p->width, most = g->f->isa >= QN_ISA_V4 ? 512 : 256;
+    int bits = qn__dtype_width(r->type) * g->p->width, most = 8 * g->f->target->vector_bytes;
     return (bits + most - 1) / most * g->p->unroll * r->n;
 }
 
@@ -309,7 +308,7 @@ static bool may_join(const lower *g, const reduction *first, const reduction *ne
 
 int qn__lanes_together(const lower *g, const reduction *r, int n)
 {
-    const int most = g->f->isa >= QN_ISA_V4 ? 24 : 12;
+    const int most = g->f->target->vectors * 3 / 4;
     int together = 1, used = registers_of(g, r);
     if (!qn__is_plain_reduce(g, &g->k->inst[r->inst]))
         return 1;

@@ -4,6 +4,7 @@
  * the first iterations of a row run apart until the first such store stands at a cache line (the anchor). Other streams
  * of elements of that size are tested against it once a row; where they stand elsewhere, they are stored as usual.
  */
+#include "jit/lower/hooks.h"
 #include "jit/lower/nest.h"
 
 #include "jit/schedule/plan.h"
@@ -106,6 +107,6 @@ void qn__mark_stream(lower *g, uint32_t i, LLVMValueRef store)
 
 void qn__stream_fence(lower *g)
 {
-    if (g->has_streamed)
-        qn__call(g, "llvm.x86.sse.sfence", NULL, 0, NULL, 0);
+    if (g->has_streamed && g->hooks->fence)
+        g->hooks->fence(g);
 }

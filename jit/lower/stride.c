@@ -91,7 +91,7 @@ bool qn__is_filled(const lower *g, uint32_t i, const address *x, int dtype, LLVM
     const qn_param_fact *param = &g->f->param[g->k->inst[i].imm];
     const uint32_t *arg = qn__args(g->k, i);
     if (x->kind != ADDRESS_LANES || mask || x->stride < 2 || x->stride > SMALL_STRIDE || qn_dtype_bytes(dtype) > 2 ||
-        !qn__is_plain_access(g->k, g->f, i) || g->p->is_gpu)
+        !qn__is_plain_access(g->k, g->f, i))
         return false;
     for (int r = 0; r < qn__n_indices(g->k, i); r++) {
         const qn_dim_fact *dim = &param->dim[r];

@@ -4,7 +4,7 @@
  * before the loops, or a constant array, and a permutation takes an element for each lane. Any index is harmless here; that
  * of a failing load is reported like others, and gives zero.
  */
-#include "jit/lower/lower.h"
+#include "jit/lower/hooks.h"
 #include "jit/schedule/plan.h"
 
 typedef struct table {
@@ -70,19 +70,11 @@ static LLVMValueRef table_register(lower *g, const table *t, int n)
 /** Elements of registers first to first + n - 1, by the low bits of the index. */
 static LLVMValueRef look_up(lower *g, const table *t, int first, int n)
 {
-    static const char *const one[2][2] = {{"llvm.x86.avx512.permvar.sf.512", "llvm.x86.avx512.permvar.si.512"},
-                                          {"llvm.x86.avx512.permvar.df.512", "llvm.x86.avx512.permvar.di.512"}};
-    static const char *const two[2][2] = {{"llvm.x86.avx512.vpermi2var.ps.512", "llvm.x86.avx512.vpermi2var.d.512"},
-                                          {"llvm.x86.avx512.vpermi2var.pd.512", "llvm.x86.avx512.vpermi2var.q.512"}};
-    bool is_wide = t->bits == 64, is_integer = LLVMGetTypeKind(t->element) == LLVMIntegerTypeKind;
-    if (n == 1) {
-        LLVMValueRef args[2] = {table_register(g, t, first), t->index};
-        const char *v3 = is_integer ? "llvm.x86.avx2.permd" : "llvm.x86.avx2.permps";
-        return qn__call(g, g->f->isa >= QN_ISA_V4 ? one[is_wide][is_integer] : v3, NULL, 0, args, 2);
-    }
-    if (n == 2 && g->f->isa >= QN_ISA_V4) {
-        LLVMValueRef args[3] = {table_register(g, t, first), t->index, table_register(g, t, first + 1)};
-        return qn__call(g, two[is_wide][is_integer], NULL, 0, args, 3);
+    if (n == 1 || (n == 2 && g->f->target->permutes_pairs)) {
+        LLVMValueRef registers[2] = {NULL};
+        for (int r = 0; r < n; r++)
+            registers[r] = table_register(g, t, first + r);
+        return g->hooks->permute(g, registers, n, t->index);
     }
     int half = 1;
     while (2 * half < n)
@@ -119,8 +111,8 @@ LLVMValueRef qn__load_table(lower *g, uint32_t i, int p, const check *c)
 
 LLVMValueRef qn__permute_array(lower *g, const qn_elements *a, LLVMValueRef index)
 {
-    int bytes = qn_dtype_bytes(a->dtype) == 8 ? 8 : 4, registers = qn__permuted_registers(g->f->isa, bytes, a->n);
-    table t = {.lanes = (g->f->isa >= QN_ISA_V4 ? 64 : 32) / bytes, .bits = 8 * bytes, .extent = a->n, .array = a};
+    int bytes = qn_dtype_bytes(a->dtype) == 8 ? 8 : 4, registers = qn__permuted_registers(g->f->target, bytes, a->n);
+    table t = {.lanes = g->f->target->vector_bytes / bytes, .bits = 8 * bytes, .extent = a->n, .array = a};
     if (registers == 0 || g->width > t.lanes)
         return NULL;
     t.element = qn__array_element_type(g, a);

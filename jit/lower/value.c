@@ -70,11 +70,11 @@ static LLVMValueRef dim_value(lower *g, const qn_inst *x, int p)
     return ahead ? LLVMBuildAdd(g->b, g->iv[d], qn__const_i64(g, ahead), "") : g->iv[d];
 }
 
-/** Whether value i is neg or abs of a float on a GPU, and only computed with: then the sign is a part of the instructions that use it. */
+/** Whether value i is neg or abs of a float that the target may not do on the float, and only computed with: then the sign is a part of the instructions that use it. */
 static bool is_sign_of_operand(const lower *g, uint32_t i)
 {
     int op = qn__pure(&g->k->inst[i]);
-    return g->p->is_gpu && (op == QN_OP_neg || op == QN_OP_abs) && !g->a.value[i].is_moved &&
+    return !g->f->target->keeps_signs && (op == QN_OP_neg || op == QN_OP_abs) && !g->a.value[i].is_moved &&
            qn__dtype_class(g->k->inst[i].type) == QN_CLASS_F;
 }
 
@@ -149,7 +149,7 @@ static bool is_narrow(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
     bool is_cast = x->op == QN_I_CAST && qn__is_integer(g->k->inst[qn__args(g->k, i)[0]].type);
-    return is_vector(g, i) && !g->p->is_gpu && (is_cast || g->a.value[i].at);
+    return is_vector(g, i) && (is_cast || g->a.value[i].at);
 }
 
 static int integer_of(int bits, bool is_signed)

@@ -2,7 +2,7 @@
 /*
  * version.c: two versions of a `for` that walks through views: the row of a sparse matrix, a segment of a ragged array.
  * Its range is loaded, so that nothing is proved at the call; but one test before the loop tells whether all accesses at its
- * index are in range, and the first version needs no other. The second is for rows that fail. On a GPU the first version also runs
+ * index are in range, and the first version needs no other. The second is for rows that fail. Where loads are waited for, the first version also runs
  * ahead of tests that one before the loop cannot replace, those of a gather: it notes whether one would have failed, and then the
  * second version runs instead, from the begin.
  */
@@ -119,7 +119,7 @@ static bool is_worth(const lower *g, uint32_t i)
 
 bool qn__runs_ahead(const lower *g, uint32_t i)
 {
-    bool is_ahead = g->p->is_gpu && is_worth(g, i);
+    bool is_ahead = g->f->target->waits_for_loads && is_worth(g, i);
     for (uint32_t n = g->k->inst[i].region[0]; n < g->k->inst[i].region[2] && is_ahead; n++)
         is_ahead = g->k->inst[n].op != QN_I_STORE && g->k->inst[n].op != QN_I_ATOMIC &&
                    g->k->inst[n].op != QN_I_IF && g->k->inst[n].op != QN_I_ASSERT;
@@ -154,7 +154,7 @@ LLVMValueRef qn__cover(lower *g, uint32_t i)
     }
     if (c.all && !c.is_forward)
         require(g, &c, LLVMIntSLE, qn__scalar(g, qn__args(g->k, i)[0], 0), qn__scalar(g, qn__args(g->k, i)[1], 0));
-    if (c.all && !c.is_short && !g->p->is_gpu) {
+    if (c.all && !c.is_short && g->f->target->looks) {
         LLVMValueRef begin = qn__scalar(g, qn__args(g->k, i)[0], 0), end = qn__scalar(g, qn__args(g->k, i)[1], 0);
         require(g, &c, LLVMIntULE, LLVMBuildSub(g->b, end, begin, ""), qn__const_i64(g, MOST_TRIPS));
     }

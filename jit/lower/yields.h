@@ -37,8 +37,8 @@ LLVMValueRef qn__any_part(lower *g);
 void qn__lower_for(lower *g, uint32_t i);
 void qn__lower_while(lower *g, uint32_t i);
 
-/* ---- target/nvptx/limit.c */
-/** Trips of a `while` that a GPU may still run: `left` in this round, `rest` in later ones. */
+/* ---- lower/limit.c */
+/** Trips of a `while` that may still be run: `left` in this round, `rest` in later ones. */
 typedef struct countdown {
     bool is_here;               /* else the trips are counted up */
     LLVMValueRef first, later;  /* before the loop; NULL: none are counted; no round comes later */
@@ -55,7 +55,7 @@ void qn__limit_test(lower *g, countdown *c, LLVMBasicBlockRef go_on, LLVMBasicBl
 void qn__limit_close(lower *g, countdown *c);
 
 /* ---- lower/version.c */
-/** Whether `for` i runs ahead of its checks on a GPU: it does nothing but load and compute, so that nothing is lost if it is
+/** Whether `for` i runs ahead of its checks where loads are waited for: it does nothing but load and compute, so that nothing is lost if it is
  *  run again with checks. Its first version notes in g->in_range whether they would have held, and loads another
  *  element where one does not. */
 bool qn__runs_ahead(const lower *g, uint32_t i);

@@ -25,10 +25,10 @@ const char *qn__rung_name(int rung)
     return rung >= 0 && rung < QN_N_RUNGS ? names[rung] : "?";
 }
 
-int64_t qn__budget_units(int64_t most, int rung, int isa)
+int64_t qn__budget_units(int64_t most, int rung, const qn_target *target)
 {
     most = most > 0 ? most : MOST_UNITS;
-    if (qn__target_of(isa) == QN_TARGET_NVPTX)
+    if (target->is_text)
         return INT64_MAX;
     return rung == QN_RUNG_FAST ? most * FAST_IS_FASTER : most;
 }
@@ -75,7 +75,7 @@ static int64_t cost_of_digits(const qn_facts *f, const qn_dim_fact *dim, int lan
         const qn_fact *extent = &f->digit[dim->first_digit + n].extent;
         bool is_exact = extent->kind == QN_FACT_EXACT, is_power = is_exact && (extent->value & (extent->value - 1)) == 0;
         int work = is_power ? QN_WORK_SIMPLE : is_exact ? QN_WORK_DIVIDE_CONSTANT : QN_WORK_DIVIDE;
-        units += 2 * qn__work_units(work, 64, lanes, f->isa) + qn__work_units(QN_WORK_MULTIPLY, 64, lanes, f->isa);
+        units += 2 * qn__work_units(work, 64, lanes, f->target) + qn__work_units(QN_WORK_MULTIPLY, 64, lanes, f->target);
     }
     return units;
 }
@@ -94,21 +94,21 @@ static int64_t cost_of_access(const qn_kernel *k, const qn_facts *f, const qn_an
         differs |= a->value[index].shape != QN_UNIFORM;
         units += cost_of_digits(f, dim, is_vector ? width : 1);
         if (is_checked)
-            units += 2 * qn__work_units(QN_WORK_SIMPLE, 64, is_vector ? width : 1, f->isa);
+            units += 2 * qn__work_units(QN_WORK_SIMPLE, 64, is_vector ? width : 1, f->target);
     }
     int work = x->op == QN_I_ATOMIC                ? QN_WORK_ATOMIC
                : is_anywhere && x->op == QN_I_LOAD ? QN_WORK_GATHER
                : is_anywhere                       ? QN_WORK_SCATTER
                : is_checked && differs             ? QN_WORK_MASKED
                                                    : QN_WORK_MOVE;
-    return units + qn__work_units(work, (int)(8 * qn__access_bytes(k, i)), differs ? width : 1, f->isa);
+    return units + qn__work_units(work, (int)(8 * qn__access_bytes(k, i)), differs ? width : 1, f->target);
 }
 
 /** A branch, and the record of a failure with its values. */
 static int64_t cost_of_assert(const qn_kernel *k, const qn_facts *f, uint32_t i)
 {
-    int64_t blocks = 4 * qn__work_units(QN_WORK_BLOCK, 64, 1, f->isa);
-    return blocks + k->inst[i].n_args * qn__work_units(QN_WORK_MOVE, 64, 1, f->isa);
+    int64_t blocks = 4 * qn__work_units(QN_WORK_BLOCK, 64, 1, f->target);
+    return blocks + k->inst[i].n_args * qn__work_units(QN_WORK_MOVE, 64, 1, f->target);
 }
 
 int64_t qn__cost_of_instruction(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, bool is_checked, int width)
@@ -119,7 +119,7 @@ int64_t qn__cost_of_instruction(const qn_kernel *k, const qn_facts *f, const qn_
     if (x->op == QN_I_ASSERT)
         return cost_of_assert(k, f, i);
     if (x->op == QN_I_IF || x->op == QN_I_FOR || x->op == QN_I_WHILE || x->op == QN_I_REDUCE)
-        return 4 * qn__work_units(QN_WORK_BLOCK, 64, 1, f->isa);
+        return 4 * qn__work_units(QN_WORK_BLOCK, 64, 1, f->target);
     if (x->op == QN_I_CONST || !qn__is_pure(x) || x->n_args == 0)
         return 0;
     int lanes = a->value[i].shape == QN_VARYING ? width : 1;
@@ -129,14 +129,14 @@ int64_t qn__cost_of_instruction(const qn_kernel *k, const qn_facts *f, const qn_
         bits = a->value[i].at;
     bool are_integers = qn__is_integer(x->type) && qn__is_integer(first);
     int work = x->op >= QN_I_PURE ? work_of(k, i) : x->op == QN_I_LOOKUP ? QN_WORK_GATHER : x->op == QN_I_BITCAST ? QN_WORK_SIMPLE : are_integers ? QN_WORK_RESIZE : QN_WORK_CONVERT;
-    return qn__work_units(work, bits, lanes, f->isa);
+    return qn__work_units(work, bits, lanes, f->target);
 }
 
-bool qn__goes_around(const qn_kernel *k, uint32_t i, int side, int64_t units, int vectors, int isa)
+bool qn__goes_around(const qn_kernel *k, uint32_t i, int side, int64_t units, int vectors, const qn_target *target)
 {
     const qn_inst *x = &k->inst[i];
     bool is_rare = x->sub && side == 0;
-    return units > 0 && (is_rare || units >= qn__least_units_to_skip(vectors, isa));
+    return units > 0 && (is_rare || units >= qn__least_units_to_skip(vectors, target));
 }
 
 /** Parts of a value in one step: vectors that differ times jammed iterations that do. */
@@ -220,7 +220,7 @@ bool qn__step_down(const qn_kernel *k, const qn_facts *f, qn_plan *p, qn_descent
                    bool are_lanes_many)
 {
     bool may_narrow = p->lane_dim >= 0 && !qn__is_reduction(k, p->lane_dim);
-    if (p->is_gpu)
+    if (qn__is_grid(p))
         return false; /* its plan is bounded */
     if (d->rung < QN_RUNG_SCALAR && step_to_single(k, p)) {
         note_step(d, QN_RUNG_SINGLE, units, p);
@@ -241,7 +241,7 @@ bool qn__step_down(const qn_kernel *k, const qn_facts *f, qn_plan *p, qn_descent
 
 void qn__step_to_fast(const qn_kernel *k, const qn_facts *f, qn_plan *p, qn_descent *d)
 {
-    if (p->is_gpu)
+    if (qn__is_grid(p))
         return;
     int64_t units = qn__estimate(k, f, p);
     if (p->lane_dim >= 0)

@@ -29,7 +29,7 @@ const char *qn__rung_name(int rung);
 #define QN_BUDGET_BYTES (INT64_C(256) << 20)
 /** Units that code may have at most on a rung; of code for a GPU all that there can be. `most`: before fast instruction
  *  selection; 0: as many as are compiled in the time that docs/plan.md states. */
-int64_t qn__budget_units(int64_t most, int rung, int isa);
+int64_t qn__budget_units(int64_t most, int rung, const qn_target *target);
 /** Above so many instructions, lanes of gathers counted, a plan gives up what only makes it longer. */
 enum { QN_MOST_INSTRUCTIONS = 4000 };
 
@@ -37,7 +37,7 @@ enum { QN_MOST_INSTRUCTIONS = 4000 };
 int64_t qn__cost_of_instruction(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, bool is_checked, int width);
 /** Whether code goes around a side of a divergent `if` that computes `units` where no lane of so many vectors takes the side:
  *  where the test pays, and where the kernel says that the side is rare. */
-bool qn__goes_around(const qn_kernel *k, uint32_t i, int side, int64_t units, int vectors, int isa);
+bool qn__goes_around(const qn_kernel *k, uint32_t i, int side, int64_t units, int vectors, const qn_target *target);
 /** About the units that the body has under a plan, remainders included; 0 without memory. */
 int64_t qn__estimate(const qn_kernel *k, const qn_facts *f, const qn_plan *p);
 

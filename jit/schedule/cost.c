@@ -2,8 +2,6 @@
 /* cost.c: the table of cost.h. */
 #include "jit/schedule/cost.h"
 
-#include "quern.h"
-
 typedef struct row {
     int8_t scalar, vector[2][4];
 } row;
@@ -24,21 +22,21 @@ const char *qn__work_name(int work)
     return work >= 0 && work < QN_N_WORKS ? names[work] : "?";
 }
 
-int64_t qn__work_units(int work, int bits, int lanes, int isa)
+int64_t qn__work_units(int work, int bits, int lanes, const qn_target *target)
 {
     if (work < 0 || work >= QN_N_WORKS)
         return 0;
     const row *r = &rows[work];
     if (lanes <= 1)
         return r->scalar;
-    int register_bits = isa >= QN_ISA_V4 ? 512 : 256;
-    int units = r->vector[isa >= QN_ISA_V4][bits <= 8 ? 0 : bits <= 16 ? 1 : bits <= 32 ? 2 : 3];
+    int register_bits = 8 * target->vector_bytes;
+    int units = r->vector[target->costs][bits <= 8 ? 0 : bits <= 16 ? 1 : bits <= 32 ? 2 : 3];
     int64_t registers = ((int64_t)lanes * bits + register_bits - 1) / register_bits;
     return units < 0 ? (int64_t)-units * lanes : units * registers;
 }
 
-int64_t qn__least_units_to_skip(int vectors, int isa)
+int64_t qn__least_units_to_skip(int vectors, const qn_target *target)
 {
-    int64_t test = qn__work_units(QN_WORK_BLOCK, 64, 1, isa) + vectors;
-    return 2 * test + qn__work_units(QN_WORK_WRONG_GUESS, 64, 1, isa);
+    int64_t test = qn__work_units(QN_WORK_BLOCK, 64, 1, target) + vectors;
+    return 2 * test + qn__work_units(QN_WORK_WRONG_GUESS, 64, 1, target);
 }

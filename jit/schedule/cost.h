@@ -6,7 +6,7 @@
 #ifndef QN_JIT_COST_H
 #define QN_JIT_COST_H
 
-#include <stdint.h>
+#include "jit/facts/target.h"
 
 /**
  * Kinds of work: X(NAME, units of a scalar; then units of a vector register whose lanes have 8, 16, 32 and 64 bits, for
@@ -47,11 +47,11 @@ enum { QN_MOVES_PER_UNIT = 2500, QN_MOVES_PER_FAST_UNIT = 250 };
  * counts as so many units (measured by compile_cost --family 7). */
 enum { QN_FAST_UNITS_OF_SLOW = 8 };
 
-/** Units of one operation on `lanes` lanes (1: a scalar) of `bits` bits each, for an instruction set of x86 (QN_ISA_V3, V4). */
-int64_t qn__work_units(int work, int bits, int lanes, int isa);
+/** Units of one operation on `lanes` lanes (1: a scalar) of `bits` bits each, for a target. */
+int64_t qn__work_units(int work, int bits, int lanes, const qn_target *target);
 const char *qn__work_name(int work);
 /** Units of a region of pure values from which on a test pays that may skip the region, where every other one is skipped, half of them
  *  unforeseen; the test looks at the lanes of so many vectors. */
-int64_t qn__least_units_to_skip(int vectors, int isa);
+int64_t qn__least_units_to_skip(int vectors, const qn_target *target);
 
 #endif

@@ -7,6 +7,8 @@
 
 /* Threads of a block: enough to hide latency with several blocks on one processor, few enough to leave registers. */
 enum { BLOCK_THREADS = 256, WARP = 32 };
+/* Additions of reduces that have no loop. */
+enum { MOST_STRAIGHT = 256 };
 
 double qn__gpu_access_cost(const gpu_planner *s, uint32_t i, int d)
 {
@@ -153,7 +155,8 @@ static void choose_threads(const gpu_planner *s, int n_shared)
 void qn__plan_gpu(const qn_kernel *k, const qn_facts *f, qn_plan *out)
 {
     gpu_planner s = {.k = k, .f = f, .p = out};
-    out->is_gpu = 1;
+    out->team = QN_TEAM_THREAD;
+    out->straight = MOST_STRAIGHT;
     out->axis[0] = out->axis[1] = out->axis[2] = -1;
     bool has_analysis = qn__analyse(k, f, -1, -1, &s.a);
     bool is_threaded = has_analysis && !f->is_ordered;

@@ -224,7 +224,7 @@ bool qn__gpu_choose_block(const gpu_planner *s, int lanes)
 {
     qn_plan *p = s->p;
     int wanted = s->f->plan.team;
-    if (lanes < 0 || p->team == QN_TEAM_GRID || (wanted && wanted != 1 + QN_TEAM_BLOCK) || !is_applicable(s))
+    if (lanes < 0 || p->team == QN_TEAM_GRID || (wanted && wanted != QN_TEAM_BLOCK) || !is_applicable(s))
         return false;
     survey v = look(s, lanes);
     bool are_few = v.may_split && qn__gpu_iterations(s) >= 0 && qn__gpu_iterations(s) < FEW_WARPS;

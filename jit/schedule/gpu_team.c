@@ -59,9 +59,9 @@ int qn__gpu_choose_team(const gpu_planner *s, int lanes)
     int n_reduces;
     int64_t points, iterations = qn__gpu_iterations(s);
     double by_points, by_iterations;
-    int wanted = s->f->plan.team - 1;
+    int wanted = s->f->plan.team;
     bool is_wanted = wanted == QN_TEAM_WARP || wanted == QN_TEAM_GRID;
-    if (!are_shared(s, &n_reduces, &points) || (points < FEW_POINTS && !is_wanted) || (wanted >= 0 && !is_wanted))
+    if (!are_shared(s, &n_reduces, &points) || (points < FEW_POINTS && !is_wanted) || (wanted != QN_TEAM_NONE && !is_wanted))
         return QN_TEAM_THREAD;
     if (lanes < 0)
         return qn__reduces_are_apart(s->k, n_reduces) ? QN_TEAM_GRID : QN_TEAM_WARP;

@@ -2,7 +2,7 @@
 /*
  * gpu_wide.c: how many iterations a thread of a GPU computes at once: `width` consecutive ones along axis[0], so that
  * 16 bytes move with one instruction, and `jam` consecutive ones of another dimension, which share what they load, or along which
- * other accesses move 16 bytes. docs/plan.md explains the choices; target/nvptx/wide.c makes the accesses.
+ * other accesses move 16 bytes. docs/plan.md explains the choices; lower/wide.c makes the accesses.
  *
  * The body has no atomics, and no regions but short branches and loops without memory, which all iterations run together; or
  * reduces, of which a thread computes several rows. An access that may fail is done one element at a time.

@@ -42,7 +42,7 @@ static bool needs_narrow_masks(const qn_kernel *k, const qn_facts *f)
 {
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         uint32_t i = k->access[n].inst;
-        if (qn__access_bytes(k, i) <= 2 &&
+        if (qn__access_bytes(k, i) < f->target->least_masked &&
             (may_fail(k, f, n) || is_in_branch_or_loop(k, i)))
             return true;
     }
@@ -71,10 +71,10 @@ static bool reduction_is_applicable(const qn_kernel *k, const qn_facts *f, int d
         if (order && (order != QN_STRIPED || n_long != 1))
             return false;
     }
-    for (uint32_t n = 0; n < k->n_accesses && f->isa < QN_ISA_V4; n++) { /* the last step is masked, but for integers */
+    for (uint32_t n = 0; n < k->n_accesses; n++) { /* the last step is masked, but for integers */
         uint32_t reduce = qn__enclosing_reduce(k, k->access[n].inst);
         if (reduce && qn__dtype_class(k->inst[reduce].type) == QN_CLASS_F &&
-            qn__access_bytes(k, k->access[n].inst) <= 2)
+            qn__access_bytes(k, k->access[n].inst) < f->target->least_masked)
             return false;
     }
     for (uint32_t i = k->body; i < k->n_insts; i++) /* no nested reduces, loops or branches inside: keep it simple */
@@ -102,7 +102,7 @@ bool qn__plan_may_be_lanes(const qn_kernel *k, const qn_facts *f, int d)
 {
     if (qn__plan_stripe_depth(k) > MOST_STRIPE_DEPTH)
         return false;
-    if (f->is_ordered || (f->isa < QN_ISA_V4 && needs_narrow_masks(k, f)))
+    if (f->is_ordered || needs_narrow_masks(k, f))
         return false;
     if (qn__dim_kind(k, d) == QN_DIM_SEQUENTIAL || qn__trips(f, d) == 1)
         return false;
@@ -116,7 +116,7 @@ bool qn__plan_may_be_lanes(const qn_kernel *k, const qn_facts *f, int d)
 bool qn__is_one_by_one(const qn_facts *f, int apart, bool is_load, int64_t bytes, int width, int64_t stride)
 {
     int64_t vectors = stride < 0 ? -stride : stride;
-    bool is_narrow = bytes <= 2, is_wide = f->isa >= QN_ISA_V4;
+    bool is_narrow = bytes <= 2, is_wide = f->target->has_strided_loads;
     if (!qn__is_small_stride(stride) || (is_narrow && !is_wide))
         return true;
     if (apart)

@@ -12,8 +12,6 @@
 #include <limits.h>
 #include <string.h>
 
-enum { WIDEST_V3 = 256, WIDEST_V4 = 512 };
-
 typedef struct planner {
     const qn_kernel *k;
     const qn_facts *f;
@@ -42,7 +40,7 @@ static bool is_skipped_side(const planner *s, uint32_t i, int n)
     for (uint32_t m = begin; m < end; m++)
         if (s->a.value[m].deps >> s->p->lane_dim & 1)
             units += qn__cost_of_instruction(s->k, s->f, &s->a, m, false, LANES);
-    return qn__goes_around(s->k, i, n, units, 1, s->f->isa);
+    return qn__goes_around(s->k, i, n, units, 1, s->f->target);
 }
 
 static bool has_skipped_side(const planner *s, uint32_t i)
@@ -160,7 +158,7 @@ static bool has_gather(const planner *s)
 /** Lanes of a whole register. */
 static int lanes_of(const planner *s)
 {
-    int lanes = (s->f->isa >= QN_ISA_V4 ? WIDEST_V4 : WIDEST_V3) / widest_bits(s);
+    int lanes = 8 * s->f->target->vector_bytes / widest_bits(s);
     return lanes > 64 ? 64 : lanes;
 }
 
@@ -172,7 +170,7 @@ static bool is_one_step(const planner *s, int64_t row)
     for (uint32_t n = 0; n < s->k->n_accesses; n++)
         if (s->k->inst[s->k->access[n].inst].op != QN_I_STORE || s->k->inst[s->k->access[n].inst].parent)
             return false;
-    bool has_masks = s->f->isa >= QN_ISA_V4 || row % s->p->width == 0;
+    bool has_masks = s->f->target->has_masks || row % s->p->width == 0;
     return has_masks && n_ops <= MOST_OPS && row > 0 && row <= (int64_t)MOST_VECTORS * s->p->width;
 }
 
@@ -204,8 +202,8 @@ static bool has_rest_tile(const planner *s)
     if (has_partials || !(s->has_tile || s->has_one_step || p->jam > 1) || p->streams || !qn__is_parallel(s->k, p->lane_dim) ||
         qn__trips(s->f, p->lane_dim) < 0)
         return false;
-    for (uint32_t n = 0; n < s->k->n_accesses && s->f->isa < QN_ISA_V4; n++)
-        if (qn__access_bytes(s->k, s->k->access[n].inst) <= 2)
+    for (uint32_t n = 0; n < s->k->n_accesses; n++)
+        if (qn__access_bytes(s->k, s->k->access[n].inst) < s->f->target->least_masked)
             return false;
     return true;
 }
@@ -233,7 +231,7 @@ static void choose_remainder(const planner *s)
     else if (has_rest_tile(s))
         p->remainder = QN_REMAINDER_TILE;
     else
-        p->remainder = s->f->isa >= QN_ISA_V4 ? QN_REMAINDER_MASK : QN_REMAINDER_SCALAR;
+        p->remainder = s->f->target->has_masks ? QN_REMAINDER_MASK : QN_REMAINDER_SCALAR;
 }
 
 /* ---------------------------------------------------------------- the plan */
@@ -332,7 +330,7 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
     out->tile_at = -1;
     out->width = 1;
     out->unroll = 1;
-    if (qn__target_of(f->isa) == QN_TARGET_NVPTX) {
+    if (f->target->has_grid) {
         out->split_dim = -1;
         out->granule = 1;
         qn__plan_gpu(k, f, out);

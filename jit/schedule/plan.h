@@ -7,7 +7,7 @@
 
 #include "jit/analysis/analyse.h"
 
-/** The plan for NVPTX: order, axis, threads and tile of *out, which holds scalar code without loops. */
+/** The plan for a grid of threads: order, axis, threads and tile of *out, which holds scalar code without loops. */
 void qn__plan_gpu(const qn_kernel *k, const qn_facts *f, qn_plan *out);
 
 enum { LINE_BYTES = 64 };   /* of a cache */
@@ -121,7 +121,7 @@ bool qn__plan_is_rows(const qn_kernel *k, const qn_facts *f, const qn_analysis *
 
 /** Registers that hold n elements of so many bytes where permutations of them are faster than a gather; 0: they are not
  *  (jit/schedule/table.c). */
-int qn__permuted_registers(int isa, int64_t bytes, int64_t n);
+int qn__permuted_registers(const qn_target *target, int64_t bytes, int64_t n);
 /** Registers that hold the view of load i where a permutation of them may take the place of a gather; 0: it may not
  *  (jit/schedule/table.c). */
 int qn__table_registers(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i);

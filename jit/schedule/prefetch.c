@@ -24,7 +24,7 @@ bool qn__is_prefetched(const qn_kernel *k, const qn_facts *f, const qn_analysis 
 {
     uint32_t reduce = k->inst[i].op == QN_I_LOAD ? qn__single_reduce(k, i) : 0, deps = a->value[i].deps;
     int64_t along, across, bytes = qn_dtype_bytes(k->inst[i].type);
-    if (!reduce || p->is_gpu || p->jam <= 1 || p->lane_dim < 0 || (deps >> p->lane_dim & 1) || i == p->pack ||
+    if (!reduce || qn__is_grid(p) || p->jam <= 1 || p->lane_dim < 0 || (deps >> p->lane_dim & 1) || i == p->pack ||
         !qn__is_known_ahead(k, i))
         return false;
     int d = qn__dim_of(k, reduce, 0);
@@ -39,7 +39,7 @@ int qn__asked_by(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, co
     uint32_t reduce = k->inst[i].op == QN_I_LOAD ? qn__single_reduce(k, i) : 0, deps = a->value[i].deps;
     int64_t along;
     int shared = -1;
-    if (!reduce || p->is_gpu || p->lane_dim < 0 || !qn__is_parallel(k, p->lane_dim) || !qn__is_plain_access(k, f, i) ||
+    if (!reduce || qn__is_grid(p) || p->lane_dim < 0 || !qn__is_parallel(k, p->lane_dim) || !qn__is_plain_access(k, f, i) ||
         !qn__is_known_ahead(k, i) || qn__is_checked(f, k, qn__site_of(k, i)) || qn__trips(f, qn__dim_of(k, reduce, 0)) <= 0 ||
         !qn__access_stride(k, f, a, i, p->lane_dim, &along) || along != 1)
         return -1;

@@ -6,7 +6,7 @@
 
 static void print_threads(const qn_plan *p, qn_text *out)
 {
-    static const char *const teams[] = {"threads", "warps", "all blocks", "blocks"};
+    static const char *const teams[] = {"", "threads", "warps", "all blocks", "blocks"};
     bool is_warp = p->team == QN_TEAM_WARP || p->team == QN_TEAM_GRID;
     qn__text_add(out, "\nteam %s\nthreads%s", teams[p->team], is_warp ? " 32 of a team" : "");
     for (int a = 0; a < 3; a++)
@@ -43,7 +43,7 @@ void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out)
     qn__text_add(out, "order");
     for (int n = 0; n < p->n_loops; n++)
         qn__text_add(out, " %d", p->order[n]);
-    if (p->is_gpu) {
+    if (qn__is_grid(p)) {
         print_threads(p, out);
         return;
     }

@@ -45,7 +45,7 @@ static bool only_moves(const qn_kernel *k, const qn_facts *f, const qn_analysis 
         bool is_access = x->op == QN_I_LOAD || x->op == QN_I_STORE;
         if (!is_access && x->op != QN_I_CONST && !(qn__is_pure(x) && x->type == QN_I64))
             return false;
-        if (is_access && (x->op == QN_I_STORE || f->isa < QN_ISA_V4))
+        if (is_access && (x->op == QN_I_STORE || !f->target->has_gathers))
             is_apart |= is_lane_by_lane(k, f, a, i, d, width);
     }
     return is_apart;

@@ -64,7 +64,7 @@ bool qn__is_carried(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
     int64_t bytes = qn__access_bytes(k, i);
     bool has_rows_inside = p->transpose && p->n_loops >= 2 && p->order[p->n_loops - 1] == p->jam_dim &&
                            p->order[p->n_loops - 2] == p->lane_dim;
-    if (f->isa < QN_ISA_V4 || !has_rows_inside || p->unroll != 1 || bytes < 2 || p->width * bytes != LINE_BYTES)
+    if (!f->target->permutes_pairs || !has_rows_inside || p->unroll != 1 || bytes < 2 || p->width * bytes != LINE_BYTES)
         return false;
     for (uint32_t n = 0; n < k->n_accesses; n++) { /* another store to it would come too early; so would a later access to a */
         uint32_t m = k->access[n].inst;            /* view that has the same elements, which launches may share with views of one dtype */

@@ -198,7 +198,7 @@ static int32_t rows_together(const qn_kernel *k, const qn_facts *f, const qn_ana
 static int32_t striped_together(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, int d)
 {
     int64_t n = qn__trips(f, d);
-    int32_t most = f->isa >= QN_ISA_V4 ? STRIPED_TOGETHER : WAYS;
+    int32_t most = f->target->vectors > STRIPED_TOGETHER ? STRIPED_TOGETHER : WAYS;
     uint32_t both = 1u << p->lane_dim | 1u << d, last = 0;
     for (uint32_t m = 0; m < k->n_accesses; m++) {
         uint32_t i = k->access[m].inst, r = qn__enclosing_reduce(k, i);

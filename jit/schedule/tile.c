@@ -8,7 +8,7 @@
  */
 #include "jit/schedule/plan.h"
 
-enum { MOST_UNROLL = 8, MOST_JAM = 14, REGISTERS_V3 = 16, REGISTERS_V4 = 32, SPARE_REGISTERS = 2, SPARE_CROSSED = 1 };
+enum { MOST_UNROLL = 8, MOST_JAM = 14, SPARE_REGISTERS = 2, SPARE_CROSSED = 1 };
 
 /* In operations of one vector. A step takes at least the latency of one addition to each accumulator (4 cycles of two
  * operations); the loop itself about one; loads and operations go side by side, nearly. */
@@ -143,7 +143,7 @@ static int held_registers(const tiler *s, uint32_t reduce, const shape *t)
 
 static bool fits_registers(const tiler *s, const shape *t)
 {
-    int n = 0, held = 0, most = s->f->isa >= QN_ISA_V4 ? REGISTERS_V4 : REGISTERS_V3;
+    int n = 0, held = 0, most = s->f->target->vectors;
     int spare = t->c >= 0 ? SPARE_CROSSED : SPARE_REGISTERS;
     for (uint32_t i = s->k->body; i < s->k->n_insts; i++) {
         if (s->k->inst[i].op != QN_I_REDUCE)

@@ -153,7 +153,7 @@ void qn__plan_transpose(const qn_kernel *k, const qn_facts *f, const qn_analysis
         jam /= 2;
     p->jam_dim = across;
     p->jam = jam;
-    p->unroll = f->isa < QN_ISA_V4 && jam * 2 <= LIVE_VECTORS ? 2 : 1; /* a cache line of each row */
+    p->unroll = f->target->vector_bytes < LINE_BYTES && jam * 2 <= LIVE_VECTORS ? 2 : 1; /* a cache line of each row */
     while (p->unroll > 1 && (int64_t)p->unroll * p->width > qn__trips_or(f, p->lane_dim, INT64_MAX))
         p->unroll = 1;
     if (lanes_carry_most(k, f, a, p, across)) {

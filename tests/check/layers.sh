@@ -71,16 +71,21 @@ includes "${jit[@]}" | grep '"' |
     grep -vE ':"(jit/[a-z0-9_/]+\.h|ir/ir\.h|quern\.h|quern/ops\.def)"$' |
     is_empty "jit/ uses ir/ir.h, include/ and itself"
 
-# The folders of jit/ stand on a kernel's way: each includes those before it. lower/ and target/ are one
-# step of the way.
+# The folders of jit/ stand on a kernel's way: each includes those before it.
 includes "${jit[@]}" | awk -F '[:"/]' '
     BEGIN { rank["facts"] = 1; rank["analysis"] = 2; rank["schedule"] = 3
-            rank["lower"] = rank["target"] = 4; rank["emit"] = 5 }
+            rank["lower"] = 4; rank["target"] = 5; rank["emit"] = 6 }
     # Fields of jit/lower/map.c:"jit/schedule/plan.h": from $2; the name of the header begins behind the quote.
     $2 !~ /\.h$/ && match($0, /"jit\/[a-z]+\//) {
         to = substr($0, RSTART + 5, RLENGTH - 6)
         if (!($2 in rank) || !(to in rank) || rank[to] > rank[$2]) print
     }' | is_empty "... and each folder of jit/ those before it"
+
+# Which target code is for is asked by the table of targets, and by what collects facts for the key.
+code jit/*.h jit/{analysis,schedule,lower,emit}/*.[ch] |
+    grep -E '\bis_gpu\b|\bQN_ISA_(V[0-9]|SM)|\bQN_TARGET_|\bisa[[:space:]]+[<>]|[[:space:]][<>]=?[[:space:]]+[a-z_>.-]*\bisa\b' |
+    is_empty "... and asks for properties of a target, not which it is"
+code jit/facts/target.c | grep -E '\bQN_TARGET_' | is_not_empty "... but for the table of targets"
 includes "${runtime[@]}" | grep '"' |
     grep -vE ':"(runtime/[a-z0-9_/]+\.h|jit/(jit|provider|emit/gdb)\.h|ir/(ir|printed)\.h|quern\.h|quern/[a-z]+\.(def|h)|generated/names\.inc)"$' |
     is_empty "runtime/ uses jit/, ir/, include/ and itself"

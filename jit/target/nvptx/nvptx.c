@@ -9,12 +9,15 @@
 #include "jit/target/nvptx/block.h"
 #include "jit/target/nvptx/stage.h"
 #include "jit/target/nvptx/team.h"
-#include "jit/target/nvptx/wide.h"
+#include "jit/target/target.h"
+#include "jit/lower/nest.h"
+#include "jit/lower/wide.h"
 
+#include <llvm-c/Target.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { GLOBAL_MEMORY = 1, SHARED_MEMORY = 3, KERNEL_CALL = 71 };
+enum { GLOBAL_MEMORY = 1, SHARED_MEMORY = 3, CONSTANT_MEMORY = 4, KERNEL_CALL = 71 };
 /** Bytes of parameters that every GPU and PTX version takes. */
 enum { MOST_PARAMETER_BYTES = 4096 };
 /** Blocks of a multiprocessor, at most, on the GPUs that have the fewest (CUDA C++ Programming Guide, compute capabilities). */
@@ -96,7 +99,7 @@ static void block_of(const qn_plan *p, int step, int32_t *threads)
         threads[1] = step ? SECOND_WARPS : FIRST_WARPS;
 }
 
-void qn__nvptx_open(lower *g, const char *symbol, int step)
+static void open_kernel(lower *g, const char *symbol)
 {
     int n_words = g->f->n_slots + 2 * qn__n_sequential(g->k) + 2;
     bool in_memory = n_words * 8 > MOST_PARAMETER_BYTES;
@@ -112,7 +115,7 @@ void qn__nvptx_open(lower *g, const char *symbol, int step)
         LLVMAddAttributeAtIndex(g->function, 1, LLVMCreateEnumAttribute(g->context, align, 8));
     }
     int32_t threads[3];
-    block_of(g->p, step, threads);
+    block_of(g->p, g->step, threads);
     annotate(g, threads);
     LLVMPositionBuilderAtEnd(g->b, qn__new_block(g, "entry"));
     g->range = g->slots;
@@ -164,8 +167,9 @@ static void split_info(const qn_kernel *k, const qn_plan *p, qn_gpu_info *info)
     info->scratch_per_unit = qn__n_top_reduces(k) * tile * (int64_t)sizeof(int64_t);
 }
 
-void qn__nvptx_info(const qn_kernel *k, const qn_facts *f, const qn_plan *p, int32_t block_bytes, qn_gpu_info *info)
+static void describe(const qn_kernel *k, const qn_facts *f, const qn_plan *p, int32_t block_bytes, qn_blob_info *out)
 {
+    qn_gpu_info *info = &out->gpu;
     memset(info, 0, sizeof *info);
     info->n_steps = 1;
     info->n_words = f->n_slots + 2 * qn__n_sequential(k) + 2;
@@ -419,11 +423,6 @@ static void run_unit(lower *g, LLVMValueRef unit, void *arg)
     LLVMPositionBuilderAtEnd(g->b, join);
 }
 
-bool qn__nvptx_is_tiled(const lower *g, int d)
-{
-    return g->p->is_gpu && g->p->tile[d] > 0;
-}
-
 /** body(first, arg) if first < end. */
 static void once_below(lower *g, LLVMValueRef first, LLVMValueRef end, void (*body)(lower *g, LLVMValueRef index, void *arg), void *arg)
 {
@@ -459,16 +458,24 @@ void qn__nvptx_stride(lower *g, LLVMValueRef first, LLVMValueRef end, LLVMValueR
     LLVMPositionBuilderAtEnd(g->b, done);
 }
 
-void qn__nvptx_units(lower *g, const LLVMValueRef *low, const LLVMValueRef *high, void (*body)(lower *g, void *arg),
-                     void *arg)
+static void emit_body(lower *g, void *spans)
+{
+    qn__nest_emit(g, spans, 0);
+}
+
+/** The loop over units of work and in it the body, for each thread that has an iteration, with the indices of the tiled
+ *  dimensions set. */
+static void run_units(lower *g, const span *spans)
 {
     walk w = {0};
-    unit_body unit = {&w, body, arg};
+    span inside[QN_MAX_RANK];
+    unit_body unit = {&w, emit_body, inside};
+    memcpy(inside, spans, (size_t)g->p->n_loops * sizeof *inside);
     for (int at = 0; at < g->p->n_loops; at++)
-        if (qn__nvptx_is_tiled(g, g->p->order[at])) {
+        if (g->p->tile[g->p->order[at]] > 0) {
             w.dim[w.n] = g->p->order[at];
-            w.low[w.n] = low[at];
-            w.high[w.n++] = high[at];
+            w.low[w.n] = spans[at].low;
+            w.high[w.n++] = spans[at].high;
         }
     count_units(g, &w);
     g->is_team = g->p->team == QN_TEAM_WARP;
@@ -481,9 +488,23 @@ void qn__nvptx_units(lower *g, const LLVMValueRef *low, const LLVMValueRef *high
         qn__nvptx_stride(g, first, units, step, run_unit, &unit);
 }
 
+static void run_step(lower *g, const span *spans)
+{
+    bool is_grid = g->p->team == QN_TEAM_GRID;
+    for (int at = 0; at < g->p->n_loops; at++)
+        if (is_grid || qn__dim_kind(g->k, g->p->order[at]) == QN_DIM_SEQUENTIAL) /* parallel dimensions of a grid have one index, a launch runs one of others */
+            qn__set_index(g, g->p->order[at], spans[at].low);
+    if (!is_grid)
+        run_units(g, spans);
+    else if (g->step == 0)
+        qn__team_first(g);
+    else
+        qn__team_second(g);
+}
+
 /* ---------------------------------------------------------------- atomic reductions */
 
-bool qn__nvptx_reduce(lower *g, int combine, int dtype, LLVMValueRef pointer, LLVMValueRef v)
+static bool combine_atomically(lower *g, int combine, int dtype, LLVMValueRef pointer, LLVMValueRef v)
 {
     static const char *const names[QN_N_COMBINES] = {[QN_COMBINE_SUM] = "add", [QN_COMBINE_MIN] = "min", [QN_COMBINE_MAX] = "max",
                                                      [QN_COMBINE_AND] = "and", [QN_COMBINE_OR] = "or",   [QN_COMBINE_XOR] = "xor"};
@@ -514,7 +535,7 @@ static void fence(lower *g)
     qn__call(g, "llvm.nvvm.membar.gl", NULL, 0, NULL, 0);
 }
 
-void qn__nvptx_lock(lower *g, LLVMBasicBlockRef retry, LLVMBasicBlockRef locked)
+static void lock(lower *g, LLVMBasicBlockRef retry, LLVMBasicBlockRef locked)
 {
     LLVMValueRef pair = LLVMBuildAtomicCmpXchg(g->b, lock_address(g), qn__const_i64(g, 0), qn__const_i64(g, 1),
                                                LLVMAtomicOrderingMonotonic, LLVMAtomicOrderingMonotonic, false);
@@ -523,9 +544,64 @@ void qn__nvptx_lock(lower *g, LLVMBasicBlockRef retry, LLVMBasicBlockRef locked)
     fence(g);
 }
 
-void qn__nvptx_unlock(lower *g)
+static void unlock(lower *g)
 {
     fence(g);
     LLVMBuildAtomicRMW(g->b, LLVMAtomicRMWBinOpXchg, lock_address(g), qn__const_i64(g, 0), LLVMAtomicOrderingMonotonic,
                        false);
 }
+
+/* ---------------------------------------------------------------- the table */
+
+/** The bits of an f16 in PTX, through 32 bits. The assembler (that of CUDA 13.0 was seen to) takes a store of one byte of a
+ *  16-bit register that a conversion to f16 has set for a store of the number, converted to an integer. */
+static LLVMValueRef half_bits(lower *g, LLVMValueRef bits)
+{
+    LLVMTypeRef t = LLVMFunctionType(g->i32, &g->i16, 1, false);
+    LLVMValueRef widen = LLVMGetInlineAsm(t, "cvt.u32.u16 $0, $1;", 19, "=r,h", 4, false, false, LLVMInlineAsmDialectATT, false);
+    return LLVMBuildTrunc(g->b, LLVMBuildCall2(g->b, t, widen, &bits, 1, ""), g->i16, "");
+}
+
+static LLVMValueRef held(lower *g, uint32_t i)
+{
+    if (qn__is_shared(g, i))
+        return qn__staged_value(g, i);
+    return g->held && g->site[i] < 64 ? g->held[g->site[i]] : NULL;
+}
+
+static void initialize(void)
+{
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+}
+
+/** Subnormal numbers are kept. */
+static void add_attributes(LLVMValueRef function, const qn_target *target, const char *tune)
+{
+    (void)target, (void)tune;
+    LLVMAddTargetDependentFunctionAttr(function, "denormal-fp-math", "ieee,ieee");
+    LLVMAddTargetDependentFunctionAttr(function, "denormal-fp-math-f32", "ieee,ieee");
+}
+
+const qn_hooks qn__nvptx_hooks = {
+    .data_space = GLOBAL_MEMORY,
+    .constant_space = {GLOBAL_MEMORY, CONSTANT_MEMORY},
+    .same_i64 = "=l,0",
+    .initialize = initialize,
+    .attributes = add_attributes,
+    .open = open_kernel,
+    .run = run_step,
+    .describe = describe,
+    .half_bits = half_bits,
+    .combine = combine_atomically,
+    .held = held,
+    .team_begin = qn__team_begin,
+    .team_end = qn__team_end,
+    .team_same = qn__team_same,
+    .team_reduce = qn__team_reduce,
+    .team_trips = qn__team_trips,
+    .lock = lock,
+    .unlock = unlock,
+};

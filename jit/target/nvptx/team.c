@@ -61,16 +61,13 @@ static LLVMValueRef is_lane(lower *g, int n)
 
 LLVMValueRef qn__team_begin(lower *g)
 {
-    if (!g->is_team)
-        return NULL;
     wait_for_lanes(g);
     return is_lane(g, 0);
 }
 
 void qn__team_end(lower *g)
 {
-    if (g->is_team)
-        wait_for_lanes(g);
+    wait_for_lanes(g);
 }
 
 /* ---------------------------------------------------------------- what is added */
@@ -251,11 +248,6 @@ static LLVMValueRef count(lower *g, const reduction *r)
     return n;
 }
 
-bool qn__team_takes(const lower *g, uint32_t i)
-{
-    return g->is_team && qn__may_share_points(g->k, i);
-}
-
 LLVMValueRef qn__team_reduce(lower *g, const reduction *r)
 {
     source s = {.r = r, .total = count(g, r)};
@@ -282,11 +274,13 @@ static bool stores_apart(const lower *g, uint32_t i, uint32_t store)
     return stride->kind == QN_FACT_EXACT && stride->value != 0;
 }
 
-bool qn__team_takes_trips(const lower *g, uint32_t i)
+/** Whether the lanes share the trips of loop i: it carries nothing, and each trip stores an element of its own and loads only what
+ *  the launch does not write. */
+static bool may_share_trips(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
     int n_stores = 0;
-    if (!g->is_team || x->op != QN_I_FOR || x->n_args != 2 || x->imm != 1)
+    if (x->op != QN_I_FOR || x->n_args != 2 || x->imm != 1)
         return false;
     for (uint32_t j = x->region[0]; j < x->region[2]; j++)
         if (g->k->inst[j].op == QN_I_ATOMIC || g->k->inst[j].op == QN_I_WHILE ||
@@ -322,8 +316,10 @@ static void lower_own_trip(lower *g, uint32_t i, LLVMValueRef index, LLVMValueRe
     qn__loop_close(g, &once, NULL, NULL);
 }
 
-void qn__team_trips(lower *g, uint32_t i)
+bool qn__team_trips(lower *g, uint32_t i)
 {
+    if (!may_share_trips(g, i))
+        return false;
     LLVMValueRef begin = qn__scalar(g, qn__args(g->k, i)[0], 0), end = qn__scalar(g, qn__args(g->k, i)[1], 0);
     LLVMValueRef zero = qn__const_i64(g, 0), some = LLVMBuildICmp(g->b, LLVMIntSLT, begin, end, "");
     LLVMValueRef n = LLVMBuildSelect(g->b, some, LLVMBuildSub(g->b, end, begin, ""), zero, "");
@@ -348,6 +344,7 @@ void qn__team_trips(lower *g, uint32_t i)
         qn__loop_close(g, &l, NULL, NULL);
     }
     wait_for_lanes(g);
+    return true;
 }
 
 /* ---------------------------------------------------------------- all blocks */

@@ -14,21 +14,12 @@
 
 enum { WARP_LANES = 32, FIRST_WARPS = 8, SECOND_WARPS = 32 };
 
-/** Before a store or atomic of team code: orders it after what the lanes read; the condition under which this lane does
- *  it, or NULL outside team code. qn__team_end orders it before what they read next. */
+/* Hooks (lower/hooks.h). The team is a warp: lane 0 stores, and its value is that of all. */
 LLVMValueRef qn__team_begin(lower *g);
 void qn__team_end(lower *g);
-/** The value of lane 0. */
 LLVMValueRef qn__team_same(lower *g, LLVMValueRef v);
-/** Whether the lanes share the points of this reduce where the lowering stands. */
-bool qn__team_takes(const lower *g, uint32_t i);
-/** The fold from the identity on, the same in all lanes. */
 LLVMValueRef qn__team_reduce(lower *g, const reduction *r);
-
-/** Whether the lanes share the trips of loop i: it carries nothing, and each trip stores an element of its own and loads only what
- *  the launch does not write. */
-bool qn__team_takes_trips(const lower *g, uint32_t i);
-void qn__team_trips(lower *g, uint32_t i);
+bool qn__team_trips(lower *g, uint32_t i);
 
 /* ---- target/nvptx/kept.c: values of points in shared memory (plan->kept) */
 /** Shared memory of a block for them. */

@@ -23,18 +23,18 @@ static void test_table(void)
         for (int isa = QN_ISA_V3; isa <= QN_ISA_V4; isa++)
             for (int bits = 8; bits <= 64; bits *= 2)
                 for (int lanes = 1; lanes <= 64; lanes *= 2) {
-                    int64_t units = qn__work_units(work, bits, lanes, isa);
+                    int64_t units = qn__work_units(work, bits, lanes, qn__target_row(isa));
                     is_positive &= units > 0;
-                    grows &= lanes < 4 || units >= qn__work_units(work, bits, lanes / 2, isa);
+                    grows &= lanes < 4 || units >= qn__work_units(work, bits, lanes / 2, qn__target_row(isa));
                 }
     tap_ok(is_positive, "every operation costs something");
     tap_ok(grows, "more lanes cost no less");
-    tap_is_int(qn__work_units(QN_WORK_SIMPLE, 64, 64, QN_ISA_V3), 16, "64 lanes of 64 bits are 16 registers of 256 bits");
-    tap_is_int(qn__work_units(QN_WORK_SIMPLE, 64, 64, QN_ISA_V4), 8, "... and 8 of 512");
-    tap_ok(qn__work_units(QN_WORK_DIVIDE, 8, 64, QN_ISA_V4) >= 64 * 8, "bytes are divided lane by lane");
-    tap_ok(qn__work_units(QN_WORK_MASKED, 8, 32, QN_ISA_V3) >= 32 * 8, "v3 has no masks for bytes");
-    tap_ok(qn__work_units(QN_WORK_MASKED, 8, 32, QN_ISA_V4) < 8, "v4 has");
-    tap_is_int(qn__work_units(-1, 8, 32, QN_ISA_V4) + qn__work_units(QN_N_WORKS, 8, 32, QN_ISA_V4), 0, "what is no work costs nothing");
+    tap_is_int(qn__work_units(QN_WORK_SIMPLE, 64, 64, qn__target_row(QN_ISA_V3)), 16, "64 lanes of 64 bits are 16 registers of 256 bits");
+    tap_is_int(qn__work_units(QN_WORK_SIMPLE, 64, 64, qn__target_row(QN_ISA_V4)), 8, "... and 8 of 512");
+    tap_ok(qn__work_units(QN_WORK_DIVIDE, 8, 64, qn__target_row(QN_ISA_V4)) >= 64 * 8, "bytes are divided lane by lane");
+    tap_ok(qn__work_units(QN_WORK_MASKED, 8, 32, qn__target_row(QN_ISA_V3)) >= 32 * 8, "v3 has no masks for bytes");
+    tap_ok(qn__work_units(QN_WORK_MASKED, 8, 32, qn__target_row(QN_ISA_V4)) < 8, "v4 has");
+    tap_is_int(qn__work_units(-1, 8, 32, qn__target_row(QN_ISA_V4)) + qn__work_units(QN_N_WORKS, 8, 32, qn__target_row(QN_ISA_V4)), 0, "what is no work costs nothing");
 }
 
 /* ---------------------------------------------------------------- kernels */
@@ -327,7 +327,7 @@ static void test_compile(qn_context *c, const example *x)
         last--; /* the last line begins there, or one before */
     const char *line = history + (last ? last - 1 : 0);
     tap_ok(rung == x->rung, "%s: %s", x->what, qn__rung_name(rung));
-    tap_ok(units > 0 && units <= qn__budget_units(0, rung, x->isa), "%s: %" PRId64 " units are within the budget", x->what, units);
+    tap_ok(units > 0 && units <= qn__budget_units(0, rung, qn__target_row(x->isa)), "%s: %" PRId64 " units are within the budget", x->what, units);
     bool is_stepped = x->rung != QN_RUNG_PLANNED;
     tap_ok(stepped_down(c) - before == is_stepped && !!strstr(line, "stepped down") == is_stepped,
            "%s: the history says so", x->what);

@@ -9,7 +9,7 @@
  * edge, those parts have a mask, and what only they need is loaded under it. (2) Loads that may fail, and those of atomic
  * views, are not taken. (3) Loads are performed ahead of their place only if the launch writes no element of the view.
  */
-#include "jit/target/nvptx/wide_group.h"
+#include "jit/lower/wide_group.h"
 
 /* ---------------------------------------------------------------- loads */
 
@@ -17,7 +17,7 @@
 static bool is_taken(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
-    bool is_here = g->p->is_gpu && g->p->lane_dim >= 0;
+    bool is_here = qn__is_grid(g->p) && g->p->lane_dim >= 0;
     return is_here && !x->parent && (!qn__is_checked(g->f, g->k, g->site[i]) || g->covered[g->site[i]]) && !(g->k->param[x->imm].traits & QN_ATOMIC);
 }
 
@@ -126,7 +126,7 @@ static bool is_ready(const lower *g, uint32_t i)
 void qn__wide_begin(lower *g)
 {
     group s = {0};
-    bool ok = g->p->is_gpu && g->p->lane_dim >= 0;
+    bool ok = qn__is_grid(g->p) && g->p->lane_dim >= 0;
     g->stored_end = 0;
     for (uint32_t n = 0; n < g->k->n_accesses && ok; n++) {
         uint32_t i = g->k->access[n].inst;
@@ -207,7 +207,7 @@ static bool add_point(lower *g, group *s, uint32_t reduce, int point)
 void qn__wide_points(lower *g, uint32_t reduce, int d, int first, int n, void (*point)(lower *g, void *arg), void *arg)
 {
     group s = {0};
-    bool ok = g->p->is_gpu && g->p->lane_dim >= 0 && g->p->width == 1;
+    bool ok = qn__is_grid(g->p) && g->p->lane_dim >= 0 && g->p->width == 1;
     for (int m = 0; m < n && ok; m++) {
         loop once; /* digits of the index of one point are not those of the next */
         qn__once_open(g, &once, NULL);

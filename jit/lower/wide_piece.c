@@ -3,7 +3,7 @@
  * wide_piece.c: loads and stores of the elements of a group: pieces of up to 16 bytes at once, under the conditions of
  * the parts that need them.
  */
-#include "jit/target/nvptx/wide_group.h"
+#include "jit/lower/wide_group.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
  * after the other; where some accesses run along the rows (plan->is_crossed), these have masks too. Threads begin plan->lead
  * iterations (and jam_lead rows) before the domain, so that accesses are aligned.
  */
-#include "jit/target/nvptx/wide.h"
+#include "jit/lower/wide.h"
 #include "jit/schedule/plan.h"
 
 #include <string.h>

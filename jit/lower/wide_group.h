@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wide_group.h: what the files of wide accesses show one another: target/nvptx/wide.c says which accesses are taken together,
- * target/nvptx/wide_group.c finds the elements that they need, target/nvptx/wide_piece.c moves them.
+ * wide_group.h: what the files of wide accesses show one another: lower/wide.c says which accesses are taken together,
+ * lower/wide_group.c finds the elements that they need, lower/wide_piece.c moves them.
  */
 #ifndef QN_JIT_LLVM_WIDE_GROUP_H
 #define QN_JIT_LLVM_WIDE_GROUP_H
 
-#include "jit/target/nvptx/wide.h"
+#include "jit/lower/wide.h"
 
 /* Bytes that one instruction moves. */
 enum { MOST_BYTES = 16 };

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wide.h: private to the lowering: several iterations in one thread of a GPU.
+ * wide.h: private to the lowering: several iterations in one thread of a grid. Each part is a scalar.
  */
 #ifndef QN_JIT_LLVM_WIDE_H
 #define QN_JIT_LLVM_WIDE_H
 
-#include "jit/target/nvptx/nvptx.h"
+#include "jit/lower/lower.h"
+
+/** How far this thread's first iteration is from where threads begin, and how far the domain's end: along the lanes
+ *  (plan->lane_dim) and the jammed dimension. Both i32 or both i64. */
+typedef struct thread_place {
+    LLVMValueRef ahead[2], extent[2];
+} thread_place;
 
 /** At the begin of the body: loads what can be loaded before anything else. */
 void qn__wide_begin(lower *g);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * limit.c: the most trips of a `while` on a GPU. They are counted down in 32 bits, of which a GPU computes twice as many at
- * once as of 64: in rounds of 2^30, a new one of which begins beside the loop. Nothing is counted where the condition
+ * limit.c: the most trips of a `while` on a target that computes in 32 bits twice as fast as in 64 (target->counts_in_32).
+ * They are counted down in 32 bits: in rounds of 2^30, a new one of which begins beside the loop. Nothing is counted where the condition
  * ends the loop in time.
  */
 #include "jit/lower/yields.h"
@@ -72,7 +72,7 @@ void qn__limit_prepare(lower *g, uint32_t i, countdown *c)
 {
     enum { MOST_DEPTH_OF_TEST = 8 };
     const qn_inst *x = &g->k->inst[i];
-    *c = (countdown){.is_here = g->p->is_gpu};
+    *c = (countdown){.is_here = g->f->target->counts_in_32};
     if (!c->is_here || ends_in_time(g->k, i, qn__args(g->k, x->region[1] - 1)[0], MOST_DEPTH_OF_TEST))
         return;
     LLVMValueRef v[2] = {qn__scalar(g, qn__args(g->k, i)[0], 0), qn__const_i64(g, 0)};

@@ -3,7 +3,7 @@
  * wide_group.c: the elements that the accesses of a group need, each once, sorted, and which of them follow one another
  * from an aligned address on.
  */
-#include "jit/target/nvptx/wide_group.h"
+#include "jit/lower/wide_group.h"
 
 #include <stdlib.h>
 
