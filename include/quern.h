@@ -602,8 +602,8 @@ QN_API void qn_context_release(qn_context *c);
     X(data_peak_bytes, "the most of it at a time")                                                 \
     X(cuda_data_bytes, "bytes that views have in the spaces of GPUs")                              \
     X(cuda_data_peak_bytes, "the most of it at a time")                                            \
-    X(trials, "shapes that came back, whose exact and dynamic version were timed")                 \
-    X(trials_kept, "... and whose exact version was faster, and is kept")
+    X(trials, "times that two versions were timed in turns: of a shape, or of scalars")            \
+    X(trials_kept, "... and the exact or constant one was faster, and is kept")
 /** The counters, by the names of the list; all since the context was made, but live_functions and counts of bytes now.
  *  New ones come last. */
 typedef struct qn_counters {

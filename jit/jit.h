@@ -187,6 +187,7 @@ typedef struct qn_policy {
         *dynamic_strides; /* the same of strides; NULL: those of a view with dynamic extents are */
     const qn_common *common; /* per parameter: what dynamic numbers have in common; NULL: nothing */
     bool constant_scalars;
+    const uint32_t *constants; /* two words, may be NULL: scalar parameters that become constants, too */
     bool is_generic; /* nothing: every lower bound, extent and stride is dynamic, and no access is proved to be inside */
 } qn_policy;
 

@@ -32,7 +32,8 @@ static void count_known(qn_cache *c, int64_t bytes)
 static int64_t kernel_bytes(const qn_kernel *k)
 {
     return (int64_t)(sizeof(qn_known_kernel) +
-                     ((size_t)k->n_params + 1) * (sizeof(qn_layout) + 2 * sizeof(qn_common)));
+                     ((size_t)k->n_params + 1) *
+                         (sizeof(qn_layout) + 2 * sizeof(qn_common) + 2 * sizeof(uint64_t)));
 }
 
 qn_known_kernel *qn__cache_kernel(qn_cache *c, const qn_kernel *k)
@@ -43,30 +44,59 @@ qn_known_kernel *qn__cache_kernel(qn_cache *c, const qn_kernel *k)
     return known;
 }
 
+static void free_known(qn_known_kernel *known)
+{
+    qn__free(known->last);
+    qn__free(known->common);
+    qn__free(known->value);
+    qn__free(known);
+}
+
+/** A record without what was met; NULL without memory. */
+static qn_known_kernel *new_known(const qn_kernel *k)
+{
+    size_t n = (size_t)k->n_params + 1;
+    qn_known_kernel *known = qn__zalloc(1, sizeof *known);
+    if (!known)
+        return NULL;
+    known->last = qn__zalloc(n, sizeof *known->last);
+    known->common = qn__zalloc(2 * n, sizeof *known->common);
+    known->value = qn__zalloc(n, sizeof *known->value);
+    if (known->last && known->common && known->value) {
+        known->relied = known->common + n;
+        return known;
+    }
+    free_known(known);
+    return NULL;
+}
+
+/** Which scalars descriptions have the values of, and which may not change. */
+static void describe_scalars(qn_known_kernel *known, const qn_domain *domain)
+{
+    const qn_kernel *k = known->kernel;
+    memcpy(known->deciding, domain->scalars, sizeof known->deciding);
+    for (int p = 0; p < k->n_params; p++) {
+        const qn_pinned *pinned = &k->param[p].pinned;
+        uint32_t bit = UINT32_C(1) << (p & 31);
+        if (pinned->constant[QN_PIN_SCALAR] || pinned->exponent[QN_PIN_SCALAR][0])
+            known->deciding[p >> 5] |= bit; /* code depends on these, too */
+        else if (k->param[p].rank < 0 && !pinned->dynamic[QN_PIN_SCALAR])
+            known->fixed[p >> 5] |= bit;
+    }
+    memcpy(known->scalars, known->deciding, sizeof known->scalars);
+}
+
 qn_known_kernel *qn__cache_learn(qn_cache *c, const qn_kernel *k, const qn_domain *domain)
 {
     qn_known_kernel *known = qn__cache_kernel(c, k);
     if (known)
         return known;
-    known = qn__zalloc(1, sizeof *known);
-    qn_layout *last = qn__zalloc((size_t)k->n_params + 1, sizeof *last);
-    qn_common *common = qn__zalloc(2 * ((size_t)k->n_params + 1), sizeof *common);
-    if (!known || !last || !common) {
-        qn__free(known);
-        qn__free(last);
-        qn__free(common);
+    known = new_known(k);
+    if (!known)
         return NULL;
-    }
-    known->last = last;
-    known->common = common;
-    known->relied = common + k->n_params + 1;
     known->kernel = (qn_kernel *)(uintptr_t)k; /* only its reference count changes */
     qn_kernel_retain(known->kernel);
-    memcpy(known->scalars, domain->scalars, sizeof known->scalars);
-    for (int p = 0; p < k->n_params; p++) /* code depends on these, too */
-        if (k->param[p].pinned.constant[QN_PIN_SCALAR] ||
-            k->param[p].pinned.exponent[QN_PIN_SCALAR][0])
-            known->scalars[p >> 5] |= UINT32_C(1) << (p & 31);
+    describe_scalars(known, domain);
     known->last_use = ++c->clock;
     count_known(c, kernel_bytes(k));
     qn_known_kernel **bucket = &c->kernels[bucket_of(hash_pointer(k), QN_KERNEL_BUCKETS)];
@@ -138,8 +168,7 @@ static void unlink_args(qn_cache *c, qn_known_args *a)
     c->n_args--;
 }
 
-/** Forgets all entries of a kernel. */
-static void forget_args(qn_cache *c, qn_known_kernel *known)
+void qn__cache_forget_args(qn_cache *c, qn_known_kernel *known)
 {
     known->recent = NULL;
     while (known->args) {
@@ -152,7 +181,7 @@ static void forget_args(qn_cache *c, qn_known_kernel *known)
 
 static void forget_kernel(qn_cache *c, qn_known_kernel *known)
 {
-    forget_args(c, known);
+    qn__cache_forget_args(c, known);
     qn_known_kernel **link = &c->kernels[bucket_of(hash_pointer(known->kernel), QN_KERNEL_BUCKETS)];
     while (*link != known)
         link = &(*link)->next;
@@ -160,9 +189,7 @@ static void forget_kernel(qn_cache *c, qn_known_kernel *known)
     count_known(c, -kernel_bytes(known->kernel) - trial_bytes(known));
     qn_kernel_release(known->kernel);
     qn__free(known->trials.of);
-    qn__free(known->last);
-    qn__free(known->common);
-    qn__free(known);
+    free_known(known);
 }
 
 /** The kernel that was not used longest, but not `keep`. */
@@ -189,7 +216,7 @@ static void bound_args(qn_cache *c, int64_t bytes, int64_t n)
                     oldest = k;
         if (!oldest)
             return;
-        forget_args(c, oldest);
+        qn__cache_forget_args(c, oldest);
     }
 }
 

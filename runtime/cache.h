@@ -64,7 +64,8 @@ typedef struct qn_choice {
     bool is_ready, may_pin;
     bool is_provisional; /* a better version may come */
     qn_code *function; /* borrowed from level 2 */
-    uint64_t trial; /* of a shape that is not decided: launches are timed for it; 0: they are not */
+    uint64_t trial; /* that is not decided: launches are timed for it; 0: they are not */
+    uint32_t n_hits; /* with such a trial, of a version for a GPU */
 } qn_choice;
 
 struct qn_known_kernel;
@@ -108,7 +109,13 @@ typedef struct qn_learned {
 typedef struct qn_known_kernel {
     struct qn_known_kernel *next; /* in a bucket */
     qn_kernel *kernel;
-    uint32_t scalars[2]; /* scalar parameters that decide the domain */
+    uint32_t scalars[2];  /* parameters whose values are in descriptions: `deciding`, and, if
+                             launches are compared, `fixed` */
+    uint32_t deciding[2]; /* that decide the domain, or of which code is pinned to know something */
+    uint32_t fixed[2];    /* scalar parameters that were not seen to change */
+    bool are_compared;    /* the values of all launches are */
+    bool has_values;
+    uint64_t (*value)[2]; /* [n_params]: of these, the bits */
     qn_known_args *args;
     qn_known_args *recent; /* of them, or NULL: the one to compare first */
     uint64_t last_use;
@@ -147,6 +154,8 @@ typedef struct qn_cache {
 qn_known_kernel *qn__cache_kernel(qn_cache *c, const qn_kernel *k);
 /** The same, made if need be; NULL without memory. */
 qn_known_kernel *qn__cache_learn(qn_cache *c, const qn_kernel *k, const qn_domain *domain);
+/** Forgets the descriptions of a kernel: their launches take the long way once more. */
+void qn__cache_forget_args(qn_cache *c, qn_known_kernel *known);
 /** The entry of a description, or NULL. */
 qn_known_args *qn__cache_args(qn_cache *c, const qn_known_kernel *known, const qn_description *d);
 /** Room for the shapes of a kernel, made if need be; NULL without memory. */

@@ -13,6 +13,7 @@
 typedef struct answer {
     qn_launch_state *l;
     qn_code *f;      /* with a reference; NULL: the interpreter, or a version that is not there */
+    qn_code *usual;  /* f, or the version without constants that the policy made; with a reference */
     bool is_missing; /* the version that the launch wants is not there */
     int n_hints;
     qn_text text;
@@ -64,6 +65,27 @@ static qn_status take_ready(answer *a, const qn_policy *policy, qn_error *err)
     return status;
 }
 
+/** Takes the version in which scalars are constants, where that was faster. */
+static qn_status take_constants(answer *a, const qn_policy *usual, qn_error *err)
+{
+    uint32_t constants[2];
+    qn_policy policy = *usual;
+    a->usual = a->f;
+    if (a->f)
+        qn__code_retain(a->f);
+    if (!a->f || !qn__trial_has_constants(a->l, a->f, constants))
+        return QN_OK;
+    policy.constants = constants;
+    qn_code *f = a->f;
+    a->f = NULL;
+    qn_status status = take_ready(a, &policy, err);
+    if (a->f)
+        qn_code_release(f);
+    else
+        a->f = f;
+    return status;
+}
+
 /** What stands in for a version that is not there: nothing if the launch waits. */
 static qn_status take_stand_in(answer *a, qn_error *err)
 {
@@ -97,12 +119,12 @@ static qn_status find_version(answer *a, qn_error *err)
     if (is_dynamic && a->l->options.specialize == QN_SPECIALIZE_AUTO)
         status = take_ready(a, &exact, err);
     if (status || a->f)
-        return status;
+        return status ? status : take_constants(a, &exact, err);
     status = find(a->l, &best, &f, err);
     int state = state_of(a, f);
     if (status == QN_OK && f && state == QN_READY) {
         a->f = f;
-        return QN_OK;
+        return take_constants(a, &best, err);
     }
     if (status == QN_OK && state == QN_FAILED)
         qn__text_add(&a->text, "runs: the interpreter: %s\n", f->error.message);
@@ -305,7 +327,7 @@ static qn_status answer_code(answer *a, qn_error *err)
     if (status == QN_OK && a->f &&
         qn__policy_print_known(l->kernel, &a->f->facts, "relies on: ", &a->text))
         qn__text_add(&a->text, "\n");
-    qn__trial_print(l, &a->text);
+    qn__trial_print(l, a->usual, &a->text);
     return status;
 }
 
@@ -333,6 +355,7 @@ static qn_status explain(qn_launch_state *l, const qn_options *o, qn_text *out, 
             qn__text_add(&a.text, "faster: nothing that options or layouts could give\n");
     }
     qn_code_release(a.f);
+    qn_code_release(a.usual);
     qn__context_drop(l->context);
     if (status == QN_OK && a.text.failed)
         status = qn__fail(err, QN_ERR_MEMORY, "%s: kernel \"%.60s\": no memory for the answer",

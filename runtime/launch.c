@@ -58,10 +58,19 @@ static bool may_pin(const qn_context *c, const qn_known_args *known, const qn_co
            f->facts.n_slots <= SMALL_SLOTS && !info->scratch_bytes && !info->n_shared_reduces && !c->is_watched;
 }
 
+/** Whether the time of a launch is taken. Events of the driver cost more than a look at a clock, so
+ * on a GPU one of QN_GPU_SAMPLE launches is timed for all of them. The lock is held. */
+static bool is_timed(qn_choice *choice)
+{
+    if (!choice->trial || !choice->function->ptx.n)
+        return choice->trial != 0;
+    return choice->n_hits++ % QN_GPU_SAMPLE == 0;
+}
+
 /** Takes what is known of these arguments. The lock is held. */
 static void take(qn_context *c, qn_known_args *known, bool is_ordered, found *out)
 {
-    const qn_choice *choice = &known->choice[is_ordered];
+    qn_choice *choice = &known->choice[is_ordered];
     qn_code *f = choice->function;
     known->kernel->last_use = ++c->cache.clock;
     out->function = f;
@@ -75,7 +84,7 @@ static void take(qn_context *c, qn_known_args *known, bool is_ordered, found *ou
     if (f) {
         if (!out->pin) {
             qn__code_retain(f);
-            out->trial = choice->trial;
+            out->trial = is_timed(choice) ? choice->trial : 0;
         }
         f->last_use = c->cache.clock;
         qn__range_fill(known->kernel->kernel, &f->info, &known->domain, out->range);
@@ -152,11 +161,13 @@ static qn_status run_found(const qn_task *t, const found *what, bool is_hit, qn_
 {
     qn_status status = QN_OK;
     const qn_watch watch = qn__watch_launch(t, is_hit);
-    int64_t begin = what->trial ? qn__now_ns() : 0;
+    bool is_timed_here = t->trial && t->executor != QN_CUDA;
+    int64_t begin = is_timed_here ? qn__now_ns() : 0;
     if (!what->domain.is_empty)
         status = what->function ? run_code(t, what->range, err) : qn__task_run(t, NULL, NULL, err);
-    if (what->trial && status == QN_OK)
-        qn__trial_record(t->context, t->kernel, what->trial, qn__now_ns() - begin);
+    if (is_timed_here || (t->trial && status)) /* that of a GPU tells its time itself */
+        qn__trial_record(t->context, t->kernel, t->trial, status ? -1 : qn__now_ns() - begin,
+                         1);
     qn__watch_end(&watch, t);
     qn_code_release(what->function);
     return status;
@@ -201,6 +212,8 @@ static qn_status run_hit(qn_context *c, const qn_kernel *k, int n, const qn_arg 
         .max_threads = o ? o->max_threads : 0,
         .checks = o ? o->checks : QN_CHECKS_REPORT,
         .cancel = qn__cancel_of(o),
+        .trial = what->trial,
+        .n_timed = QN_GPU_SAMPLE,
     };
     qn_status status = QN_OK;
     if (executor == QN_CUDA)
@@ -250,6 +263,12 @@ static uint32_t count_pairs(const qn_launch_state *l)
     return n;
 }
 
+/** Whether descriptions have the values of the scalars that the policy made constants. */
+static bool are_described(const qn_known_kernel *known, const qn_launch_state *l)
+{
+    return !((l->constants[0] & ~known->scalars[0]) | (l->constants[1] & ~known->scalars[1]));
+}
+
 /** Remembers the outcome for arguments of this description. Without memory, or if the description
  * is too long, the next launch takes the long way again. */
 static void remember(const qn_launch_state *l, const qn_options *o, qn_code *f)
@@ -264,6 +283,10 @@ static void remember(const qn_launch_state *l, const qn_options *o, qn_code *f)
     qn__lock(c);
     qn_known_kernel *kernel =
         atomic_load(&c->is_released) ? NULL : qn__cache_learn(&c->cache, l->kernel, &l->domain);
+    if (kernel)
+        qn__policy_scalars(&c->cache, kernel, l->args);
+    if (kernel && !are_described(kernel, l)) /* another thread's launch had another value */
+        kernel = NULL;
     if (kernel && qn__describe(l->kernel, l->n, l->args, o, kernel->scalars, &d)) {
         qn_known_args *known = qn__cache_args(&c->cache, kernel, &d);
         if (!known && (known = qn__cache_add_args(&c->cache, kernel, &d, n_pairs)) != NULL)
@@ -273,7 +296,7 @@ static void remember(const qn_launch_state *l, const qn_options *o, qn_code *f)
         if (known && (!f || f->is_cached) && !is_outdated)
             known->choice[l->is_ordered] =
                 (qn_choice){true, f && !l->trial && may_pin(c, known, f, executor),
-                            l->is_provisional, f, l->trial};
+                            l->is_provisional, f, l->trial, 0};
         kernel->last_use = ++c->cache.clock;
         c->counters.evictions +=
             qn__cache_evict(&c->cache, c->options.cache_bytes, c->options.code_bytes, f);
@@ -321,6 +344,8 @@ static qn_status run_checked(qn_launch_state *l, found *what, qn_error *err)
         .printed = l->printed,
         .cancel = qn__cancel_of(&l->options),
         .stream = l->stream,
+        .trial = what->trial,
+        .n_timed = 1,
     };
     return run_found(&t, what, false, err);
 }
@@ -490,6 +515,7 @@ static qn_status specialize(qn_launch_state *l, const qn_options *o, qn_code **o
         return status;
     qn__context_retain(l->context);
     status = qn__specialize(l, &f, err);
+    qn_code_release(l->usual);
     if (status == QN_OK) {
         if (l->stream)
             status = qn__cuda_load(l->stream, l->who, f, err);

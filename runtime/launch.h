@@ -41,8 +41,11 @@ typedef struct qn_launch_state {
     bool is_provisional; /* what runs it is not the best version, which may be there at the next launch */
     uint64_t n_changes;  /* of the cache when a provisional choice was made */
     uint64_t trial;      /* what the time of this launch is for (trial.h); 0: it is not taken */
+    uint32_t constants[2]; /* scalars that the policy made constants of the version that runs */
+    qn_code *usual;        /* of qn_prepare: that version without them, with a reference, or NULL */
     bool is_in_turns;    /* two versions run in turns: the choice is for this launch */
-    int64_t hot_ns; /* of a version that is made as its shape has taken so long; 0: it is not */
+    int64_t hot_ns; /* of a version that is made as launches have taken so long; 0: it is not */
+    int hot_kind;   /* of that trial */
     bool is_prepared;    /* of qn_prepare or qn_specialize: it is chosen once */
     qn_stream *stream;     /* executor QN_CUDA; borrowed */
     qn_stops run_stops; /* qn_prepare: of the runs */
@@ -159,11 +162,24 @@ bool qn__is_described(const qn_kernel *k, int n, const qn_arg *args, const qn_op
 /** Compares arguments with those of the version ordered last and notes what varies (policy.c). The
  * lock is held. */
 void qn__policy_observe(qn_known_kernel *known, const qn_arg *args);
+/** Compares scalars with those of the launches before: one that has changed is no candidate for a
+ * constant any more, and descriptions are made without its value. The lock is held. Launches that
+ * hit are compared only after qn__policy_compare_scalars, which puts the values into descriptions.
+ */
+void qn__policy_scalars(qn_cache *c, qn_known_kernel *known, const qn_arg *args);
+void qn__policy_compare_scalars(qn_cache *c, qn_known_kernel *known);
+/** The scalars that never changed and of which pins say nothing; whether there are any. The lock is
+ * held. */
+bool qn__policy_constants(const qn_known_kernel *known, const qn_options *o, uint32_t out[2]);
+/** Appends their names. */
+void qn__policy_print_scalars(const qn_kernel *k, const uint32_t constants[2], qn_text *out);
 /** Whether a further version should leave varying extents dynamic; fills the policy, whose arrays
  * are known's. */
 bool qn__policy_wants_dynamic(const qn_known_kernel *known, qn_policy *out);
 /** Appends why a version is made: "extent 1 of view b: 640, was 512". */
 void qn__policy_reason(const qn_known_kernel *known, const qn_arg *args, qn_text *out);
+/** Appends "; exact", or how far a version is not. */
+void qn__policy_print_kind(const qn_facts *f, bool is_dynamic, qn_text *out);
 /** Appends what code relies on of numbers that are dynamic, but that they are small: `before`, and
  * "extent 0 of view x a multiple of 64". Whether that is anything. */
 bool qn__policy_print_known(const qn_kernel *k, const qn_facts *f, const char *before,
@@ -181,6 +197,9 @@ qn_status qn__specialize_nothing(qn_launch_state *l, qn_code **out, qn_error *er
 /** Writes the wanted stages of a function to files (dump.c). */
 void qn__dump(qn_context *c, const qn_code *f);
 
+/** One of so many launches on a GPU is timed, while their times are only added up. */
+enum { QN_GPU_SAMPLE = 16 };
+
 /** Something to run. */
 typedef struct qn_task {
     qn_context *context;
@@ -196,6 +215,8 @@ typedef struct qn_task {
     const volatile int32_t *cancel; /* the word that says when it is to end, never NULL */
     qn_stream *stream; /* executor QN_CUDA */
     qn_call *call;     /* the prepared call that this is, or NULL */
+    uint64_t trial;    /* what its time is for (trial.h); 0: it is not taken */
+    int n_timed;       /* of so many launches on a GPU, if it is */
 } qn_task;
 
 /** Threads that may work on a launch with this option, 0: as many as there are (execute.c). */

@@ -4,7 +4,8 @@
  * gets versions whose varying extents and strides are dynamic; if lower bounds vary, everything is.
  * Of what is dynamic, code relies on what all values that were met have in common: a power of two
  * that divides them. A value that has less gets a version that relies on less. What varied is noted
- * against the arguments of the version that was ordered last.
+ * against the arguments of the version that was ordered last. Scalars that never changed may become
+ * constants (trial.c).
  */
 #include "runtime/launch.h"
 
@@ -86,17 +87,32 @@ typedef struct known_words {
     qn_text *out;
 } known_words;
 
+static void begin_known(known_words *w)
+{
+    qn__text_add(w->out, "%s", w->n++ ? ", " : w->before);
+}
+
 static void print_known(known_words *w, int of, int d, int p, int32_t multiple)
 {
     const char *name = w->k->param[p].name;
     if (multiple <= 1)
         return;
-    qn__text_add(w->out, "%s", w->n++ ? ", " : w->before);
+    begin_known(w);
     if (of == QN_PIN_SCALAR)
         qn__text_add(w->out, "scalar %.60s a multiple of %" PRId32, name, multiple);
     else
         qn__text_add(w->out, "%s %d of view %.60s a multiple of %" PRId32, qn__pin_names[of], d,
                      name, multiple);
+}
+
+void qn__policy_print_kind(const qn_facts *f, bool is_dynamic, qn_text *out)
+{
+    bool has_dynamic = false;
+    for (int p = 0; p < f->n_params; p++)
+        has_dynamic |= f->param[p].is_view && f->param[p].has_slots;
+    qn__text_add(out, "; %s", is_dynamic    ? "dynamic extents"
+                              : has_dynamic ? "exact but for what is pinned"
+                                            : "exact");
 }
 
 bool qn__policy_print_known(const qn_kernel *k, const qn_facts *f, const char *before, qn_text *out)
@@ -106,6 +122,10 @@ bool qn__policy_print_known(const qn_kernel *k, const qn_facts *f, const char *b
         const qn_param_fact *param = &f->param[p];
         if (k->param[p].rank < 0)
             print_known(&w, QN_PIN_SCALAR, 0, p, param->multiple);
+        if (k->param[p].rank < 0 && param->is_constant) {
+            begin_known(&w);
+            qn__text_add(out, "scalar %.60s being this one", k->param[p].name);
+        }
         for (int d = 0; d < k->param[p].rank; d++) {
             const qn_dim_fact *dim = &param->dim[d];
             print_known(&w, QN_PIN_LOWER, d, p, dim->lower.multiple);
@@ -115,6 +135,59 @@ bool qn__policy_print_known(const qn_kernel *k, const qn_facts *f, const char *b
         }
     }
     return w.n > 0;
+}
+
+/* ---------------------------------------------------------------- scalars */
+
+void qn__policy_scalars(qn_cache *c, qn_known_kernel *known, const qn_arg *args)
+{
+    bool has_changed = false;
+    for (int p = 0; p < known->kernel->n_params; p++) {
+        uint32_t bit = UINT32_C(1) << (p & 31), *fixed = &known->fixed[p >> 5];
+        if (!(*fixed & bit))
+            continue;
+        if (!known->has_values) {
+            known->value[p][0] = args[p].bits;
+            known->value[p][1] = args[p].high;
+        } else if (known->value[p][0] != args[p].bits || known->value[p][1] != args[p].high) {
+            *fixed &= ~bit;
+            known->scalars[p >> 5] &= ~bit | known->deciding[p >> 5];
+            has_changed = true;
+        }
+    }
+    known->has_values = true;
+    if (has_changed && known->are_compared)
+        qn__cache_forget_args(c, known);
+}
+
+void qn__policy_compare_scalars(qn_cache *c, qn_known_kernel *known)
+{
+    for (int w = 0; w < 2; w++)
+        known->scalars[w] = known->deciding[w] | known->fixed[w];
+    known->are_compared = true;
+    known->has_values = false; /* those of launches that hit were not seen */
+    qn__cache_forget_args(c, known);
+}
+
+bool qn__policy_constants(const qn_known_kernel *known, const qn_options *o, uint32_t out[2])
+{
+    const qn_kernel *k = known->kernel;
+    memcpy(out, known->fixed, sizeof known->fixed);
+    for (int i = 0; i < o->n_pins; i++) /* what the caller says goes before */
+        if (o->pins[i].of == QN_PIN_SCALAR)
+            out[o->pins[i].param >> 5] &= ~(UINT32_C(1) << (o->pins[i].param & 31));
+    for (int p = 0; p < k->n_params; p++)
+        if (k->param[p].rank >= 0)
+            out[p >> 5] &= ~(UINT32_C(1) << (p & 31));
+    return (out[0] | out[1]) != 0;
+}
+
+void qn__policy_print_scalars(const qn_kernel *k, const uint32_t constants[2], qn_text *out)
+{
+    int n = 0;
+    for (int p = 0; p < k->n_params; p++)
+        if (constants[p >> 5] >> (p & 31) & 1)
+            qn__text_add(out, "%s%.60s", n++ ? ", " : "", k->param[p].name);
 }
 
 /* ---------------------------------------------------------------- what varies */

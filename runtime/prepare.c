@@ -2,12 +2,25 @@
 /*
  * prepare.c: launches with arguments bound once. A call holds copies of the views, the kernel, the
  * code, and the argument block, so running it on one thread is: look at the floating-point control
- * bits, clear the fault record, enter.
+ * bits, clear the fault record, enter. While a better version is on trial (trial.h), a call knows
+ * what a launch knows, and chooses its version again.
  */
 #include "runtime/cuda/table.h"
 #include "runtime/watch.h"
 
 #include <string.h>
+
+/** What a call needs to choose its version again. */
+typedef struct again {
+    qn_launch_state state; /* as at the last choice; what it points to is the call's or below */
+    uint64_t n_changes;    /* of the cache, before the last choice */
+    bool is_fresh;         /* no run was made of that choice */
+    uint32_t n_runs;
+    qn_fact_pin pins[];
+} again;
+
+/** Versions that work of a stream may still run, besides the last one. */
+enum { MOST_FORMER = 6 };
 
 struct qn_call {
     _Atomic int64_t references; /* the caller's, and those of runs under way in streams */
@@ -21,6 +34,12 @@ struct qn_call {
     int64_t range[QN_RANGE_WORDS];
     qn_domain domain;
     bool is_ordered, has_constant_scalars;
+    again *again;          /* NULL: the version is decided */
+    uint32_t constants[2]; /* scalars that the policy made constants of the version */
+    uint32_t changed[2];   /* scalars that were set to other values */
+    qn_code *usual;        /* the version without these constants, or NULL */
+    qn_code *former[MOST_FORMER];
+    int n_former, n_slots; /* n_slots: room */
     qn_context *context;
     qn_kernel *kernel;
     qn_code *function;
@@ -37,6 +56,7 @@ static qn_call *new_call(const qn_launch_state *l, int32_t n_slots)
     qn_call *call = qn__zalloc(1, sizeof *call + (size_t)l->n * sizeof(qn_view));
     if (!call)
         return NULL;
+    call->n_slots = n_slots;
     call->args = qn__zalloc((size_t)l->n + 1, sizeof *call->args);
     call->slots = qn__zalloc((size_t)n_slots + 1, sizeof *call->slots);
     if (l->given)
@@ -84,6 +104,43 @@ static void list_call(qn_call *call)
         qn__log_kernel(c, QN_LOG_WARNING, call->kernel->name, "is prepared in iteration order");
 }
 
+/** Whether a run is nothing but entering the code. */
+static bool is_direct(const qn_call *call)
+{
+    const qn_code *f = call->function;
+    return f && !call->again && !call->domain.is_empty && call->task.executor != QN_THREADS &&
+           !call->has_tables_on_gpu && !call->is_ordered && !f->info.scratch_bytes &&
+           !f->info.n_shared_reduces && !qn__is_watched(call->context) &&
+           !qn__are_watched(&call->stops);
+}
+
+/** Of a call whose version is on trial. NULL without memory, or where nothing may be tried: then
+ * the version stays. */
+static again *new_again(const qn_call *call, const qn_launch_state *l)
+{
+    size_t n = (size_t)l->options.n_pins;
+    bool may = l->options.compile != QN_COMPILE_NEVER && !l->given && call->function;
+    again *a = may ? qn__zalloc(1, sizeof *a + n * sizeof(qn_fact_pin)) : NULL;
+    if (!a) {
+        if (l->trial)
+            qn__trial_record(l->context, l->kernel, l->trial, -1, 1);
+        return NULL;
+    }
+    a->state = *l;
+    a->is_fresh = true;
+    if (n)
+        memcpy(a->pins, l->options.pins, n * sizeof(qn_fact_pin));
+    a->state.kernel = call->kernel;
+    a->state.args = call->args;
+    a->state.usual = NULL;
+    a->state.stream = call->task.stream;
+    a->state.options.pins = n ? a->pins : NULL;
+    a->state.options.plan = l->options.plan ? &a->state.plan : NULL;
+    a->state.options.cancel = NULL;
+    a->n_changes = l->n_changes;
+    return a;
+}
+
 /** Fills a call; takes over the function's reference. */
 static void fill_call(qn_call *call, const qn_launch_state *l, qn_code *f)
 {
@@ -120,9 +177,11 @@ static void fill_call(qn_call *call, const qn_launch_state *l, qn_code *f)
     }
     call->has_tables_on_gpu = l->stream && call->held;
     call->stops = l->run_stops;
-    call->is_direct = f && !l->domain.is_empty && call->task.executor != QN_THREADS && !call->has_tables_on_gpu &&
-                      !l->is_ordered && !f->info.scratch_bytes && !f->info.n_shared_reduces && !qn__is_watched(l->context) &&
-                      !qn__are_watched(&call->stops);
+    call->usual = l->usual;
+    memcpy(call->constants, l->constants, sizeof call->constants);
+    if (l->trial || l->is_in_turns || l->is_provisional)
+        call->again = new_again(call, l);
+    call->is_direct = is_direct(call);
     list_call(call);
 }
 
@@ -134,11 +193,13 @@ static qn_status make_call(qn_launch_state *l, qn_call **out, qn_error *err)
     if (status == QN_OK && f && l->stream)
         status = qn__cuda_load(l->stream, l->who, f, err);
     if (status) {
+        qn_code_release(l->usual);
         qn_code_release(f);
         return status;
     }
     qn_call *call = new_call(l, f ? f->facts.n_slots : 0);
     if (!call) {
+        qn_code_release(l->usual);
         qn_code_release(f);
         return qn__fail(err, QN_ERR_MEMORY, "qn_prepare: kernel \"%.60s\": no memory",
                         l->kernel->name);
@@ -185,13 +246,159 @@ qn_status qn_prepare(qn_context *c, const qn_kernel *k, int n, const qn_arg *arg
     return qn__limit_end(who, &x, status, err);
 }
 
+/* ---------------------------------------------------------------- versions on trial */
+
+static void end_trial(qn_call *call)
+{
+    qn__free(call->again);
+    call->again = NULL;
+    call->is_direct = is_direct(call);
+}
+
+/** Keeps the version that ran until the call is released, as work of a stream may run it. False: no
+ * more are kept. */
+static bool keep_former(qn_call *call)
+{
+    for (int i = 0; i < call->n_former; i++)
+        if (call->former[i] == call->function) {
+            qn_code_release(call->function);
+            return true;
+        }
+    if (call->n_former == MOST_FORMER)
+        return false;
+    call->former[call->n_former++] = call->function;
+    return true;
+}
+
+/** Runs another version from now on; takes over its reference. False: the version stays. */
+static bool switch_to(qn_call *call, qn_code *f)
+{
+    int64_t *slots = call->slots;
+    if (f == call->function) {
+        qn_code_release(f);
+        return true;
+    }
+    if (f->facts.n_slots > call->n_slots)
+        slots = qn__zalloc((size_t)f->facts.n_slots + 1, sizeof *slots);
+    if (!slots || !keep_former(call)) {
+        if (slots != call->slots)
+            qn__free(slots);
+        qn_code_release(f);
+        return false;
+    }
+    if (slots != call->slots) {
+        qn__free(call->slots);
+        call->slots = slots;
+        call->n_slots = f->facts.n_slots;
+    }
+    call->function = f;
+    call->task.function = f;
+    call->entry = f->entry;
+    qn__facts_fill(&f->facts, call->kernel, call->args, call->slots);
+    qn__range_fill(call->kernel, &f->info, &call->domain, call->range);
+    return true;
+}
+
+/** Chooses the version as a launch does. Where that fails the one that there is stays. */
+static void choose_again(qn_call *call)
+{
+    again *a = call->again;
+    qn_launch_state l = a->state;
+    qn_error ignored = {0};
+    qn_code *f = NULL;
+    if (l.options.plan)
+        l.options.plan = &l.plan;
+    l.trial = 0;
+    l.is_in_turns = l.is_provisional = l.may_have_code_later = false;
+    memset(l.constants, 0, sizeof l.constants);
+    qn__lock(l.context);
+    a->n_changes = l.context->cache.n_changes;
+    qn__unlock(l.context);
+    qn_status status = qn__specialize(&l, &f, &ignored);
+    if (status == QN_OK && f && l.stream)
+        status = qn__cuda_load(l.stream, l.who, f, &ignored);
+    if (status || !f || !switch_to(call, f)) {
+        if (l.trial)
+            qn__trial_record(l.context, l.kernel, l.trial, -1, 1);
+        if (status)
+            qn_code_release(f);
+        qn_code_release(l.usual);
+        end_trial(call);
+        return;
+    }
+    qn_code_release(call->usual);
+    call->usual = l.usual;
+    memcpy(call->constants, l.constants, sizeof call->constants);
+    a->state.trial = l.trial;
+    a->state.is_in_turns = l.is_in_turns;
+    if (!l.trial && !l.is_in_turns && !l.is_provisional)
+        end_trial(call);
+}
+
+/** Before a run: chooses again where versions run in turns or have changed. Says what the time of
+ * the run is for. */
+static void go_on_with_trial(qn_call *call)
+{
+    again *a = call->again;
+    qn__lock(call->context);
+    bool has_changed = a->n_changes != call->context->cache.n_changes;
+    qn__unlock(call->context);
+    if (!a->is_fresh && (a->state.is_in_turns || has_changed))
+        choose_again(call);
+    a = call->again;
+    call->task.trial = 0;
+    if (!a)
+        return;
+    a->is_fresh = false;
+    bool is_sampled = call->task.stream && !a->state.is_in_turns;
+    if (!is_sampled || a->n_runs++ % QN_GPU_SAMPLE == 0)
+        call->task.trial = a->state.trial;
+    call->task.n_timed = is_sampled ? QN_GPU_SAMPLE : 1;
+}
+
+/** After qn_call_set_scalar: what relied on the value of scalar i that the call had before. False:
+ * its version cannot be had. */
+static bool leave_constants(qn_call *call, int i)
+{
+    uint32_t bit = UINT32_C(1) << (i & 31);
+    if (call->constants[i >> 5] & bit) {
+        qn_code *usual = call->usual;
+        call->usual = NULL;
+        if (!usual || !switch_to(call, usual))
+            return false;
+        memset(call->constants, 0, sizeof call->constants);
+        call->is_direct = is_direct(call);
+    }
+    if (call->again && call->task.trial)
+        call->again->n_changes--; /* the trial may be about this scalar */
+    return true;
+}
+
+/** Tells the policy that a scalar is none that never changes, once. */
+static void tell_change(qn_call *call, int i)
+{
+    uint32_t bit = UINT32_C(1) << (i & 31);
+    qn_context *c = call->context;
+    if (call->changed[i >> 5] & bit)
+        return;
+    call->changed[i >> 5] |= bit;
+    qn__lock(c);
+    qn_known_kernel *known = qn__cache_kernel(&c->cache, call->kernel);
+    if (known)
+        qn__policy_scalars(&c->cache, known, call->args);
+    qn__unlock(c);
+}
+
 /* ---------------------------------------------------------------- running */
 
 /** The ways to run that are not direct. */
 static qn_status run_indirect(qn_call *call, qn_error *err)
 {
     qn_context *c = call->context;
+    if (call->again)
+        go_on_with_trial(call);
     const qn_watch watch = qn__watch_launch(&call->task, true);
+    bool is_timed_here = call->task.trial && !call->task.stream;
     qn_status status = QN_OK;
     qn__lock(c);
     c->counters.launches++;
@@ -201,8 +408,11 @@ static qn_status run_indirect(qn_call *call, qn_error *err)
     qn__unlock(c);
     if (call->has_tables_on_gpu)
         status = qn__call_renew(call, "qn_run", call->task.stream, err);
+    int64_t begin = is_timed_here ? qn__now_ns() : 0;
     if (status == QN_OK && !call->domain.is_empty)
         status = qn__task_run(&call->task, call->slots, call->range, err);
+    if (is_timed_here || (call->task.trial && status))
+        qn__trial_record(c, call->kernel, call->task.trial, status ? -1 : qn__now_ns() - begin, 1);
     qn__watch_end(&watch, &call->task);
     return status;
 }
@@ -265,8 +475,9 @@ qn_status qn_call_set_scalar(qn_call *call, int i, uint64_t bits, qn_error *err)
             err, QN_ERR_ARGUMENT,
             "qn_call_set_scalar: kernel \"%.60s\": argument %d (%.60s) decides the domain", k->name,
             i, k->param[i].name);
+    bool is_policy = call->constants[i >> 5] >> (i & 31) & 1;
     if (call->has_constant_scalars ||
-        (call->function && call->function->facts.param[i].is_constant))
+        (call->function && call->function->facts.param[i].is_constant && !is_policy))
         return qn__fail(
             err, QN_ERR_ARGUMENT,
             "qn_call_set_scalar: kernel \"%.60s\": argument %d (%.60s) is a constant of the code",
@@ -285,8 +496,15 @@ qn_status qn_call_set_scalar(qn_call *call, int i, uint64_t bits, qn_error *err)
                         (long long)qn__canonical(k->param[i].dtype, bits),
                         call->function->facts.param[i].multiple,
                         call->function->facts.param[i].is_small ? " below 2^31" : "");
+    bool has_changed = call->args[i].bits != bits;
     call->args[i].bits = bits;
-    int n_parts = call->function ? qn__n_parts(k->param[i].dtype, NULL) : 0;
+    if (has_changed)
+        tell_change(call, i);
+    if (has_changed && !leave_constants(call, i))
+        return qn__fail(err, QN_ERR_MEMORY, "qn_call_set_scalar: kernel \"%.60s\": no memory",
+                        k->name);
+    bool is_slot = call->function && !call->function->facts.param[i].is_constant;
+    int n_parts = is_slot ? qn__n_parts(k->param[i].dtype, NULL) : 0;
     for (int part = 0; part < n_parts; part++)
         call->slots[call->function->facts.param[i].slot + part] = (int64_t)qn__arg_part(
             qn__part_dtype(k->param[i].dtype, NULL, part), bits, 0, part);
@@ -358,7 +576,11 @@ void qn__call_drop(void *what)
         if (call->args[i].view)
             qn_view_release(i < qn__n_given(call->kernel) ? &held[i] : &call->view[i]);
     qn__free(call->held);
+    for (int i = 0; i < call->n_former; i++)
+        qn_code_release(call->former[i]);
+    qn_code_release(call->usual);
     qn_code_release(call->function);
+    qn__free(call->again);
     qn_kernel_release(call->kernel);
     qn__free(call->args);
     qn__free(call->slots);

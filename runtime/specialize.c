@@ -87,11 +87,18 @@ void qn__version_order(const qn_launch_state *l, qn_code *f, bool is_dynamic)
     qn_known_kernel *known = qn__cache_learn(&l->context->cache, l->kernel, &l->domain);
     if (f->reason.data || !known)
         return;
-    if (l->hot_ns)
+    bool is_shape = l->hot_kind == QN_TRIAL_OF_SHAPE;
+    if (!l->hot_ns) {
+        qn__policy_reason(known, l->args, &f->reason);
+    } else if (is_shape) {
         qn__text_add(&f->reason, "the shape came back: %.1f ms in the dynamic version",
                      (double)l->hot_ns * 1e-6);
-    else
-        qn__policy_reason(known, l->args, &f->reason);
+    } else {
+        qn__text_add(&f->reason, "scalars that never changed: ");
+        qn__policy_print_scalars(l->kernel, l->constants, &f->reason);
+        qn__text_add(&f->reason, ": %.1f ms without constants", (double)l->hot_ns * 1e-6);
+        return; /* there is such a version but for them */
+    }
     qn__policy_ordered(known, l->args, !is_dynamic);
     if (!is_dynamic)
         qn__trial_has_exact(known, l);
@@ -107,7 +114,7 @@ static void note_version(const qn_launch_state *l, qn_code *f, bool is_dynamic,
     qn__version_order(l, f, is_dynamic);
     if (l->is_ordered)
         qn__text_add(reason, "; %s", l->overlap.message);
-    qn__text_add(reason, is_dynamic ? "; dynamic extents" : "; exact");
+    qn__policy_print_kind(&f->facts, is_dynamic, reason);
     qn__policy_print_known(l->kernel, &f->facts, "; relies on ", reason);
     if (descent->rung != QN_RUNG_PLANNED)
         qn__text_add(reason, "; stepped down to compile less: %s", descent->steps);
@@ -419,6 +426,8 @@ static void ask_policy(qn_launch_state *l, bool may_learn, qn_policy *policy, qn
         copy.common = learned->common;
         known = &copy;
     }
+    if (known && may_learn)
+        qn__policy_scalars(&c->cache, known, l->args);
     if (known)
         qn__policy_observe(known, l->args);
     if (known && qn__policy_wants_dynamic(known, policy)) {
@@ -446,10 +455,14 @@ static qn_status find_version(qn_launch_state *l, qn_code **out, qn_error *err)
 {
     qn_learned learned;
     const qn_policy best = qn__version_policy(l, true, &learned);
+    const qn_policy exact = {.constant_scalars = best.constant_scalars};
     qn_status status = QN_OK;
     if (l->options.specialize == QN_SPECIALIZE_AUTO && qn__is_dynamic_policy(&best))
         status = qn__trial_choose(l, out, err);
-    return status != QN_OK || *out ? status : find_or_build(l, &best, true, out, err);
+    const qn_policy *usual = *out ? &exact : &best;
+    if (status == QN_OK && !*out)
+        status = find_or_build(l, &best, true, out, err);
+    return status != QN_OK ? status : qn__trial_scalars(l, usual, out, err);
 }
 
 /* ---------------------------------------------------------------- engines */

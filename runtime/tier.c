@@ -89,10 +89,13 @@ qn_status qn__tier_find(qn_launch_state *l, bool may_interpret, qn_code **out, q
         if (status == QN_OK && !*out && !l->trial && !l->is_provisional)
             status = qn__tier_look(l, &exact, false, out, err);
     }
+    bool is_exact = *out != NULL;
     if (status == QN_OK && !*out)
         status = qn__tier_look(l, &best, may_order, out, err);
-    if (status != QN_OK || *out)
+    if (status != QN_OK)
         return status;
+    if (*out)
+        return qn__trial_scalars(l, is_exact ? &exact : &best, out, err);
     l->is_provisional = true;
     l->trial = 0; /* no time of another version */
     l->is_in_turns = false;

@@ -102,7 +102,8 @@ static choice choice_of(const qn_kernel *k, const qn_policy *policy, const qn_op
     choice c = {.all_dynamic = false};
     if (policy) {
         c.is_generic = policy->is_generic;
-        c.is_constant = policy->constant_scalars;
+        c.is_constant = policy->constant_scalars ||
+                        (policy->constants && (policy->constants[p >> 5] >> (p & 31) & 1));
         c.all_dynamic = policy->all_dynamic || policy->is_generic;
         c.extents = policy->dynamic_extents ? policy->dynamic_extents[p] : 0;
         c.strides = policy->dynamic_strides ? policy->dynamic_strides[p]

@@ -24,6 +24,8 @@ struct qn_gpu_span {
     qn_kernel *kernel;
     qn_work work;
     int64_t n_iterations;
+    uint64_t trial; /* what the time is for, too; 0: nothing */
+    int n_timed;
     int stream;
 };
 
@@ -128,38 +130,59 @@ static void finish(void *what)
     bool is_pushed = false;
     float before = 0, during = 0;
     bool is_entered = qn__gpu_enter(g, "", &is_pushed, NULL) == QN_OK;
-    if (is_entered &&
-        g->cuda->api.event_elapsed(&before, span->clock->event, span->begin) == QN_CU_OK &&
-        g->cuda->api.event_elapsed(&during, span->begin, span->end) == QN_CU_OK)
-        tell(span, span->clock->ns + (int64_t)(before * 1e6F), (int64_t)((double)during * 1e6));
+    bool is_known = is_entered && g->cuda->api.event_elapsed(&during, span->begin, span->end) == QN_CU_OK;
+    int64_t ns = is_known ? (int64_t)((double)during * 1e6) : -1;
+    if (span->trial)
+        qn__trial_record(g->owner, span->kernel, span->trial, ns, span->n_timed);
+    if (is_known && span->clock &&
+        g->cuda->api.event_elapsed(&before, span->clock->event, span->begin) == QN_CU_OK)
+        tell(span, span->clock->ns + (int64_t)(before * 1e6F), ns);
     free_span(span);
     if (is_entered)
         qn__gpu_leave(g, is_pushed);
 }
 
+/** A trial that waits for the time of this launch is told that there is none. */
+static qn_gpu_span *not_timed(const qn_task *t)
+{
+    if (t->trial)
+        qn__trial_record(t->context, t->kernel, t->trial, -1, t->n_timed);
+    return NULL;
+}
+
 qn_gpu_span *qn__gpu_span_begin(qn_stream *s, const qn_task *t)
 {
     qn_gpu *g = s->gpu;
-    if (!g->owner->options.summary && !g->owner->trace.is_on)
+    bool is_told = g->owner->options.summary || g->owner->trace.is_on;
+    if (!is_told && !t->trial)
         return NULL;
     qn_gpu_span *span = qn__zalloc(1, sizeof *span);
     if (!span)
-        return NULL;
+        return not_timed(t);
     span->gpu = g;
     span->stream = s->number;
     span->kernel =
         qn_kernel_retain((qn_kernel *)(uintptr_t)t->kernel); /* only its reference count */
-    span->clock = clock_of(g);
+    span->clock = is_told ? clock_of(g) : NULL;
     const qn_cuda_api *api = &g->cuda->api;
-    if (span->clock && api->event_create(&span->begin, 0) == QN_CU_OK &&
+    if ((span->clock || !is_told) && api->event_create(&span->begin, 0) == QN_CU_OK &&
         api->event_create(&span->end, 0) == QN_CU_OK &&
         api->event_record(span->begin, s->handle) == QN_CU_OK) {
         qn__work_of(t->kernel, t->args, &span->work, NULL);
         span->n_iterations = t->n_iterations;
+        span->trial = t->trial;
+        span->n_timed = t->n_timed;
         return span;
     }
     free_span(span);
-    return NULL;
+    return not_timed(t);
+}
+
+static void lose_span(qn_gpu_span *span)
+{
+    if (span->trial)
+        qn__trial_record(span->gpu->owner, span->kernel, span->trial, -1, span->n_timed);
+    free_span(span);
 }
 
 void qn__gpu_span_end(qn_stream *s, qn_gpu_span *span)
@@ -169,5 +192,5 @@ void qn__gpu_span_end(qn_stream *s, qn_gpu_span *span)
     if (span->gpu->cuda->api.event_record(span->end, s->handle) == QN_CU_OK)
         qn__stream_keep(s, finish, span);
     else
-        free_span(span);
+        lose_span(span);
 }

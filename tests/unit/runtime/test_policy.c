@@ -203,7 +203,7 @@ static uint64_t begin_turns(vectors *v, int64_t n)
     const qn_trial *t = trial_of(v, QN_TRIAL_NEW);
     name = t && is_right ? t->name : 0;
     qn__unlock(v->c);
-    qn__trial_record(v->c, v->k, name, INT64_C(3600000000000));
+    qn__trial_record(v->c, v->k, name, INT64_C(3600000000000), 1);
     for (int i = 0; i < 10000 && !is_in_state(v, QN_TRIAL_TURNS); i++) {
         is_right &= copy(v, n, NULL);
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
@@ -220,18 +220,18 @@ static void test_decision(bool is_faster)
     qn__lock(v.c); /* the third size is not to be found as a new one */
     qn_trial *third = trial_of(&v, QN_TRIAL_NEW);
     if (third)
-        third->state = QN_TRIAL_DYNAMIC;
+        third->state = QN_TRIAL_USUAL;
     qn__unlock(v.c);
     uint64_t name = begin_turns(&v, 9000);
     tap_ok(n_wrong == 0 && third && name && is_in_state(&v, QN_TRIAL_TURNS),
            "a size that has taken long runs in both versions: %s", err.message);
     for (int i = 0; i < 8; i++) {
-        qn__trial_record(v.c, v.k, name, 10 + i);
-        qn__trial_record(v.c, v.k, name | 1, is_faster ? 5 + i : 10 + i);
+        qn__trial_record(v.c, v.k, name, 10 + i, 1);
+        qn__trial_record(v.c, v.k, name | 1, is_faster ? 5 + i : 10 + i, 1);
     }
     qn__lock(v.c);
     const qn_known_kernel *known = qn__cache_kernel(&v.c->cache, v.k);
-    bool is_learned = known->trials.n_tried == 1 && known->trials.saved == (is_faster ? 0.5 : 0);
+    bool is_learned = known->trials.n_tried[0] == 1 && known->trials.saved[0] == (is_faster ? 0.5 : 0);
     qn__unlock(v.c);
     tap_ok(is_learned, "what it saved decides when the next one is tried");
     int64_t kept = counters_of(v.c).trials_kept, live = counters_of(v.c).live_functions;
@@ -239,7 +239,7 @@ static void test_decision(bool is_faster)
            is_faster ? "the exact one is faster" : "the exact one is not faster");
     for (int i = 0; i < 20; i++)
         n_wrong += !copy(&v, 9000, NULL);
-    tap_ok(n_wrong == 0 && is_in_state(&v, is_faster ? QN_TRIAL_EXACT : QN_TRIAL_DYNAMIC) &&
+    tap_ok(n_wrong == 0 && is_in_state(&v, is_faster ? QN_TRIAL_SPECIAL : QN_TRIAL_USUAL) &&
                counters_of(v.c).live_functions == 3 + is_faster,
            "%s", is_faster ? "it is kept" : "it is dropped");
     tap_is_int(counters_of(v.c).compiles, 4, "it was made once");
@@ -292,8 +292,7 @@ static void test_threads(void)
     close_vectors(&v);
 }
 
-/** A launch may say that nothing is made; shapes that run in order, or are prepared, are not tried.
- */
+/** A launch may say that nothing is made; who only asks for code runs nothing. */
 static void test_not_tried(void)
 {
     const qn_options never = {.bytes = sizeof never, .compile = QN_COMPILE_NEVER};
@@ -302,17 +301,17 @@ static void test_not_tried(void)
     int n_wrong = make_dynamic(&v);
     n_wrong += !copy(&v, 7000, &never);
     v.x.layout.dim[0].extent = v.y.layout.dim[0].extent = 8000;
-    qn_call *call = NULL;
-    bool is_prepared = qn_prepare(v.c, v.k, 2, v.args, NULL, &call, &err) == QN_OK;
+    qn_code *f = NULL;
+    bool is_there = qn_specialize(v.c, v.k, 2, v.args, NULL, &f, &err) == QN_OK;
     qn__lock(v.c);
     int n = 0;
     const qn_known_kernel *known = qn__cache_kernel(&v.c->cache, v.k);
     for (int i = 0; known->trials.of && i < QN_TRIALS; i++)
         n += known->trials.of[i].name != 0;
     qn__unlock(v.c);
-    tap_ok(n_wrong == 0 && is_prepared && n == 1,
-           "where nothing may be made, and for a prepared call, no shape is on trial");
-    qn_call_release(call);
+    tap_ok(n_wrong == 0 && is_there && n == 1,
+           "where nothing may be made, and for code alone, no shape is on trial");
+    qn_code_release(f);
     close_vectors(&v);
 }
 
@@ -328,8 +327,8 @@ static void test_short(void)
     uint64_t name = t ? t->name : 0;
     qn__unlock(v.c);
     for (int i = 0; i < 16; i++)
-        qn__trial_record(v.c, v.k, name, 50);
-    tap_ok(n_wrong == 0 && is_right && name && is_in_state(&v, QN_TRIAL_DYNAMIC),
+        qn__trial_record(v.c, v.k, name, 50, 1);
+    tap_ok(n_wrong == 0 && is_right && name && is_in_state(&v, QN_TRIAL_USUAL),
            "short launches stay dynamic, and are not timed any more");
     close_vectors(&v);
 }
@@ -403,6 +402,8 @@ static void test_pins(void)
         n_wrong += !copy(&v, n, &o);
     tap_ok(n_wrong == 0 && counters_of(v.c).compiles == 1,
            "with dynamic extents one version serves all from the first launch on: %s", err.message);
+    tap_ok(history_has(v.c, "first version; exact but for what is pinned"),
+           "which the history does not call exact");
     const qn_fact_pin constant[] = {{0, QN_PIN_EXTENT, 0, QN_PIN_CONSTANT, 0},
                                     {1, QN_PIN_EXTENT, 0, QN_PIN_CONSTANT, 0}};
     o.pins = constant;
