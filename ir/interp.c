@@ -538,52 +538,67 @@ qn_status qn__interpret(const qn_kernel *k, int n, const qn_arg *args, const qn_
     return qn__interpret_watched(k, n, args, domain, checks, NULL, NULL, fault, err);
 }
 
+void qn__interp_run(qn_interp *s, uint32_t begin, uint32_t end)
+{
+    run_region(s, begin, end);
+}
+
+qn_status qn__interp_open(qn_interp *s, const qn_kernel *k, int n, const qn_arg *args, const qn_domain *domain, int checks,
+                          qn_fault *fault, qn_error *err)
+{
+    uint32_t values, places;
+    *s = (qn_interp){.k = k,
+                     .launched = k,
+                     .checks = checks,
+                     .args = args,
+                     .domain = domain,
+                     .fault = fault,
+                     .left = INSTRUCTIONS_PER_LOOK};
+    qn__measure_frames(k, &values, &places);
+    s->value = qn__zalloc((size_t)k->n_insts + values, sizeof *s->value);
+    s->place = qn__zalloc((size_t)n + places + 1, sizeof *s->place);
+    if (!s->value || !s->place)
+        return qn__fail(err, QN_ERR_MEMORY, "qn_launch: kernel \"%s\": no memory for %u values", k->name, k->n_insts);
+    s->outermost = s->value;
+    for (int p = 0; p < n; p++) {
+        const qn_view *v = args[p].view;
+        if (v)
+            s->place[p] = (qn_place){.data = v->data,
+                                     .layout = &v->layout,
+                                     .unit = qn__unit_bytes(v),
+                                     .rank = v->layout.rank,
+                                     .checks = qn__checks_of(v, checks),
+                                     .argument = p,
+                                     .is_atomic = ((k->param[p].traits | v->traits) & QN_ATOMIC) != 0};
+    }
+    return QN_OK;
+}
+
+void qn__interp_close(qn_interp *s)
+{
+    qn__free(s->value);
+    qn__free(s->place);
+}
+
 qn_status qn__interpret_watched(const qn_kernel *k, int n, const qn_arg *args,
                                 const qn_domain *domain, int checks, qn_watch *watch,
                                 const qn_print_buffer *printed, qn_fault *fault, qn_error *err)
 {
+    qn_interp s;
     if (domain->is_empty)
         return QN_OK;
-    qn_interp s = {.k = k,
-                   .launched = k,
-                   .checks = checks,
-                   .args = args,
-                   .domain = domain,
-                   .fault = fault,
-                   .watch = watch,
-                   .printed = printed,
-                   .left = INSTRUCTIONS_PER_LOOK};
-    uint32_t values, places;
-    qn__measure_frames(k, &values, &places);
-    s.value = qn__zalloc((size_t)k->n_insts + values, sizeof *s.value);
-    s.place = qn__zalloc((size_t)n + places + 1, sizeof *s.place);
-    qn_status status = QN_OK;
-    if (!s.value || !s.place) {
-        status = qn__fail(err, QN_ERR_MEMORY, "qn_launch: kernel \"%s\": no memory for %u values",
-                          k->name, k->n_insts);
-        goto done;
+    qn_status status = qn__interp_open(&s, k, n, args, domain, checks, fault, err);
+    s.watch = watch;
+    s.printed = printed;
+    if (status == QN_OK) {
+        run_region(&s, 1, k->body);
+        run_domain(&s);
     }
-    s.outermost = s.value;
-    for (int p = 0; p < n; p++) {
-        const qn_view *v = args[p].view;
-        if (v)
-            s.place[p] = (qn_place){.data = v->data,
-                                 .layout = &v->layout,
-                                 .unit = qn__unit_bytes(v),
-                                 .rank = v->layout.rank,
-                                 .checks = qn__checks_of(v, checks),
-                                 .argument = p,
-                                 .is_atomic = ((k->param[p].traits | v->traits) & QN_ATOMIC) != 0};
-    }
-    run_region(&s, 1, k->body);
-    run_domain(&s);
-    if (watch && watch->failed)
+    if (status == QN_OK && watch && watch->failed)
         status = qn__fail(
             err, QN_ERR_MEMORY,
             "qn_launch: kernel \"%s\": no memory to look for races: %zu granules were touched",
             k->name, watch->n_used);
-done:
-    qn__free(s.value);
-    qn__free(s.place);
+    qn__interp_close(&s);
     return status;
 }

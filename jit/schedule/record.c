@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record.c: how each access of each statement is made. The facts give the method and the check;
+ * streams, prefetch distances and buffers are asked for by transformations.
+ */
+#include "jit/schedule/tree.h"
+
+#include <string.h>
+
+qn_node qn__vector_around(const qn_schedule *s, qn_node n)
+{
+    for (; n.id; n = qn__node(s, n)->parent)
+        if (qn__node(s, n)->kind == QN_NODE_LOOP && qn__node(s, n)->role == QN_ROLE_VECTOR)
+            return n;
+    return n;
+}
+
+/** Elements from lane to lane; false if the facts do not say. */
+static bool lane_stride(const qn_scheduled *x, const qn_schedule *s, qn_axis lanes, uint32_t inst,
+                        int64_t *stride)
+{
+    qn_axis root;
+    int64_t weight = qn__axis_weight(x, s, lanes, &root);
+    int d = qn__axis_dim(x, s, lanes);
+    if (d < 0 || !qn__access_stride(x->k, x->f, &x->a, inst, d, stride))
+        return false;
+    *stride = qn__wrap_mul(*stride, weight);
+    return true;
+}
+
+void qn__record_derive(const qn_scheduled *x, const qn_schedule *s, qn_record_info *r)
+{
+    uint32_t site = qn__site_of(x->k, r->inst);
+    int64_t param = (int64_t)x->k->inst[r->inst].imm, stride = 0;
+    qn_node vector = qn__vector_around(s, r->at);
+    r->check = x->f->proved[site]                            ? QN_CHECK_PROVED
+               : x->f->param[param].checks == QN_CHECKS_NONE ? QN_CHECK_UNCHECKED
+                                                             : QN_CHECK_PER_LANE;
+    r->stride = 0;
+    if (!vector.id) {
+        r->method = QN_METHOD_UNIFORM;
+        return;
+    }
+    if (!lane_stride(x, s, qn__node(s, vector)->axis, r->inst, &stride))
+        r->method = QN_METHOD_GATHER;
+    else if (stride == 0)
+        r->method = QN_METHOD_UNIFORM;
+    else if (stride == 1 && qn__is_plain_access(x->k, x->f, r->inst))
+        r->method = QN_METHOD_CONTIGUOUS;
+    else {
+        r->method = QN_METHOD_STRIDED;
+        r->stride = stride;
+    }
+}
+
+/** Whether the lanes around a statement have a tail of their own. */
+static bool has_tail(const qn_scheduled *x, const qn_schedule *s, qn_node at)
+{
+    qn_node vector = qn__vector_around(s, at);
+    if (!vector.id)
+        return false;
+    const qn_axis_info *a = qn__axis(s, qn__node(s, vector)->axis);
+    return a->kind == QN_AXIS_PART && s->cut[a->cut].kind == QN_CUT_DIGITS &&
+           s->cut[a->cut].tail != QN_TAIL_NONE &&
+           qn__axis_count(x, s, qn__node(s, vector)->axis).kind != QN_COUNT_EXACT;
+}
+
+/** What was asked of a record of the access, in the statement if it had one, else in any. */
+static const qn_record_info *asked_of(const qn_schedule *s, int n, qn_node at, uint32_t inst,
+                                      int is_tail)
+{
+    const qn_record_info *found = NULL;
+    for (int i = 0; i < n; i++)
+        if (s->record[i].inst == inst &&
+            (!found || (s->record[i].at.id == at.id && s->record[i].is_tail == is_tail)))
+            found = &s->record[i];
+    return found;
+}
+
+static void keep_asked(const qn_record_info *old, qn_record_info *r)
+{
+    if (!old)
+        return;
+    r->streams = old->streams;
+    r->is_plain = old->is_plain;
+    r->ahead = old->ahead;
+    r->along = old->along;
+    if (old->check == QN_CHECK_HOISTED && r->check == QN_CHECK_PER_LANE) {
+        r->check = QN_CHECK_HOISTED;
+        r->hoisted = old->hoisted;
+    }
+    if (old->method == QN_METHOD_THROUGH ||
+        (old->method == QN_METHOD_TABLE && r->method == QN_METHOD_GATHER) ||
+        (old->method == QN_METHOD_GROUP && r->method == QN_METHOD_STRIDED)) {
+        r->method = old->method;
+        r->index = old->index;
+    }
+}
+
+qn_status qn__schedule_derive(const qn_scheduled *x, qn_schedule *s, qn_error *err)
+{
+    qn_record_info *made = qn__zalloc(QN_MOST_RECORDS, sizeof *made);
+    int n = 0;
+    if (!made)
+        return qn__fail(err, QN_ERR_MEMORY, "schedule: no memory for access records");
+    for (uint16_t at = 1; at <= s->n_nodes && n <= QN_MOST_RECORDS; at++) {
+        if (s->node[at].kind != QN_NODE_DO)
+            continue;
+        for (uint32_t i = s->node[at].first; i < s->node[at].end && n <= QN_MOST_RECORDS; i++)
+            for (int tail = 0;
+                 qn__is_access(&x->k->inst[i]) && tail <= has_tail(x, s, (qn_node){at}); tail++) {
+                if (n == QN_MOST_RECORDS) {
+                    n++;
+                    break;
+                }
+                qn_record_info *r = &made[n++];
+                *r = (qn_record_info){.at = {at}, .inst = i, .is_tail = (uint8_t)tail};
+                qn__record_derive(x, s, r);
+                keep_asked(asked_of(s, s->n_records, r->at, i, tail), r);
+            }
+    }
+    if (n <= QN_MOST_RECORDS) {
+        memcpy(s->record, made, (size_t)n * sizeof *made);
+        s->n_records = n;
+    }
+    qn__free(made);
+    return n <= QN_MOST_RECORDS
+               ? QN_OK
+               : qn__fail(err, QN_ERR_LIMIT,
+                          "schedule: kernel \"%s\" has more than %d access records", x->k->name,
+                          QN_MOST_RECORDS);
+}

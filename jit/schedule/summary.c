@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * summary.c: which orders keep the meaning of a region. Iterations of parallel dimensions depend on
+ * one another through atomics only (the contract of a domain), so what remains to ask is whether
+ * they may be run twice, whether views overlap, and which loops over the points of a reduce keep
+ * its order rule.
+ */
+#include "jit/schedule/tree.h"
+
+qn_summary qn__summary_of(const qn_scheduled *x, uint32_t begin, uint32_t end)
+{
+    const qn_kernel *k = x->k;
+    qn_summary r = {.may_repeat = true, .may_reorder = !x->f->is_ordered};
+    for (uint32_t i = begin; i < end; i++) {
+        const qn_inst *inst = &k->inst[i];
+        r.may_fail |= inst->op == QN_I_WHILE || inst->op == QN_I_ASSERT;
+        if (!qn__is_access(inst))
+            continue;
+        uint64_t view = UINT64_C(1) << inst->imm;
+        r.reads |= inst->op == QN_I_LOAD ? view : 0;
+        r.writes |= inst->op == QN_I_STORE ? view : 0;
+        r.atomics |= inst->op == QN_I_ATOMIC ? view : 0;
+        r.may_fail |= qn__is_checked(x->f, k, qn__site_of(k, i));
+    }
+    uint64_t written = qn__written_too(k, x->f, &x->a);
+    r.may_repeat = !r.atomics && !(r.reads & written);
+    return r;
+}
+
+/* ---------------------------------------------------------------- points of reduces */
+
+/** Points by which a loop over a part of a dimension of a reduce moves; 0: not known. */
+static int64_t points_of(const qn_scheduled *x, const qn_schedule *s, uint32_t reduce, qn_axis axis,
+                         int *place)
+{
+    qn_axis root;
+    int64_t weight = qn__axis_weight(x, s, axis, &root);
+    int n_dims = x->k->inst[reduce].n_args;
+    *place = -1;
+    for (int n = 0; weight && n < n_dims; n++)
+        if (qn__dim_of(x->k, reduce, n) == qn__axis(s, root)->number)
+            *place = n;
+    for (int n = *place + 1; *place >= 0 && n < n_dims; n++) {
+        int64_t trips = qn__trips(x->f, qn__dim_of(x->k, reduce, n));
+        if (trips < 0 || __builtin_mul_overflow(weight, trips, &weight))
+            return 0;
+    }
+    return weight;
+}
+
+/** Whether the index of a part follows from the number of the point modulo the steps around it: no
+ * section shifts it, and each cut of a part with an extent divides that. */
+static bool is_regular(const qn_schedule *s, qn_axis axis)
+{
+    const qn_axis_info *a = qn__axis(s, axis);
+    if (a->kind != QN_AXIS_PART)
+        return a->kind == QN_AXIS_POINT;
+    const qn_cut *c = &s->cut[a->cut];
+    const qn_axis_info *of = qn__axis(s, c->of);
+    int64_t step = 1;
+    if (c->kind == QN_CUT_SECTIONS || c->tail == QN_TAIL_OVERLAP)
+        return false;
+    for (int n = 1; n < c->n; n++)
+        step *= c->extent[n]; /* no overflow: the parser and qn__axis_cut's callers check it */
+    if (of->kind == QN_AXIS_PART && of->number > 0 && s->cut[of->cut].extent[of->number] % step)
+        return false;
+    return is_regular(s, c->of);
+}
+
+/** Whether a loop may stand anywhere: it tells blocks of points apart, or, in the striped order,
+ * partials. */
+static bool is_free(const qn_scheduled *x, const qn_schedule *s, uint32_t reduce, qn_axis axis,
+                    int rule, bool *is_partial)
+{
+    int place;
+    int64_t weight = points_of(x, s, reduce, axis, &place);
+    qn_count count = qn__axis_count(x, s, axis);
+    *is_partial = false;
+    if (rule == QN_POINTS_ANY)
+        return true;
+    if (weight == 0 || rule == QN_POINTS_ORDERED || !is_regular(s, axis))
+        return false;
+    if (weight % QN_BLOCK_POINTS == 0)
+        return true;
+    *is_partial = rule == QN_POINTS_STRIPED && count.most >= 1 && count.most <= QN_PARTIALS &&
+                  weight <= QN_PARTIALS && QN_PARTIALS % (weight * count.most) == 0 &&
+                  qn__axis(s, axis)->number > 0;
+    return *is_partial;
+}
+
+static bool is_parallel_role(int role)
+{
+    return role == QN_ROLE_THREADS || role == QN_ROLE_GRID || role == QN_ROLE_BLOCK ||
+           role == QN_ROLE_THREAD;
+}
+
+bool qn__may_walk_points(const qn_scheduled *x, const qn_schedule *s, uint32_t reduce, int n,
+                         const qn_axis *loop, const uint8_t *role, const char **why)
+{
+    int rule = qn__order_rule(x->k, reduce), last_place = -1;
+    int64_t last_weight = INT64_MAX;
+    for (int i = 0; i < n; i++) {
+        bool is_partial;
+        int place;
+        bool may_stand = is_free(x, s, reduce, loop[i], rule, &is_partial);
+        qn_axis root;
+        points_of(x, s, reduce, loop[i], &place);
+        int64_t own = qn__axis_weight(x, s, loop[i], &root);
+        if (role[i] == QN_ROLE_VECTOR && rule != QN_POINTS_ANY && !is_partial) {
+            *why = "lanes must be the partials of the striped order";
+            return false;
+        }
+        if (is_parallel_role(role[i]) && !may_stand) {
+            *why =
+                "threads must take whole blocks of 4096 points, or partials of the striped order";
+            return false;
+        }
+        if (may_stand)
+            continue;
+        if (place < 0 || !own || place < last_place ||
+            (place == last_place && own >= last_weight)) {
+            *why = "points must be added in the order of their index";
+            return false;
+        }
+        last_place = place;
+        last_weight = own;
+    }
+    return true;
+}

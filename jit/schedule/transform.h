@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transform.h: transformations of schedules. Each is a row of a table and one function, tree to
+ * tree. A transformation that is not legal returns an error and leaves the schedule as it was.
+ */
+#ifndef QN_JIT_TRANSFORM_H
+#define QN_JIT_TRANSFORM_H
+
+#include "jit/schedule/tree.h"
+
+typedef qn_status (*qn_transformation)(const qn_scheduled *x, qn_schedule *s, const qn_step *how,
+                                       qn_error *err);
+
+/** What operands a transformation takes, as a text: `a` an axis, `i` an instruction, `n` a number,
+ * `b` a bound; a letter followed by `*` may come several times, or not at all. */
+typedef struct qn_transform_info {
+    const char *name, *operands;
+    const char *const *options; /* names of its option; NULL: it has none */
+    int n_options;
+    const char *option; /* what the option is called in the text, "tail" */
+    qn_transformation apply;
+    const char *doc;
+} qn_transform_info;
+extern const qn_transform_info qn__transforms[];
+extern const int qn__n_transforms;
+
+/** Applies one step to a copy, verifies the copy, and keeps it, with the step in its history. */
+qn_status qn__transform(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err);
+/** The same for a text of steps, each ended by `;`: "split d0 8 tail=mask; vectorize d0.1;". Steps
+ * before one that is refused stay applied. */
+qn_status qn__transform_text(const qn_scheduled *x, qn_schedule *s, const char *text, size_t n,
+                             qn_error *err);
+
+/** Appends the text of a step, without `;`. */
+void qn__step_print(const qn_schedule *s, const qn_step *step, qn_text *out);
+void qn__bound_print(const qn_schedule *s, const qn_bound *b, qn_text *out);
+
+/* ---------------------------------------------------------------- for the parsers */
+
+/** Tokens of schedule texts: `{`, `}` and `;`, and words, which end at these and at white space. */
+enum { QN_MOST_WORD = 96 };
+typedef struct qn_words {
+    const char *at, *end;
+    int line;
+    char word[QN_MOST_WORD]; /* the current token, "" at the end of the text */
+    bool is_bad;             /* a word was too long, or held a byte that is no printable ASCII */
+} qn_words;
+void qn__words_begin(qn_words *w, const char *text, size_t n);
+void qn__words_next(qn_words *w);
+/** Whether the current token is this one; if so, goes on. */
+bool qn__words_take(qn_words *w, const char *word);
+/** The number of the current token in a list of names, which it passes; -1: none. */
+int qn__words_choose(qn_words *w, const char *const *names, int n);
+bool qn__words_number(qn_words *w, int64_t *n);
+/** "%12" */
+bool qn__words_inst(qn_words *w, uint32_t *inst);
+bool qn__words_axis(qn_words *w, const qn_schedule *s, qn_axis *a);
+/** "begin+1", "end-1", "d0+1" */
+bool qn__words_bound(qn_words *w, const qn_schedule *s, qn_bound *b);
+/** Reads a step up to its `;`, which it passes. */
+bool qn__words_step(qn_words *w, const qn_schedule *s, qn_step *step);
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transform_access.c: transformations of buffers and of access records. A record is changed in
+ * every statement that has the access.
+ */
+#include "jit/schedule/plan.h"
+#include "jit/schedule/transform_rows.h"
+
+static qn_status no_access(uint32_t i, const char *what, qn_error *err)
+{
+    return qn__fail(err, QN_ERR_ARGUMENT, "schedule: access %%%u: %s", i, what);
+}
+
+/** Calls for every record of an instruction; an error if there is none. */
+#define FOR_RECORDS(s, i, r)                                                                       \
+    for (qn_record_info *r = (s)->record; r < (s)->record + (s)->n_records; r++)                   \
+        if (r->inst == (i))
+
+static bool has_record(const qn_schedule *s, uint32_t i)
+{
+    for (int n = 0; n < s->n_records; n++)
+        if (s->record[n].inst == i)
+            return true;
+    return false;
+}
+
+/* ---------------------------------------------------------------- marks */
+
+qn_status qn__apply_stream(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err)
+{
+    (void)x;
+    FOR_RECORDS(s, how->inst, r)
+    r->streams = 1;
+    return has_record(s, how->inst) ? QN_OK : no_access(how->inst, "there is none", err);
+}
+
+qn_status qn__apply_prefetch(const qn_scheduled *x, qn_schedule *s, const qn_step *how,
+                             qn_error *err)
+{
+    (void)x;
+    if (how->number[0] < 1 || how->number[0] > INT32_MAX || !has_record(s, how->inst))
+        return no_access(how->inst, "there is none, or nothing is ahead", err);
+    FOR_RECORDS(s, how->inst, r)
+    {
+        r->ahead = (int32_t)how->number[0];
+        r->along = how->axis[0];
+    }
+    return QN_OK;
+}
+
+qn_status qn__apply_hoist(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err)
+{
+    (void)x;
+    FOR_RECORDS(s, how->inst, r)
+    {
+        if (r->check != QN_CHECK_PER_LANE && r->check != QN_CHECK_HOISTED)
+            return no_access(how->inst, "it needs no check", err);
+        r->check = QN_CHECK_HOISTED;
+        r->hoisted = how->axis[0];
+    }
+    return has_record(s, how->inst) ? QN_OK : no_access(how->inst, "there is none", err);
+}
+
+qn_status qn__apply_group(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err)
+{
+    qn_record_info one = {0};
+    int64_t apart;
+    if (how->number[0] < 1 || how->number[0] > UINT8_MAX)
+        return no_access(how->inst, "groups have numbers from 1 to 255", err);
+    FOR_RECORDS(s, how->inst, r)
+    one = *r;
+    bool is_any = false;
+    for (int n = 0; n < s->n_records;
+         n++) { /* all that a known number of elements is between, in the same statement */
+        qn_record_info *r = &s->record[n];
+        if (!one.inst || r->method != QN_METHOD_STRIDED ||
+            x->k->inst[r->inst].imm != x->k->inst[one.inst].imm || r->stride != one.stride ||
+            !qn__elements_apart(x->k, x->f, &x->a, one.inst, r->inst, &apart) ||
+            apart >= one.stride || -apart >= one.stride)
+            continue;
+        r->method = QN_METHOD_GROUP;
+        r->index = (uint8_t)how->number[0];
+        is_any = true;
+    }
+    return is_any ? QN_OK : no_access(how->inst, "it is not strided", err);
+}
+
+qn_status qn__apply_table(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err)
+{
+    int registers = has_record(s, how->inst) && x->k->inst[how->inst].op == QN_I_LOAD
+                        ? qn__table_registers(x->k, x->f, &x->a, how->inst)
+                        : 0;
+    FOR_RECORDS(s, how->inst, r)
+    if (registers && r->method == QN_METHOD_GATHER) {
+        r->method = QN_METHOD_TABLE;
+        r->index = (uint8_t)registers;
+    }
+    return registers ? QN_OK : no_access(how->inst, "registers do not hold the view", err);
+}
+
+/* ---------------------------------------------------------------- buffers */
+
+/** A DO that holds an instruction, below a loop; 0: none. */
+static qn_node statement_of(const qn_schedule *s, uint32_t i, qn_node below)
+{
+    for (uint16_t n = 1; n <= s->n_nodes; n++) {
+        qn_node up = {n};
+        if (s->node[n].kind != QN_NODE_DO || i < s->node[n].first || i >= s->node[n].end)
+            continue;
+        while (up.id && up.id != below.id)
+            up = s->node[up.id].parent;
+        if (up.id == below.id)
+            return (qn_node){n};
+    }
+    return (qn_node){0};
+}
+
+/** Over the loops from a statement up to another node, outermost first, that move what a mask of
+ * dimensions says. False if they are too many, or their length is not known. */
+static bool axes_between(const qn_scheduled *x, const qn_schedule *s, qn_node at, qn_node up_to,
+                         uint32_t dims, int64_t element_bytes, qn_buffer_info *b)
+{
+    qn_axis axis[QN_MOST_BUFFER_AXES];
+    int n = 0;
+    for (qn_node up = s->node[at.id].parent; up.id && up.id != up_to.id;
+         up = s->node[up.id].parent) {
+        if (s->node[up.id].kind != QN_NODE_LOOP ||
+            !(dims & qn__axis_dims(x, s, s->node[up.id].axis)))
+            continue;
+        if (n == QN_MOST_BUFFER_AXES)
+            return false;
+        axis[n++] = s->node[up.id].axis;
+    }
+    b->n_axes = (uint8_t)n;
+    b->bytes = element_bytes;
+    for (int a = 0; a < n; a++) {
+        b->axis[a] = axis[n - 1 - a];
+        qn_count count = qn__axis_count(x, s, b->axis[a]);
+        if (count.most == INT64_MAX || __builtin_mul_overflow(b->bytes, count.most, &b->bytes))
+            return false;
+    }
+    return true;
+}
+
+/** Puts a node before the first child of `parent`, or of the root. */
+static void put_first(qn_schedule *s, qn_node parent, qn_node n)
+{
+    qn_node *first = parent.id ? &s->node[parent.id].child : &s->root;
+    s->node[n.id].parent = parent;
+    s->node[n.id].next = *first;
+    *first = n;
+}
+
+static bool is_stored(const qn_scheduled *x, uint32_t i)
+{
+    return x->k->inst[i].op == QN_I_STORE;
+}
+
+qn_status qn__apply_buffer(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err)
+{
+    uint32_t i = how->inst, deps = 0;
+    if (!has_record(s, i) || s->n_buffers == QN_MOST_BUFFERS || !qn__is_access(&x->k->inst[i]))
+        return no_access(i, "there is none, or there are too many buffers", err);
+    qn_node at = how->n_axes ? qn__next_loop(s, how->axis[0], (qn_node){0}) : (qn_node){0};
+    qn_node statement = statement_of(s, i, at);
+    if ((how->n_axes && !at.id) || !statement.id)
+        return no_access(i, "it is not below that loop", err);
+    for (int r = 0; r < qn__n_indices(x->k, i); r++)
+        if (x->f->param[x->k->inst[i].imm].dim[r].n_digits > 0)
+            deps |= x->a.value[qn__args(x->k, i)[r]].deps;
+    qn_buffer_info *b = &s->buffer[s->n_buffers];
+    *b = (qn_buffer_info){.content = is_stored(x, i) ? QN_CONTENT_LINES : QN_CONTENT_COPY,
+                          .storage = how->option,
+                          .inst = i};
+    if (!axes_between(x, s, statement, at, deps, qn__access_bytes(x->k, i), b))
+        return no_access(i, "the size of the buffer is not known", err);
+    qn_node fill =
+        qn__node_new(s, &(qn_node_info){.kind = is_stored(x, i) ? QN_NODE_FLUSH : QN_NODE_FILL,
+                                        .index = (uint8_t)s->n_buffers});
+    if (!fill.id)
+        return no_access(i, "the schedule becomes too large", err);
+    if (is_stored(x, i))
+        qn__node_append(s, at, fill);
+    else
+        put_first(s, at, fill);
+    s->n_buffers++;
+    FOR_RECORDS(s, i, r)
+    {
+        qn_node up = r->at;
+        while (up.id && up.id != at.id)
+            up = s->node[up.id].parent;
+        if (up.id != at.id)
+            continue;
+        r->method = QN_METHOD_THROUGH;
+        r->index = (uint8_t)s->n_buffers;
+        r->stride = 0;
+    }
+    return QN_OK;
+}
+
+qn_status qn__apply_accumulate(const qn_scheduled *x, qn_schedule *s, const qn_step *how,
+                               qn_error *err)
+{
+    uint32_t i = how->inst, dims = 0;
+    qn_node place = {0};
+    for (uint16_t n = 1; n <= s->n_nodes; n++)
+        if (s->node[n].kind == QN_NODE_PLACE && s->reduction[s->node[n].index].inst[0] == i)
+            place = (qn_node){n};
+    if (!place.id || s->n_buffers == QN_MOST_BUFFERS || x->k->inst[i].op != QN_I_REDUCE)
+        return qn__fail(err, QN_ERR_ARGUMENT,
+                        "schedule: place %%%u: there is none, or there are too many buffers", i);
+    for (int d = 0; d < x->k->n_dims; d++)
+        dims |= qn__is_reduction(x->k, d) ? 0 : UINT32_C(1) << d;
+    qn_buffer_info *b = &s->buffer[s->n_buffers];
+    *b = (qn_buffer_info){.content = QN_CONTENT_SUMS, .storage = how->option, .inst = i};
+    qn_node statement = statement_of(s, x->k->inst[i].region[1] - 1, place);
+    if (!statement.id ||
+        !axes_between(x, s, statement, place, dims, qn_dtype_bytes(x->k->inst[i].type), b))
+        return qn__fail(err, QN_ERR_ARGUMENT,
+                        "schedule: place %%%u: the size of its buffer is not known", i);
+    s->reduction[s->node[place.id].index].buffer = (uint8_t)++s->n_buffers;
+    return QN_OK;
+}

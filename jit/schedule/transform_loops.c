@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transform_loops.c: transformations of loops. An axis may have several loops, as a loop is
+ * distributed, or cut into sections; most transformations change all of them.
+ */
+#include "jit/schedule/transform_rows.h"
+
+qn_node qn__next_loop(const qn_schedule *s, qn_axis a, qn_node after)
+{
+    for (uint16_t n = (uint16_t)(after.id + 1); n <= s->n_nodes; n++)
+        if (s->node[n].kind == QN_NODE_LOOP && s->node[n].axis.id == a.id)
+            return (qn_node){n};
+    return (qn_node){0};
+}
+
+qn_status qn__fail_axis(const qn_schedule *s, qn_axis a, qn_status status, const char *what,
+                        qn_error *err)
+{
+    char name[QN_AXIS_NAME_BYTES];
+    qn__axis_name(s, a, name);
+    return qn__fail(err, status, "schedule: loop %s: %s", name, what);
+}
+
+static qn_status no_room(const qn_schedule *s, qn_axis a, qn_error *err)
+{
+    return qn__fail_axis(s, a, QN_ERR_LIMIT, "the schedule becomes too large", err);
+}
+
+/** Whether an axis has a loop. */
+static qn_status need_loop(const qn_schedule *s, qn_axis a, qn_error *err)
+{
+    return a.id && qn__next_loop(s, a, (qn_node){0}).id
+               ? QN_OK
+               : qn__fail_axis(s, a, QN_ERR_ARGUMENT, "there is none", err);
+}
+
+/* ---------------------------------------------------------------- cuts */
+
+/** Every loop over an axis becomes loops over the parts of a cut, one inside the other; the
+ * outermost keeps the role. */
+static bool nest_parts(qn_schedule *s, qn_axis a, const qn_cut *c)
+{
+    for (qn_node n = {0}; (n = qn__next_loop(s, a, n)).id;) {
+        qn_node inside = s->node[n.id].child, at = n;
+        s->node[n.id].axis = qn__axis_part(c, 0);
+        for (int part = 1; part < c->n; part++) {
+            qn_node next = qn__node_new(s, &(qn_node_info){.kind = QN_NODE_LOOP,
+                                                           .axis = qn__axis_part(c, part),
+                                                           .parent = at});
+            if (!next.id)
+                return false;
+            s->node[at.id].child = next;
+            at = next;
+        }
+        s->node[at.id].child = inside;
+        for (; inside.id; inside = s->node[inside.id].next)
+            s->node[inside.id].parent = at;
+    }
+    return true;
+}
+
+static qn_status split(qn_schedule *s, qn_axis a, int n, const int64_t *extent, int tail,
+                       qn_error *err)
+{
+    qn_cut c = {.kind = QN_CUT_DIGITS, .n = (uint8_t)(n + 1), .tail = (uint8_t)tail};
+    qn_axis first;
+    int64_t step = 1;
+    qn_status status = need_loop(s, a, err);
+    if (status != QN_OK)
+        return status;
+    for (int i = 0; i < n; i++) {
+        c.extent[i + 1] = extent[i];
+        if (extent[i] < 1 || __builtin_mul_overflow(step, extent[i], &step))
+            return qn__fail_axis(s, a, QN_ERR_ARGUMENT,
+                                 "parts have at least one iteration, and not too many", err);
+    }
+    if (n < 1)
+        return qn__fail_axis(s, a, QN_ERR_ARGUMENT, "no number says how long its parts are", err);
+    return qn__axis_cut(s, a, &c, &first) && nest_parts(s, a, &s->cut[s->n_cuts - 1])
+               ? QN_OK
+               : no_room(s, a, err);
+}
+
+qn_status qn__apply_split(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err)
+{
+    (void)x;
+    return split(s, how->axis[0], how->n_numbers, how->number, how->option, err);
+}
+
+qn_status qn__apply_set_tail(const qn_scheduled *x, qn_schedule *s, const qn_step *how,
+                             qn_error *err)
+{
+    (void)x;
+    int found = -1;
+    for (int c = 0; c < s->n_cuts; c++)
+        found = s->cut[c].of.id == how->axis[0].id && s->cut[c].kind == QN_CUT_DIGITS ? c : found;
+    if (found < 0)
+        return qn__fail_axis(s, how->axis[0], QN_ERR_ARGUMENT, "it was not split", err);
+    s->cut[found].tail = how->option;
+    return QN_OK;
+}
+
+/* ---------------------------------------------------------------- copies of nodes */
+
+static qn_node copy_node(qn_schedule *s, qn_node n, int depth);
+
+/** Copies of the children of one node become those of another. */
+static bool copy_children(qn_schedule *s, qn_node from, qn_node to, int depth)
+{
+    s->node[to.id].child = (qn_node){0};
+    for (qn_node c = s->node[from.id].child; c.id; c = s->node[c.id].next) {
+        qn_node copy = copy_node(s, c, depth + 1);
+        if (!copy.id)
+            return false;
+        qn__node_append(s, to, copy);
+    }
+    return true;
+}
+
+static bool copy_records(qn_schedule *s, qn_node from, qn_node to)
+{
+    int n = s->n_records;
+    for (int r = 0; r < n; r++) {
+        if (s->record[r].at.id != from.id)
+            continue;
+        if (s->n_records == QN_MOST_RECORDS)
+            return false;
+        s->record[s->n_records] = s->record[r];
+        s->record[s->n_records++].at = to;
+    }
+    return true;
+}
+
+/** A copy with all that is inside; 0 without room. */
+static qn_node copy_node(qn_schedule *s, qn_node n, int depth)
+{
+    qn_node_info info = s->node[n.id];
+    info.child = info.next = info.parent = (qn_node){0};
+    if (info.kind == QN_NODE_PLACE) {
+        if (s->n_reductions == QN_MOST_REDUCTIONS)
+            return (qn_node){0};
+        s->reduction[s->n_reductions] = s->reduction[info.index];
+        info.index = (uint8_t)s->n_reductions++;
+    }
+    qn_node copy = depth > QN_MOST_DEPTH ? (qn_node){0} : qn__node_new(s, &info);
+    return copy.id && copy_records(s, n, copy) && copy_children(s, n, copy, depth) ? copy
+                                                                                   : (qn_node){0};
+}
+
+/* ---------------------------------------------------------------- sections, versions */
+
+qn_status qn__apply_partition(const qn_scheduled *x, qn_schedule *s, const qn_step *how,
+                              qn_error *err)
+{
+    (void)x;
+    qn_axis a = how->axis[0], first;
+    qn_cut c = {.kind = QN_CUT_SECTIONS, .n = (uint8_t)(how->n_numbers + 1)};
+    qn_status status = need_loop(s, a, err);
+    for (int n = 0; n < how->n_numbers && n < 3; n++)
+        c.bound[n] = how->bound[n];
+    if (status != QN_OK)
+        return status;
+    if (how->n_numbers < 1 || !qn__axis_cut(s, a, &c, &first))
+        return no_room(s, a, err);
+    for (qn_node n = {0}; (n = qn__next_loop(s, a, n)).id;) {
+        s->node[n.id].axis = first;
+        qn_node last = n;
+        for (int part = 1; part < c.n; part++) {
+            qn_node copy = copy_node(s, n, 1);
+            if (!copy.id)
+                return no_room(s, a, err);
+            s->node[copy.id].axis = (qn_axis){(uint16_t)(first.id + part)};
+            s->node[copy.id].parent = s->node[n.id].parent;
+            s->node[copy.id].next = s->node[last.id].next;
+            s->node[last.id].next = copy;
+            last = copy;
+        }
+    }
+    return QN_OK;
+}
+
+qn_status qn__apply_version(const qn_scheduled *x, qn_schedule *s, const qn_step *how,
+                            qn_error *err)
+{
+    (void)x;
+    qn_axis a = how->axis[0];
+    qn_node n = qn__next_loop(s, a, (qn_node){0});
+    if (need_loop(s, a, err) != QN_OK)
+        return QN_ERR_ARGUMENT;
+    qn_node_info info = {.kind = QN_NODE_VERSION, .guard = how->option};
+    if (how->option == QN_GUARD_LONG) {
+        info.axis = a;
+        while (qn__axis(s, info.axis)->kind == QN_AXIS_PART)
+            info.axis = qn__axis(s, info.axis)->of[0];
+        info.least = how->n_numbers ? how->number[0] : 1;
+    }
+    qn_node copy = copy_node(s, n, 1), version = qn__node_new(s, &info);
+    qn_node block[2] = {qn__node_new(s, &(qn_node_info){.kind = QN_NODE_BLOCK}), {0}};
+    block[1] = qn__node_new(s, &(qn_node_info){.kind = QN_NODE_BLOCK});
+    if (!copy.id || !version.id || !block[0].id || !block[1].id)
+        return no_room(s, a, err);
+    qn__node_replace(s, n, version);
+    qn__node_append(s, version, block[0]);
+    qn__node_append(s, version, block[1]);
+    qn__node_append(s, block[0], n);
+    qn__node_append(s, block[1], copy);
+    return QN_OK;
+}
+
+/* ---------------------------------------------------------------- nests */
+
+/** The only child of a loop, if that is a loop over an axis; 0: it is not. */
+static qn_node only_loop_inside(const qn_schedule *s, qn_node n, qn_axis a)
+{
+    qn_node c = s->node[n.id].child;
+    bool is_so = c.id && !s->node[c.id].next.id && s->node[c.id].kind == QN_NODE_LOOP &&
+                 (!a.id || s->node[c.id].axis.id == a.id);
+    return is_so ? c : (qn_node){0};
+}
+
+/** Children of `from` become those of `to`. */
+static void take_children(qn_schedule *s, qn_node from, qn_node to)
+{
+    s->node[to.id].child = s->node[from.id].child;
+    for (qn_node c = s->node[to.id].child; c.id; c = s->node[c.id].next)
+        s->node[c.id].parent = to;
+}
+
+qn_status qn__apply_fuse(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err)
+{
+    (void)x;
+    qn_axis outer = how->axis[0], inner = how->axis[1], fused = qn__axis_fuse(s, outer, inner);
+    qn_status status = need_loop(s, outer, err);
+    if (status != QN_OK)
+        return status;
+    if (!fused.id)
+        return qn__fail_axis(s, outer, QN_ERR_ARGUMENT, "the two have a dimension in common", err);
+    for (qn_node n = {0}; (n = qn__next_loop(s, outer, n)).id;) {
+        qn_node c = only_loop_inside(s, n, inner);
+        if (!c.id)
+            return qn__fail_axis(s, outer, QN_ERR_ARGUMENT, "the other one is not right inside",
+                                 err);
+        s->node[n.id].axis = fused;
+        take_children(s, c, n);
+        s->node[c.id].kind = QN_NODE_FREE;
+    }
+    return QN_OK;
+}
+
+/** Place of an axis in a list, or -1. */
+static int listed(const qn_step *how, qn_axis a)
+{
+    for (int n = 0; n < how->n_axes; n++)
+        if (how->axis[n].id == a.id)
+            return n;
+    return -1;
+}
+
+/** Reorders the nest whose outermost listed loop is n; false: they are not one right inside the
+ * other. */
+static bool reorder_nest(qn_schedule *s, qn_node n, const qn_step *how)
+{
+    qn_node at[4];
+    uint8_t role[4];
+    int found = 0;
+    for (; n.id && found < how->n_axes; n = only_loop_inside(s, n, (qn_axis){0})) {
+        int place = listed(how, s->node[n.id].axis);
+        if (place < 0)
+            continue;
+        role[place] = s->node[n.id].role;
+        at[found++] = n;
+    }
+    for (int i = 0; i < found && found == how->n_axes; i++) {
+        s->node[at[i].id].axis = how->axis[i];
+        s->node[at[i].id].role = role[i];
+    }
+    return found == how->n_axes;
+}
+
+/** Whether a loop over another listed axis is around node n. */
+static bool is_inside_listed(const qn_schedule *s, qn_node n, const qn_step *how)
+{
+    for (n = s->node[n.id].parent; n.id; n = s->node[n.id].parent)
+        if (s->node[n.id].kind == QN_NODE_LOOP && listed(how, s->node[n.id].axis) >= 0)
+            return true;
+    return false;
+}
+
+qn_status qn__apply_reorder(const qn_scheduled *x, qn_schedule *s, const qn_step *how,
+                            qn_error *err)
+{
+    (void)x;
+    bool is_any = false;
+    for (int i = 0; i < how->n_axes; i++)
+        for (int m = 0; m < i; m++)
+            if (how->axis[m].id == how->axis[i].id)
+                return qn__fail_axis(s, how->axis[i], QN_ERR_ARGUMENT, "it is named twice", err);
+    bool is_root[QN_MOST_NODES + 1] = {false};
+    for (uint16_t n = 1; n <= s->n_nodes; n++)
+        is_root[n] = s->node[n].kind == QN_NODE_LOOP && listed(how, s->node[n].axis) >= 0 &&
+                     !is_inside_listed(s, (qn_node){n}, how);
+    for (uint16_t n = 1; n <= s->n_nodes; n++) {
+        if (!is_root[n])
+            continue;
+        is_any |= reorder_nest(s, (qn_node){n},
+                               how); /* nests that lack one of the loops stay as they are */
+    }
+    return is_any ? QN_OK
+                  : qn__fail_axis(s, how->axis[0], QN_ERR_ARGUMENT,
+                                  "the loops are not one right inside the other", err);
+}
+
+qn_status qn__apply_tile(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err)
+{
+    qn_step order = {.n_axes = 4};
+    for (int n = 0; n < 2; n++) {
+        qn_status status = split(s, how->axis[n], 1, &how->number[n], how->option, err);
+        if (status != QN_OK)
+            return status;
+        order.axis[n] = qn__axis_part(&s->cut[s->n_cuts - 1], 0);
+        order.axis[n + 2] = qn__axis_part(&s->cut[s->n_cuts - 1], 1);
+    }
+    return qn__apply_reorder(x, s, &order, err);
+}
+
+/* ---------------------------------------------------------------- statements */
+
+qn_status qn__apply_distribute(const qn_scheduled *x, qn_schedule *s, const qn_step *how,
+                               qn_error *err)
+{
+    (void)x;
+    qn_status status = need_loop(s, how->axis[0], err);
+    bool is_old[QN_MOST_NODES + 1] = {false};
+    for (uint16_t n = 1; n <= s->n_nodes; n++)
+        is_old[n] = s->node[n].kind == QN_NODE_LOOP && s->node[n].axis.id == how->axis[0].id;
+    for (uint16_t n = 1; status == QN_OK && n <= QN_MOST_NODES && n <= s->n_nodes; n++) {
+        qn_node last = {n};
+        qn_node c = is_old[n] ? s->node[s->node[n].child.id].next : (qn_node){0};
+        if (is_old[n])
+            s->node[s->node[n].child.id].next = (qn_node){0};
+        while (c.id) {
+            qn_node next = s->node[c.id].next;
+            qn_node_info info = s->node[n];
+            info.child = c;
+            info.next = s->node[last.id].next;
+            qn_node loop = qn__node_new(s, &info);
+            if (!loop.id)
+                return no_room(s, how->axis[0], err);
+            s->node[last.id].next = loop;
+            s->node[c.id].parent = loop;
+            s->node[c.id].next = (qn_node){0};
+            last = loop;
+            c = next;
+        }
+    }
+    return status;
+}
+
+/** loop a { place { B } } becomes place { loop a { B } }. */
+static bool swap_with_place(qn_schedule *s, qn_node loop)
+{
+    qn_node place = s->node[loop.id].child;
+    qn_node_info *l = &s->node[loop.id], *p = &s->node[place.id];
+    if (!place.id || p->kind != QN_NODE_PLACE || p->next.id)
+        return false;
+    qn_node inside = p->child;
+    qn__node_replace(s, loop,
+                     place); /* the place is still a child of the loop, but no longer named there */
+    l->child = inside;
+    for (; inside.id; inside = s->node[inside.id].next)
+        s->node[inside.id].parent = loop;
+    p->child = loop;
+    l->parent = place;
+    l->next = (qn_node){0};
+    return true;
+}
+
+qn_status qn__apply_move_place(const qn_scheduled *x, qn_schedule *s, const qn_step *how,
+                               qn_error *err)
+{
+    (void)x;
+    bool is_any = false;
+    for (uint16_t n = 1; n <= s->n_nodes; n++) {
+        qn_node_info *p = &s->node[n];
+        bool is_it = p->kind == QN_NODE_PLACE && s->reduction[p->index].inst[0] == how->inst &&
+                     s->node[p->parent.id].kind == QN_NODE_LOOP &&
+                     s->node[p->parent.id].axis.id == how->axis[0].id;
+        is_any |= is_it;
+        if (is_it && !swap_with_place(s, p->parent))
+            return qn__fail_axis(s, how->axis[0], QN_ERR_ARGUMENT,
+                                 "other nodes stand beside the reduce; distribute it first", err);
+    }
+    return is_any ? QN_OK
+                  : qn__fail_axis(s, how->axis[0], QN_ERR_ARGUMENT,
+                                  "the reduce is not right inside", err);
+}
+
+/* ---------------------------------------------------------------- roles */
+
+static qn_status set_role(qn_schedule *s, qn_axis a, int role, qn_error *err)
+{
+    qn_status status = need_loop(s, a, err);
+    for (qn_node n = {0}; status == QN_OK && (n = qn__next_loop(s, a, n)).id;)
+        s->node[n.id].role = (uint8_t)role;
+    return status;
+}
+
+qn_status qn__apply_vectorize(const qn_scheduled *x, qn_schedule *s, const qn_step *how,
+                              qn_error *err)
+{
+    (void)x;
+    return set_role(s, how->axis[0], QN_ROLE_VECTOR, err);
+}
+
+qn_status qn__apply_unroll(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err)
+{
+    (void)x;
+    return set_role(s, how->axis[0], QN_ROLE_UNROLLED, err);
+}
+
+qn_status qn__apply_parallelize(const qn_scheduled *x, qn_schedule *s, const qn_step *how,
+                                qn_error *err)
+{
+    (void)x;
+    return set_role(s, how->axis[0], QN_ROLE_THREADS, err);
+}
+
+qn_status qn__apply_bind(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err)
+{
+    (void)x;
+    return set_role(s, how->axis[0], QN_ROLE_GRID + how->option, err);
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree.c: the parts of a schedule and how they hang together: nodes, names, copies, and the
+ * schedule of a kernel as declared. What axes mean stands in axis.c, what accesses do in record.c.
+ */
+#include "jit/schedule/tree.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TEXT(id, text) text,
+const char *const qn__role_names[] = {QN_ROLE_LIST(TEXT)};
+const char *const qn__tail_names[] = {QN_TAIL_LIST(TEXT)};
+const char *const qn__storage_names[] = {QN_STORAGE_LIST(TEXT)};
+const char *const qn__content_names[] = {QN_CONTENT_LIST(TEXT)};
+const char *const qn__method_names[] = {QN_METHOD_LIST(TEXT)};
+const char *const qn__check_names[] = {QN_CHECK_LIST(TEXT)};
+const char *const qn__points_names[] = {QN_POINTS_LIST(TEXT)};
+const char *const qn__combine_tree_names[] = {QN_COMBINE_TREE_LIST(TEXT)};
+const char *const qn__guard_names[] = {QN_GUARD_LIST(TEXT)};
+
+qn_status qn__scheduled_begin(const qn_kernel *k, const qn_facts *f, qn_scheduled *out,
+                              qn_error *err)
+{
+    *out = (qn_scheduled){.k = k, .f = f};
+    if (!qn__analyse(k, f, -1, -1, &out->a))
+        return qn__fail(err, QN_ERR_MEMORY, "schedule: no memory for the analysis of kernel \"%s\"",
+                        k->name);
+    return QN_OK;
+}
+
+void qn__scheduled_end(qn_scheduled *x)
+{
+    qn__analysis_release(&x->a);
+}
+
+/* ---------------------------------------------------------------- arrays */
+
+const qn_axis_info *qn__axis(const qn_schedule *s, qn_axis a)
+{
+    return &s->axis[a.id <= s->n_axes ? a.id : 0];
+}
+
+const qn_node_info *qn__node(const qn_schedule *s, qn_node n)
+{
+    return &s->node[n.id <= s->n_nodes ? n.id : 0];
+}
+
+qn_axis qn__axis_new(qn_schedule *s, const qn_axis_info *info)
+{
+    if (s->n_axes == QN_MOST_AXES)
+        return (qn_axis){0};
+    s->axis[++s->n_axes] = *info;
+    return (qn_axis){(uint16_t)s->n_axes};
+}
+
+qn_node qn__node_new(qn_schedule *s, const qn_node_info *info)
+{
+    int at = 1;
+    while (at <= s->n_nodes && s->node[at].kind != QN_NODE_FREE)
+        at++;
+    if (at > QN_MOST_NODES)
+        return (qn_node){0};
+    s->n_nodes = at > s->n_nodes ? at : s->n_nodes;
+    s->node[at] = *info;
+    return (qn_node){(uint16_t)at};
+}
+
+/** Where the first child of a node, or of the root, is named. */
+static qn_node *first_of(qn_schedule *s, qn_node parent)
+{
+    return parent.id ? &s->node[parent.id].child : &s->root;
+}
+
+void qn__node_append(qn_schedule *s, qn_node parent, qn_node n)
+{
+    qn_node *at = first_of(s, parent);
+    while (at->id)
+        at = &s->node[at->id].next;
+    *at = n;
+    s->node[n.id].parent = parent;
+    s->node[n.id].next = (qn_node){0};
+}
+
+void qn__node_replace(qn_schedule *s, qn_node n, qn_node instead)
+{
+    qn_node *at = first_of(s, s->node[n.id].parent);
+    while (at->id && at->id != n.id)
+        at = &s->node[at->id].next;
+    if (instead.id) {
+        s->node[instead.id].next = s->node[n.id].next;
+        s->node[instead.id].parent = s->node[n.id].parent;
+        *at = instead;
+    } else {
+        *at = s->node[n.id].next;
+    }
+    s->node[n.id].next = s->node[n.id].parent = (qn_node){0};
+}
+
+#define COPY_USED(array, n) memcpy(to->array, from->array, (size_t)(n) * sizeof to->array[0])
+void qn__schedule_copy(const qn_schedule *from, qn_schedule *to)
+{
+    memcpy(to, from, offsetof(qn_schedule, axis));
+    COPY_USED(axis, from->n_axes + 1);
+    COPY_USED(cut, from->n_cuts);
+    COPY_USED(node, from->n_nodes + 1);
+    COPY_USED(buffer, from->n_buffers);
+    COPY_USED(reduction, from->n_reductions);
+    COPY_USED(record, from->n_records);
+    COPY_USED(step, from->n_steps);
+}
+
+/* ---------------------------------------------------------------- names of axes */
+
+void qn__axis_name(const qn_schedule *s, qn_axis a, char *name)
+{
+    const qn_axis_info *x = qn__axis(s, a);
+    int fused = 0;
+    switch (x->kind) {
+    case QN_AXIS_DIM:
+        snprintf(name, QN_AXIS_NAME_BYTES, "d%d", x->number);
+        return;
+    case QN_AXIS_POINT:
+        snprintf(name, QN_AXIS_NAME_BYTES, "r%" PRIu32 "d%d", x->inst, x->number);
+        return;
+    case QN_AXIS_TRIP:
+        snprintf(name, QN_AXIS_NAME_BYTES, "t%" PRIu32, x->inst);
+        return;
+    case QN_AXIS_FUSED:
+        for (int n = 1; n < a.id; n++)
+            fused += s->axis[n].kind == QN_AXIS_FUSED;
+        snprintf(name, QN_AXIS_NAME_BYTES, "f%d", fused);
+        return;
+    case QN_AXIS_PART: {
+        char of[QN_AXIS_NAME_BYTES];
+        int letter = s->cut[x->cut].letter;
+        qn__axis_name(s, x->of[0], of);
+        if (letter)
+            snprintf(name, QN_AXIS_NAME_BYTES, "%.56s%c.%d", of, 'a' + letter, x->number);
+        else
+            snprintf(name, QN_AXIS_NAME_BYTES, "%.57s.%d", of, x->number);
+        return;
+    }
+    default:
+        snprintf(name, QN_AXIS_NAME_BYTES, "?");
+    }
+}
+
+qn_axis qn__axis_find(const qn_schedule *s, const char *name)
+{
+    char other[QN_AXIS_NAME_BYTES];
+    for (uint16_t n = 1; n <= s->n_axes; n++) {
+        qn__axis_name(s, (qn_axis){n}, other);
+        if (strcmp(name, other) == 0)
+            return (qn_axis){n};
+    }
+    return (qn_axis){0};
+}
+
+/* ---------------------------------------------------------------- the kernel as declared */
+
+typedef struct maker {
+    const qn_scheduled *x;
+    qn_schedule *s;
+    bool is_full;
+} maker;
+
+static qn_node new_node(maker *m, qn_node parent, const qn_node_info *info)
+{
+    qn_node n = qn__node_new(m->s, info);
+    if (n.id)
+        qn__node_append(m->s, parent, n);
+    else
+        m->is_full = true;
+    return n;
+}
+
+static qn_node new_loop(maker *m, qn_node parent, qn_axis_info axis)
+{
+    qn_axis a = qn__axis_new(m->s, &axis);
+    if (a.id)
+        m->s->axis[a.id].count = qn__axis_count(m->x, m->s, a);
+    else
+        m->is_full = true;
+    return new_node(m, parent, &(qn_node_info){.kind = QN_NODE_LOOP, .axis = a});
+}
+
+static void add_region(maker *m, qn_node parent, uint32_t begin, uint32_t end);
+
+static void add_reduce(maker *m, qn_node parent, uint32_t i)
+{
+    const qn_kernel *k = m->x->k;
+    const qn_inst *x = &k->inst[i];
+    if (m->s->n_reductions == QN_MOST_REDUCTIONS) {
+        m->is_full = true;
+        return;
+    }
+    int rule = qn__order_rule(k, i);
+    qn_reduced *r = &m->s->reduction[m->s->n_reductions];
+    *r = (qn_reduced){.n = 1, .order = (uint8_t)rule, .inst[0] = i};
+    r->combine = rule == QN_STRIPED ? QN_COMBINE_TREE_HALVES : QN_COMBINE_TREE_SEQUENCE;
+    qn_node at = new_node(m, parent,
+                          &(qn_node_info){.kind = QN_NODE_PLACE,
+                                          .index = (uint8_t)m->s->n_reductions++,
+                                          .first = i,
+                                          .end = x->region[2]});
+    for (int n = 0; n < x->n_args && !m->is_full; n++)
+        at =
+            new_loop(m, at,
+                     (qn_axis_info){
+                         .kind = QN_AXIS_POINT, .inst = i, .number = (uint8_t)qn__dim_of(k, i, n)});
+    add_region(m, at, x->region[0], x->region[1]);
+}
+
+/** The statements of a region and the reduces among them; what else has regions is part of a
+ * statement. */
+static void add_region(maker *m, qn_node parent, uint32_t begin, uint32_t end)
+{
+    const qn_kernel *k = m->x->k;
+    uint32_t first = begin;
+    for (uint32_t i = begin; i < end && !m->is_full; i = k->inst[i].region[2]) {
+        if (k->inst[i].op != QN_I_REDUCE)
+            continue;
+        if (first < i)
+            new_node(m, parent, &(qn_node_info){.kind = QN_NODE_DO, .first = first, .end = i});
+        add_reduce(m, parent, i);
+        first = k->inst[i].region[2];
+    }
+    if (first < end && !m->is_full)
+        new_node(m, parent, &(qn_node_info){.kind = QN_NODE_DO, .first = first, .end = end});
+}
+
+qn_status qn__schedule_begin(const qn_scheduled *x, qn_schedule *out, qn_error *err)
+{
+    const qn_kernel *k = x->k;
+    maker m = {.x = x, .s = out};
+    qn_node at = {0};
+    memset(out, 0, offsetof(qn_schedule, cut));
+    memset(&out->node[0], 0, sizeof out->node[0]);
+    for (int d = 0; d < k->n_dims; d++)
+        if (!qn__is_reduction(k, d))
+            at = new_loop(&m, at, (qn_axis_info){.kind = QN_AXIS_DIM, .number = (uint8_t)d});
+    add_region(&m, at, k->body, k->n_insts);
+    if (m.is_full)
+        return qn__fail(err, QN_ERR_LIMIT,
+                        "schedule: kernel \"%s\" has more than %d reduces, or %d statements",
+                        k->name, QN_MOST_REDUCTIONS, QN_MOST_NODES);
+    return qn__schedule_derive(x, out, err);
+}

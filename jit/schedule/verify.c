@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * verify.c: whether a kernel may be run as a schedule says. A schedule is a request, maybe of a
+ * hostile text: nothing that it claims is believed. This file walks the tree, and sees to it that
+ * the statements cover the body in the order of the program.
+ */
+#include "jit/schedule/verify.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+bool qn__refuse(qn_verifier *v, const char *format, ...)
+{
+    char what[QN_MESSAGE_BYTES];
+    va_list ap;
+    if (v->status != QN_OK)
+        return false;
+    va_start(ap, format);
+    vsnprintf(what, sizeof what, format, ap);
+    va_end(ap);
+    v->status =
+        qn__fail(v->err, QN_ERR_ARGUMENT, "schedule of kernel \"%.60s\": %s", v->x->k->name, what);
+    return false;
+}
+
+static bool walk(qn_verifier *v, qn_node first, int depth);
+
+/* ---------------------------------------------------------------- statements */
+
+static qn_context *inner_context(qn_verifier *v)
+{
+    return &v->context[v->n_contexts - 1];
+}
+
+/** Whether [first, end) are whole instructions of one region. */
+static bool is_range(const qn_kernel *k, uint32_t first, uint32_t end)
+{
+    uint32_t i = first;
+    while (i < end)
+        i = k->inst[i].region[2];
+    return i == end;
+}
+
+/** The region of the innermost place that goes on with instruction `first`, or -1. */
+static int region_at(qn_verifier *v, uint32_t first)
+{
+    const qn_context *c = inner_context(v);
+    for (int n = 0; n < c->n; n++)
+        if (c->cursor[n] == first && c->cursor[n] < c->end[n])
+            return n;
+    return -1;
+}
+
+static void note_values(qn_verifier *v, qn_node at, uint32_t first, uint32_t end)
+{
+    for (uint32_t i = first; i < end; i++)
+        v->made_at[i] = at.id;
+}
+
+/** Iterations of unrolled loops around. */
+static int64_t copies_here(const qn_verifier *v)
+{
+    int64_t n = 1;
+    for (int i = 0; i < v->n_path; i++) {
+        const qn_node_info *l = qn__node(v->s, v->path[i]);
+        if (l->role == QN_ROLE_UNROLLED)
+            n *= qn__axis_count(v->x, v->s, l->axis)
+                     .most; /* at most QN_MOST_UNROLLED each; cut off below */
+        if (n > QN_MOST_COPIES)
+            break;
+    }
+    return n;
+}
+
+static bool visit_do(qn_verifier *v, qn_node at)
+{
+    const qn_node_info *n = qn__node(v->s, at);
+    const qn_kernel *k = v->x->k;
+    int region = n->first < n->end && n->end <= k->n_insts ? region_at(v, n->first) : -1;
+    if (region < 0 || n->end > inner_context(v)->end[region] || !is_range(k, n->first, n->end))
+        return qn__refuse(v, "do %%%u %%%u: these instructions are not what comes next", n->first,
+                          n->end);
+    if (n->child.id)
+        return qn__refuse(v, "do %%%u %%%u: a statement has no nodes inside", n->first, n->end);
+    inner_context(v)->cursor[region] = n->end;
+    v->copies += copies_here(v) * (n->end - n->first);
+    if (v->copies > QN_MOST_COPIES) {
+        qn__refuse(v, "do %%%u %%%u: more than %d instructions of code", n->first, n->end,
+                   QN_MOST_COPIES);
+        v->status = QN_ERR_LIMIT;
+        return false;
+    }
+    if (!qn__verify_loops(v, at) || !qn__verify_values(v, at) || !qn__verify_records(v, at))
+        return false;
+    note_values(v, at, n->first, n->end);
+    return true;
+}
+
+/* ---------------------------------------------------------------- places */
+
+/** The regions of a place, one after the other in one region of the innermost context. */
+static bool open_place(qn_verifier *v, qn_node at)
+{
+    const qn_node_info *n = qn__node(v->s, at);
+    const qn_reduced *r = &v->s->reduction[n->index];
+    const qn_kernel *k = v->x->k;
+    if (!qn__verify_reduction(v, n))
+        return false;
+    int region = region_at(v, r->inst[0]);
+    uint32_t last = k->inst[r->inst[r->n - 1]].region[2];
+    if (region < 0 || last > inner_context(v)->end[region] || v->n_contexts == QN_MOST_DEPTH)
+        return qn__refuse(v, "place %%%u: it is not what comes next", r->inst[0]);
+    inner_context(v)->cursor[region] = last;
+    qn_context *c = &v->context[v->n_contexts++];
+    *c = (qn_context){.place = at, .n = r->n, .n_around = v->n_path};
+    for (int m = 0; m < r->n; m++) {
+        c->cursor[m] = k->inst[r->inst[m]].region[0];
+        c->end[m] = k->inst[r->inst[m]].region[1];
+        for (uint32_t i = m ? k->inst[r->inst[m - 1]].region[2] : r->inst[0]; i < r->inst[m]; i++)
+            v->made_at[i] = at.id;
+    }
+    return true;
+}
+
+static bool visit_place(qn_verifier *v, qn_node at, int depth)
+{
+    const qn_node_info *n = qn__node(v->s, at);
+    if (n->index >= v->s->n_reductions || !open_place(v, at) || !walk(v, n->child, depth + 1))
+        return qn__refuse(v, "place: no such reduction");
+    const qn_reduced *r = &v->s->reduction[n->index];
+    const qn_context *c = inner_context(v);
+    for (int m = 0; m < c->n; m++)
+        if (c->cursor[m] != c->end[m])
+            return qn__refuse(
+                v, "place %%%u: its region ends with %%%u, and statements end before %%%u",
+                r->inst[m], c->end[m], c->cursor[m]);
+    v->n_contexts--;
+    for (uint32_t i = r->inst[0]; i < v->x->k->inst[r->inst[r->n - 1]].region[2]; i++)
+        v->made_at[i] = at.id;
+    return true;
+}
+
+/* ---------------------------------------------------------------- loops */
+
+static bool visit_loop(qn_verifier *v, qn_node at, int depth)
+{
+    const qn_node_info *n = qn__node(v->s, at);
+    if (v->n_path == QN_MOST_DEPTH)
+        return qn__refuse(v, "more than %d loops inside one another", QN_MOST_DEPTH);
+    v->path[v->n_path++] = at;
+    bool is_right =
+        n->child.id ? qn__verify_role(v, at) && walk(v, n->child, depth + 1)
+                    : qn__refuse(v, "loop %s: nothing is inside", qn__axis_text(v, n->axis).name);
+    v->n_path--;
+    return is_right;
+}
+
+static bool is_entered(const qn_verifier *v, qn_axis a)
+{
+    for (int n = 0; n < v->n_entered; n++)
+        if (v->entered[n].id == a.id)
+            return true;
+    return false;
+}
+
+/** The outermost section that axis `a` is, or is made of, and that is not entered yet; 0: none. */
+static qn_axis section_of(const qn_verifier *v, qn_axis a)
+{
+    const qn_axis_info *x = qn__axis(v->s, a);
+    qn_axis outer = {0}, other = {0};
+    if (x->kind == QN_AXIS_PART || x->kind == QN_AXIS_FUSED)
+        outer = section_of(v, x->of[0]);
+    if (x->kind == QN_AXIS_FUSED)
+        other = section_of(v, x->of[1]);
+    if (outer.id || other.id)
+        return outer.id && (!other.id || outer.id < other.id) ? outer : other;
+    bool is_section = x->kind == QN_AXIS_PART && v->s->cut[x->cut].kind == QN_CUT_SECTIONS;
+    return is_section && !is_entered(v, a) ? a : (qn_axis){0};
+}
+
+static qn_axis section_entered_by(const qn_verifier *v, qn_node at)
+{
+    const qn_node_info *n = qn__node(v->s, at);
+    return n->kind == QN_NODE_LOOP ? section_of(v, n->axis) : (qn_axis){0};
+}
+
+/** Loops over all sections of an axis, side by side, which all run the same statements. The loop
+ * over a section may itself be the first of loops over the sections of a section. On return *at is
+ * the last of them. */
+static bool visit_sections(qn_verifier *v, qn_node *at, int depth)
+{
+    qn_axis first = section_entered_by(v, *at);
+    const qn_cut *c = &v->s->cut[qn__axis(v->s, first)->cut];
+    qn_context before = *inner_context(v), after = before;
+    for (int m = 0; m < c->n; m++) {
+        qn_axis part = qn__axis_part(c, m);
+        if (section_entered_by(v, *at).id != part.id || v->n_entered == QN_MOST_DEPTH)
+            return qn__refuse(v, "sections of %s: loops over all of them must follow one another",
+                              qn__axis_text(v, c->of).name);
+        *inner_context(v) = before;
+        v->entered[v->n_entered++] = part;
+        v->is_visited[at->id] = true;
+        bool is_right = section_entered_by(v, *at).id ? visit_sections(v, at, depth)
+                                                      : visit_loop(v, *at, depth);
+        v->n_entered--;
+        if (!is_right)
+            return false;
+        if (m > 0 && memcmp(after.cursor, inner_context(v)->cursor, sizeof after.cursor) != 0)
+            return qn__refuse(v, "sections of %s: they do not run the same statements",
+                              qn__axis_text(v, c->of).name);
+        after = *inner_context(v);
+        if (m + 1 < c->n)
+            *at = qn__node(v->s, *at)->next;
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- versions, fills */
+
+static bool visit_version(qn_verifier *v, qn_node at, int depth)
+{
+    const qn_node_info *n = qn__node(v->s, at);
+    qn_node block[2] = {n->child, qn__node(v->s, n->child)->next};
+    qn_context before = *inner_context(v), after = before;
+    if (n->guard == QN_GUARD_LONG && qn__axis(v->s, n->axis)->kind != QN_AXIS_DIM)
+        return qn__refuse(v, "version long: the axis is no dimension");
+    for (int b = 0; b < 2; b++) {
+        const qn_node_info *x = qn__node(v->s, block[b]);
+        if (!block[b].id || x->kind != QN_NODE_BLOCK || (b == 1 && x->next.id))
+            return qn__refuse(v, "version: it has two blocks");
+        v->is_visited[block[b].id] = true;
+        *inner_context(v) = before;
+        bool is_alone = b == 0 && n->guard == QN_GUARD_ALONE;
+        v->alone += is_alone;
+        bool is_right = walk(v, x->child, depth + 2);
+        v->alone -= is_alone;
+        if (!is_right)
+            return false;
+        if (b == 1 && memcmp(after.cursor, inner_context(v)->cursor, sizeof after.cursor) != 0)
+            return qn__refuse(v, "version: its blocks do not run the same statements");
+        after = *inner_context(v);
+    }
+    return true;
+}
+
+/** The loops of a fill or a flush, if it has any, are over the axes of the buffer, one inside the
+ * other. */
+static bool visit_fill(qn_verifier *v, qn_node at)
+{
+    const qn_node_info *n = qn__node(v->s, at);
+    const char *what = n->kind == QN_NODE_FILL ? "fill" : "flush";
+    if (n->index >= v->s->n_buffers)
+        return qn__refuse(v, "%s: no such buffer", what);
+    const qn_buffer_info *b = &v->s->buffer[n->index];
+    uint32_t left = (UINT32_C(1) << b->n_axes) - 1;
+    int wanted = n->kind == QN_NODE_FILL ? QN_CONTENT_COPY : QN_CONTENT_LINES;
+    if (b->content != wanted)
+        return qn__refuse(v, "%s b%d: the buffer holds %s", what, n->index,
+                          qn__content_names[b->content]);
+    for (qn_node at_loop = n->child; at_loop.id; at_loop = qn__node(v->s, at_loop)->child) {
+        const qn_node_info *l = qn__node(v->s, at_loop);
+        int found = -1;
+        for (int a = 0; a < b->n_axes; a++)
+            found = l->kind == QN_NODE_LOOP && l->axis.id == b->axis[a].id ? a : found;
+        if (found < 0 || !(left >> found & 1) || l->next.id || v->is_visited[at_loop.id])
+            return qn__refuse(v, "%s b%d: its loops are one over each axis of the buffer", what,
+                              n->index);
+        v->is_visited[at_loop.id] = true;
+        left &= ~(UINT32_C(1) << found);
+    }
+    if (n->child.id && left)
+        return qn__refuse(v, "%s b%d: an axis of the buffer has no loop", what, n->index);
+    v->is_filled[n->index] |= n->kind == QN_NODE_FILL;
+    v->is_pending[n->index] = false;
+    v->filled_at[n->index] = at;
+    for (int r = 0; r < v->s->n_records && n->kind == QN_NODE_FLUSH; r++) {
+        const qn_record_info *x = &v->s->record[r];
+        if (x->method == QN_METHOD_THROUGH && x->index == n->index + 1 &&
+            v->is_visited[x->at.id <= v->s->n_nodes ? x->at.id : 0] &&
+            !qn__verify_through(v, x->at, n->index, at))
+            return false;
+    }
+    return true;
+}
+
+static bool visit(qn_verifier *v, qn_node at, int depth)
+{
+    switch (qn__node(v->s, at)->kind) {
+    case QN_NODE_LOOP:
+        return visit_loop(v, at, depth);
+    case QN_NODE_DO:
+        return visit_do(v, at);
+    case QN_NODE_PLACE:
+        return visit_place(v, at, depth);
+    case QN_NODE_FILL:
+    case QN_NODE_FLUSH:
+        return visit_fill(v, at);
+    case QN_NODE_VERSION:
+        return visit_version(v, at, depth);
+    default:
+        return qn__refuse(v, "a block outside versions");
+    }
+}
+
+static bool walk(qn_verifier *v, qn_node first, int depth)
+{
+    if (depth > QN_MOST_DEPTH)
+        return qn__refuse(v, "nodes are more than %d deep", QN_MOST_DEPTH);
+    for (qn_node at = first; at.id; at = qn__node(v->s, at)->next) {
+        if (at.id > v->s->n_nodes || v->is_visited[at.id])
+            return qn__refuse(v, "the nodes are no tree");
+        v->is_visited[at.id] = true;
+        bool is_right =
+            section_entered_by(v, at).id ? visit_sections(v, &at, depth) : visit(v, at, depth);
+        if (!is_right)
+            return false;
+    }
+    return true;
+}
+
+static bool verify(qn_verifier *v)
+{
+    const qn_schedule *s = v->s;
+    if (s->n_axes < 0 || s->n_axes > QN_MOST_AXES || s->n_cuts < 0 || s->n_cuts > QN_MOST_CUTS ||
+        s->n_nodes < 0 || s->n_nodes > QN_MOST_NODES || s->n_buffers < 0 ||
+        s->n_buffers > QN_MOST_BUFFERS || s->n_reductions < 0 ||
+        s->n_reductions > QN_MOST_REDUCTIONS || s->n_records < 0 || s->n_records > QN_MOST_RECORDS)
+        return qn__refuse(v, "its lists have no such sizes");
+    v->context[0] = (qn_context){.n = 1, .cursor[0] = v->x->k->body, .end[0] = v->x->k->n_insts};
+    v->n_contexts = 1;
+    if (!qn__verify_axes(v) || !qn__verify_buffers(v) || !walk(v, s->root, 1))
+        return false;
+    if (v->context[0].cursor[0] != v->context[0].end[0])
+        return qn__refuse(v, "statements end before %%%u, the body with %%%u",
+                          v->context[0].cursor[0], v->context[0].end[0] - 1);
+    for (int b = 0; b < s->n_buffers; b++)
+        if (v->is_pending[b])
+            return qn__refuse(v, "b%d is not flushed after it was written", b);
+    for (int r = 0; r < s->n_records; r++)
+        if (!s->record[r].at.id || s->record[r].at.id > s->n_nodes ||
+            !v->is_visited[s->record[r].at.id])
+            return qn__refuse(v, "an access record belongs to no statement");
+    return true;
+}
+
+qn_status qn__schedule_verify(const qn_scheduled *x, const qn_schedule *s, qn_error *err)
+{
+    qn_verifier *v = qn__zalloc(1, sizeof *v);
+    uint16_t *made_at = qn__zalloc(x->k->n_insts, sizeof *made_at);
+    uint8_t *seen = qn__zalloc(x->k->n_insts, sizeof *seen);
+    qn_status status = QN_OK;
+    if (v && made_at && seen) {
+        *v = (qn_verifier){.x = x, .s = s, .err = err, .made_at = made_at, .seen = seen};
+        if (!verify(v) && v->status == QN_OK)
+            qn__refuse(v, "it does not hold");
+        status = v->status;
+        if (err && status != QN_OK)
+            err->status = (int32_t)status;
+    } else {
+        status = qn__fail(err, QN_ERR_MEMORY,
+                          "schedule of kernel \"%.60s\": no memory to verify it", x->k->name);
+    }
+    qn__free(v);
+    qn__free(made_at);
+    qn__free(seen);
+    return status;
+}

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * verify_claims.c: what a schedule claims of axes, buffers, reductions and accesses, each compared
+ * with what kernel and facts say.
+ */
+#include "jit/schedule/plan.h"
+#include "jit/schedule/verify.h"
+
+#include <string.h>
+
+/* ---------------------------------------------------------------- axes */
+
+static bool verify_root(qn_verifier *v, qn_axis axis)
+{
+    const qn_kernel *k = v->x->k;
+    const qn_axis_info *a = qn__axis(v->s, axis);
+    qn_axis_text name = qn__axis_text(v, axis);
+    bool is_right = a->number < k->n_dims && !qn__is_reduction(k, a->number);
+    if (a->kind == QN_AXIS_POINT) {
+        is_right = a->inst >= k->body && a->inst < k->n_insts && k->inst[a->inst].op == QN_I_REDUCE;
+        bool has_dim = false;
+        for (int n = 0; is_right && n < k->inst[a->inst].n_args; n++)
+            has_dim |= qn__dim_of(k, a->inst, n) == a->number;
+        is_right &= has_dim;
+    } else if (a->kind == QN_AXIS_TRIP) {
+        is_right = a->inst >= k->body && a->inst < k->n_insts && k->inst[a->inst].op == QN_I_FOR;
+    }
+    if (!is_right)
+        return qn__refuse(v, "axis %s: the kernel has no such dimension, reduce or for", name.name);
+    qn_count count = qn__axis_count(v->x, v->s, axis);
+    return (count.kind == a->count.kind && count.most == a->count.most) ||
+           qn__refuse(v, "axis %s: it has not so many iterations", name.name);
+}
+
+/** Whether an axis has at least n iterations, and they are a multiple of n, in every launch. */
+static bool is_multiple(const qn_verifier *v, qn_axis axis, int64_t n)
+{
+    const qn_axis_info *a = qn__axis(v->s, axis);
+    qn_count count = qn__axis_count(v->x, v->s, axis);
+    if (count.kind == QN_COUNT_EXACT)
+        return count.most % n == 0;
+    return (a->kind == QN_AXIS_DIM || a->kind == QN_AXIS_POINT) && n <= QN_MOST_MULTIPLE &&
+           (n & (n - 1)) == 0 && qn__is_multiple(v->x->f, a->number, n);
+}
+
+/** The last step of an axis may begin so early that it ends with the axis: then some iterations run
+ * twice. */
+static bool may_overlap(const qn_verifier *v, const qn_cut *c, int64_t step)
+{
+    qn_count count = qn__axis_count(v->x, v->s, c->of);
+    qn_axis root;
+    bool is_parallel = qn__axis_weight(v->x, v->s, c->of, &root) &&
+                       qn__axis(v->s, root)->kind == QN_AXIS_DIM &&
+                       qn__dim_kind(v->x->k, qn__axis(v->s, root)->number) == QN_DIM_PARALLEL;
+    return is_parallel && count.kind == QN_COUNT_EXACT && count.most >= step &&
+           !v->x->f->is_ordered && qn__summary_of(v->x, v->x->k->body, v->x->k->n_insts).may_repeat;
+}
+
+/** That the numbers of a cut are in their ranges, so that counts and weights can be computed. */
+static bool verify_shape(qn_verifier *v, const qn_cut *c)
+{
+    int64_t step = 1;
+    bool is_right = c->n >= 2 && c->n <= QN_MOST_PARTS && c->first.id + c->n - 1 <= v->s->n_axes &&
+                    c->of.id < c->first.id && c->of.id && c->kind <= QN_CUT_SECTIONS &&
+                    c->tail < QN_N_TAILS && c->letter < 26;
+    for (int n = 1; is_right && n < c->n && c->kind == QN_CUT_DIGITS; n++)
+        is_right = c->extent[n] >= 1 && !__builtin_mul_overflow(step, c->extent[n], &step);
+    for (int n = 0; is_right && n < c->n - 1 && c->kind == QN_CUT_SECTIONS; n++)
+        is_right = c->bound[n].from <= QN_FROM_AXIS && c->bound[n].offset <= INT64_MAX / 4 &&
+                   c->bound[n].offset >= INT64_MIN / 4;
+    for (int n = 0; is_right && n < c->n; n++)
+        is_right = v->s->axis[c->first.id + n].kind == QN_AXIS_PART &&
+                   &v->s->cut[v->s->axis[c->first.id + n].cut] == c;
+    return is_right ||
+           qn__refuse(v, "cut number %d: its parts are none, too large, or too far away",
+                      (int)(c - v->s->cut));
+}
+
+static bool verify_cut(qn_verifier *v, const qn_cut *c)
+{
+    int64_t step = 1;
+    qn_axis_text name = qn__axis_text(v, c->of);
+    for (int n = 0; n < c->n - 1 && c->kind == QN_CUT_SECTIONS; n++)
+        if (c->bound[n].from == QN_FROM_AXIS &&
+            (qn__axis(v->s, c->bound[n].axis)->kind != QN_AXIS_DIM ||
+             qn__axis(v->s, c->of)->kind != QN_AXIS_DIM || c->of.id == c->bound[n].axis.id))
+            return qn__refuse(
+                v, "cut %s: only a section of a dimension ends at the index of another dimension",
+                name.name);
+    if (c->kind == QN_CUT_SECTIONS)
+        return true;
+    for (int n = 1; n < c->n; n++)
+        step *= c->extent[n];
+    if (c->tail == QN_TAIL_NONE && !is_multiple(v, c->of, step))
+        return qn__refuse(
+            v, "cut %s: its iterations need not be a multiple of %lld, and it has no tail",
+            name.name, (long long)step);
+    if (c->tail == QN_TAIL_OVERLAP && !may_overlap(v, c, step))
+        return qn__refuse(v,
+                          "cut %s: steps of %lld may not overlap, as iterations may not run twice, "
+                          "or are too few",
+                          name.name, (long long)step);
+    return true;
+}
+
+/** Whether an axis is made of axes before it. */
+static bool is_formed(const qn_schedule *s, uint16_t n)
+{
+    const qn_axis_info *a = &s->axis[n];
+    if (a->kind == QN_AXIS_PART)
+        return a->cut < s->n_cuts && s->cut[a->cut].of.id == a->of[0].id &&
+               a->number < s->cut[a->cut].n && s->cut[a->cut].first.id + a->number == n &&
+               a->of[0].id < n && a->of[0].id;
+    if (a->kind == QN_AXIS_FUSED)
+        return a->of[0].id && a->of[1].id && a->of[0].id < n && a->of[1].id < n &&
+               !qn__axis_shares(s, a->of[0], a->of[1]);
+    return a->kind == QN_AXIS_DIM || a->kind == QN_AXIS_POINT || a->kind == QN_AXIS_TRIP;
+}
+
+/** Only of an axis whose number of iterations does not change can an index be taken apart. */
+static bool verify_fused(qn_verifier *v, qn_axis axis)
+{
+    const qn_axis_info *a = qn__axis(v->s, axis);
+    int faster = qn__axis_count(v->x, v->s, a->of[1]).kind,
+        slower = qn__axis_count(v->x, v->s, a->of[0]).kind;
+    return ((faster == QN_COUNT_EXACT || faster == QN_COUNT_SYMBOLIC) && slower != QN_COUNT_DATA) ||
+           qn__refuse(v, "axis %s: the number of iterations of the faster axis changes",
+                      qn__axis_text(v, axis).name);
+}
+
+bool qn__verify_axes(qn_verifier *v)
+{
+    const qn_schedule *s = v->s;
+    for (int c = 0; c < s->n_cuts; c++)
+        if (!verify_shape(v, &s->cut[c]))
+            return false;
+    for (uint16_t n = 1; n <= s->n_axes; n++)
+        if (!is_formed(s, n))
+            return qn__refuse(v, "axis number %d: it is made of nothing that can be walked so", n);
+    for (uint16_t n = 1; n <= s->n_axes; n++)
+        if ((s->axis[n].kind == QN_AXIS_FUSED && !verify_fused(v, (qn_axis){n})) ||
+            (s->axis[n].kind < QN_AXIS_PART && !verify_root(v, (qn_axis){n})))
+            return false;
+    for (int c = 0; c < s->n_cuts; c++)
+        if (!verify_cut(v, &s->cut[c]))
+            return false;
+    return true;
+}
+
+/* ---------------------------------------------------------------- buffers */
+
+static int64_t most_bytes(const qn_verifier *v, int storage)
+{
+    enum { REGISTER_BYTES = 64 * 256, FRAME_BYTES = 1 << 16 };
+    const int64_t most[QN_N_STORAGES] = {[QN_STORAGE_REGISTERS] = REGISTER_BYTES,
+                                         [QN_STORAGE_FRAME] = FRAME_BYTES,
+                                         [QN_STORAGE_SCRATCH] = INT64_C(1) << 32,
+                                         [QN_STORAGE_SHARED] = qn__shared_of_isa(v->x->f->isa)};
+    return most[storage];
+}
+
+/** Whether the instruction of a buffer is what its content needs. */
+static bool fits_content(const qn_verifier *v, const qn_buffer_info *b)
+{
+    const qn_kernel *k = v->x->k;
+    if (b->inst < k->body || b->inst >= k->n_insts)
+        return false;
+    const qn_inst *x = &k->inst[b->inst];
+    const qn_kernel_parameter *p = qn__is_access(x) ? &k->param[x->imm] : NULL;
+    bool is_plain = p && !(p->traits & QN_ATOMIC) && qn__is_known_ahead(k, b->inst);
+    switch (b->content) {
+    case QN_CONTENT_COPY: /* elements that nobody writes meanwhile */
+        return x->op == QN_I_LOAD && is_plain &&
+               !qn__is_written_too(k, v->x->f, &v->x->a, x->imm) &&
+               (b->guarded || v->x->f->proved[qn__site_of(k, b->inst)]);
+    case QN_CONTENT_LINES:
+        return x->op == QN_I_STORE && is_plain && !p->is_read && !p->has_atomics && !x->parent &&
+               !qn__is_checked(v->x->f, k, qn__site_of(k, b->inst)) && !v->x->f->is_ordered;
+    case QN_CONTENT_SUMS:
+        return x->op == QN_I_REDUCE;
+    default:
+        return x->type != QN_VOID;
+    }
+}
+
+bool qn__verify_buffers(qn_verifier *v)
+{
+    for (int n = 0; n < v->s->n_buffers; n++) {
+        const qn_buffer_info *b = &v->s->buffer[n];
+        if (b->content >= QN_N_CONTENTS || b->storage >= QN_N_STORAGES ||
+            b->n_axes > QN_MOST_BUFFER_AXES || !fits_content(v, b))
+            return qn__refuse(v, "b%d: instruction %%%u cannot be kept so", n, b->inst);
+        const qn_inst *x = &v->x->k->inst[b->inst];
+        int64_t bytes =
+            qn__is_access(x) ? qn__access_bytes(v->x->k, b->inst) : qn_dtype_bytes(x->type);
+        for (int a = 0; a < b->n_axes; a++) {
+            qn_count count = qn__axis_count(v->x, v->s, b->axis[a]);
+            if (!b->axis[a].id || b->axis[a].id > v->s->n_axes || count.most == INT64_MAX ||
+                __builtin_mul_overflow(bytes, count.most, &bytes))
+                return qn__refuse(v, "b%d: its size is not known", n);
+            for (int m = 0; m < a; m++)
+                if (b->axis[m].id == b->axis[a].id)
+                    return qn__refuse(v, "b%d: an axis stands in it twice", n);
+        }
+        if (bytes != b->bytes)
+            return qn__refuse(v, "b%d: it has %lld bytes, not %lld", n, (long long)bytes,
+                              (long long)b->bytes);
+        if (bytes > most_bytes(v, b->storage))
+            return qn__refuse(v, "b%d: %lld bytes are more than %s hold", n, (long long)bytes,
+                              qn__storage_names[b->storage]);
+    }
+    return true;
+}
+
+bool qn__verify_through(qn_verifier *v, qn_node at, int buffer, qn_node fill)
+{
+    const qn_buffer_info *b = &v->s->buffer[buffer];
+    qn_node around = qn__node(v->s, fill)->parent;
+    uint32_t deps = 0, found = 0;
+    for (int r = 0; r < qn__n_indices(v->x->k, b->inst); r++)
+        if (v->x->f->param[v->x->k->inst[b->inst].imm].dim[r].n_digits > 0)
+            deps |= v->x->a.value[qn__args(v->x->k, b->inst)[r]].deps;
+    qn_node n = at;
+    for (; n.id && n.id != around.id; n = qn__node(v->s, n)->parent) {
+        const qn_node_info *l = qn__node(v->s, n);
+        int place = -1;
+        if (l->kind != QN_NODE_LOOP)
+            continue;
+        for (int a = 0; a < b->n_axes; a++)
+            place = b->axis[a].id == l->axis.id ? a : place;
+        found |= place >= 0 ? UINT32_C(1) << place : 0;
+        if (l->role == QN_ROLE_THREADS || l->role == QN_ROLE_GRID)
+            return qn__refuse(v, "b%d: threads inside its %s divide loop %s", buffer,
+                              b->content == QN_CONTENT_COPY ? "fill" : "flush",
+                              qn__axis_text(v, l->axis).name);
+        if (place < 0 && (deps & qn__axis_dims(v->x, v->s, l->axis)))
+            return qn__refuse(v, "b%d: it is not over loop %s, which moves %%%u", buffer,
+                              qn__axis_text(v, l->axis).name, b->inst);
+    }
+    if (n.id != around.id)
+        return qn__refuse(v, "b%d: a statement that uses it is outside of where it is valid",
+                          buffer);
+    return found == (UINT32_C(1) << b->n_axes) - 1 ||
+           qn__refuse(v, "b%d: it is over an axis without a loop around its use", buffer);
+}
+
+/* ---------------------------------------------------------------- reductions */
+
+/** Instructions between the reduces of a tuple: they need nothing of these, and do nothing. */
+static bool are_neighbours(const qn_verifier *v, const qn_reduced *r)
+{
+    const qn_kernel *k = v->x->k;
+    for (int m = 1; m < r->n; m++) {
+        uint32_t begin = k->inst[r->inst[m - 1]].region[2];
+        if (r->inst[m] < begin || k->inst[r->inst[m]].parent != k->inst[r->inst[0]].parent)
+            return false;
+        for (uint32_t i = begin; i < k->inst[r->inst[m]].region[2]; i++) {
+            if (i < r->inst[m] && !qn__is_pure(&k->inst[i]))
+                return false;
+            for (int a = 0; a < k->inst[i].n_args; a++) {
+                uint32_t value = qn__args(k, i)[a];
+                if (value >= r->inst[0] && value < begin &&
+                    k->inst[value].parent == k->inst[r->inst[0]].parent &&
+                    !qn__is_pure(&k->inst[value]))
+                    return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool have_one_range(const qn_kernel *k, uint32_t a, uint32_t b)
+{
+    if (k->inst[a].n_args != k->inst[b].n_args)
+        return false;
+    for (int n = 0; n < k->inst[a].n_args; n++)
+        if (qn__args(k, a)[n] != qn__args(k, b)[n])
+            return false;
+    return true;
+}
+
+bool qn__verify_reduction(qn_verifier *v, const qn_node_info *place)
+{
+    const qn_kernel *k = v->x->k;
+    const qn_reduced *r = &v->s->reduction[place->index];
+    if (r->n < 1 || r->n > QN_MOST_TUPLE || r->buffer > v->s->n_buffers)
+        return qn__refuse(v, "place: it has no reduces");
+    for (int m = 0; m < r->n; m++) {
+        uint32_t i = r->inst[m];
+        if (i < k->body || i >= k->n_insts ||
+            (k->inst[i].op != QN_I_REDUCE && k->inst[i].op != QN_I_FOR))
+            return qn__refuse(v, "place %%%u: this is no reduce and no for", i);
+        if (m > 0 && (k->inst[i].op != QN_I_REDUCE || k->inst[r->inst[0]].op != QN_I_REDUCE ||
+                      i <= r->inst[m - 1] || !have_one_range(k, r->inst[0], i)))
+            return qn__refuse(v, "place %%%u: it is not over the dimensions of %%%u", i,
+                              r->inst[0]);
+        int rule = k->inst[i].op == QN_I_REDUCE ? qn__order_rule(k, i) : QN_POINTS_ORDERED;
+        if (r->order != rule)
+            return qn__refuse(v, "place %%%u: its order rule is %s", i, qn__points_names[rule]);
+        if (rule != QN_POINTS_ANY &&
+            (r->combine == QN_COMBINE_TREE_HALVES) != (rule == QN_POINTS_STRIPED))
+            return qn__refuse(v, "place %%%u: partials are not combined so in its order rule", i);
+    }
+    if (!are_neighbours(v, r))
+        return qn__refuse(
+            v,
+            "place %%%u: its reduces need something of one another, or of what stands between them",
+            r->inst[0]);
+    if (r->buffer && (v->s->buffer[r->buffer - 1].inst != r->inst[0] ||
+                      v->s->buffer[r->buffer - 1].content != QN_CONTENT_SUMS))
+        return qn__refuse(v, "place %%%u: b%d holds no sums of it", r->inst[0], r->buffer - 1);
+    for (int a = 0; a < 2 && k->inst[r->inst[0]].op == QN_I_FOR; a++) {
+        uint32_t value = qn__args(k, r->inst[0])[a];
+        if (value >= k->body && !qn__is_made_of_indices(k, value) && !v->made_at[value])
+            return qn__refuse(v, "place %%%u: its range is made later", r->inst[0]);
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- access records */
+
+static bool verify_group(const qn_verifier *v, const qn_record_info *r)
+{
+    int64_t apart;
+    for (int n = 0; n < v->s->n_records; n++) {
+        const qn_record_info *o = &v->s->record[n];
+        if (o != r && o->at.id == r->at.id && o->is_tail == r->is_tail &&
+            o->method == QN_METHOD_GROUP && o->index == r->index && o->stride == r->stride &&
+            o->inst < v->x->k->n_insts && qn__is_access(&v->x->k->inst[o->inst]) &&
+            v->x->k->inst[o->inst].imm == v->x->k->inst[r->inst].imm &&
+            qn__elements_apart(v->x->k, v->x->f, &v->x->a, r->inst, o->inst, &apart) && apart != 0)
+            return true;
+    }
+    return false;
+}
+
+static bool verify_method(qn_verifier *v, const qn_record_info *r)
+{
+    qn_record_info d = {.at = r->at, .inst = r->inst, .is_tail = r->is_tail};
+    const qn_kernel *k = v->x->k;
+    qn__record_derive(v->x, v->s, &d);
+    bool is_right = d.method == r->method && d.stride == r->stride && r->index == 0;
+    if (r->method == QN_METHOD_GATHER)
+        is_right = r->index == 0 && r->stride == 0;
+    else if (r->method == QN_METHOD_GROUP)
+        is_right = d.method == QN_METHOD_STRIDED && d.stride == r->stride && verify_group(v, r);
+    else if (r->method == QN_METHOD_TABLE)
+        is_right = k->inst[r->inst].op == QN_I_LOAD && r->index &&
+                   qn__table_registers(k, v->x->f, &v->x->a, r->inst) == r->index;
+    if (r->method != QN_METHOD_THROUGH)
+        return is_right || qn__refuse(v, "access %%%u: it is not %s there, but %s", r->inst,
+                                      qn__method_names[r->method], qn__method_names[d.method]);
+    int b = r->index - 1;
+    if (b < 0 || b >= v->s->n_buffers || v->s->buffer[b].inst != r->inst ||
+        k->inst[r->inst].op == QN_I_ATOMIC)
+        return qn__refuse(v, "access %%%u: no such buffer of it", r->inst);
+    if (v->s->buffer[b].content == QN_CONTENT_LINES) {
+        v->is_pending[b] = true;
+        return true;
+    }
+    if (v->s->buffer[b].content != QN_CONTENT_COPY || !v->is_filled[b])
+        return qn__refuse(v, "access %%%u: b%d is not filled before", r->inst, b);
+    return qn__verify_through(v, r->at, b, v->filled_at[b]);
+}
+
+static bool is_on_path(const qn_verifier *v, qn_axis a)
+{
+    for (int n = 0; n < v->n_path; n++)
+        if (a.id && qn__node(v->s, v->path[n])->axis.id == a.id)
+            return true;
+    return false;
+}
+
+static bool verify_check(qn_verifier *v, const qn_record_info *r)
+{
+    uint32_t site = qn__site_of(v->x->k, r->inst);
+    bool is_unchecked = v->x->f->param[v->x->k->inst[r->inst].imm].checks == QN_CHECKS_NONE;
+    bool is_right = r->check == QN_CHECK_PROVED      ? v->x->f->proved[site] != 0
+                    : r->check == QN_CHECK_UNCHECKED ? is_unchecked
+                    : r->check == QN_CHECK_HOISTED
+                        ? is_on_path(v, r->hoisted) && qn__is_known_ahead(v->x->k, r->inst)
+                        : r->check == QN_CHECK_PER_LANE;
+    return is_right || qn__refuse(v, "access %%%u: it is not %s", r->inst,
+                                  r->check < QN_N_CHECKS ? qn__check_names[r->check] : "a check");
+}
+
+static bool has_threads(const qn_schedule *s)
+{
+    for (int n = 1; n <= s->n_nodes; n++)
+        if (s->node[n].kind == QN_NODE_LOOP && s->node[n].role >= QN_ROLE_THREADS &&
+            s->node[n].role <= QN_ROLE_THREAD)
+            return true;
+    return false;
+}
+
+static bool verify_marks(qn_verifier *v, const qn_record_info *r)
+{
+    const qn_inst *x = &v->x->k->inst[r->inst];
+    const qn_kernel_parameter *p = &v->x->k->param[x->imm];
+    bool is_line = r->method == QN_METHOD_CONTIGUOUS || r->method == QN_METHOD_THROUGH;
+    if (r->streams && (x->op != QN_I_STORE || !is_line || p->is_read || p->has_atomics ||
+                       (p->traits & QN_ATOMIC) || x->parent ||
+                       qn__is_checked(v->x->f, v->x->k, qn__site_of(v->x->k, r->inst))))
+        return qn__refuse(v,
+                          "access %%%u: no store of whole vectors on every iteration, to a view "
+                          "that is only written",
+                          r->inst);
+    int atomics = v->x->f->atomics;
+    if (r->is_plain &&
+        (x->op != QN_I_ATOMIC || atomics == QN_ATOMICS_OF_ALL || (has_threads(v->s) && !v->alone)))
+        return qn__refuse(v, "access %%%u: other threads may meet the element of this atomic",
+                          r->inst);
+    return !r->ahead || (r->ahead > 0 && is_on_path(v, r->along)) ||
+           qn__refuse(v, "access %%%u: the axis ahead of which it asks has no loop around it",
+                      r->inst);
+}
+
+bool qn__verify_records(qn_verifier *v, qn_node at)
+{
+    const qn_kernel *k = v->x->k;
+    const qn_node_info *n = qn__node(v->s, at);
+    memset(v->seen + n->first, 0, n->end - n->first);
+    for (int i = 0; i < v->s->n_records; i++) {
+        const qn_record_info *r = &v->s->record[i];
+        if (r->at.id != at.id)
+            continue;
+        if (r->inst < n->first || r->inst >= n->end || !qn__is_access(&k->inst[r->inst]) ||
+            r->method >= QN_N_METHODS || (v->seen[r->inst] >> r->is_tail & 1) || r->is_tail > 1)
+            return qn__refuse(
+                v, "access %%%u: the statement has no such access, or two records of it", r->inst);
+        v->seen[r->inst] |= (uint8_t)(1 << r->is_tail);
+        if (!verify_method(v, r) || !verify_check(v, r) || !verify_marks(v, r))
+            return false;
+    }
+    for (uint32_t i = n->first; i < n->end; i++)
+        if (qn__is_access(&k->inst[i]) && !(v->seen[i] & 1))
+            return qn__refuse(v, "access %%%u: it has no record", i);
+    return true;
+}

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * verify_loops.c: the loops around a statement. Together they walk each iteration once: every
+ * dimension that the statement runs over has one loop over it, or loops over all digits of one cut,
+ * or a loop over one of its sections, whose siblings verify.c looks for. Their order must keep what
+ * depends on order.
+ */
+#include "jit/schedule/verify.h"
+
+static const qn_node_info *loop_at(const qn_verifier *v, int n)
+{
+    return qn__node(v->s, v->path[n]);
+}
+
+/* ---------------------------------------------------------------- coverage */
+
+static int loops_over(const qn_verifier *v, qn_axis a)
+{
+    int n = 0;
+    for (int i = 0; i < v->n_path; i++)
+        n += loop_at(v, i)->axis.id == a.id;
+    return n;
+}
+
+/** Loops on the path that walk an axis whole, once; -1: they do not. */
+static int covering(const qn_verifier *v, qn_axis a)
+{
+    const qn_schedule *s = v->s;
+    if (loops_over(v, a) > 0)
+        return loops_over(v, a) == 1 ? 1 : -1;
+    for (int c = 0; c < s->n_cuts; c++) {
+        int sum = 0, found = 0;
+        if (s->cut[c].of.id != a.id)
+            continue;
+        for (int n = 0; n < s->cut[c].n; n++) {
+            int loops = covering(v, qn__axis_part(&s->cut[c], n));
+            found += loops >= 0;
+            sum += loops >= 0 ? loops : 0;
+        }
+        if (found == (s->cut[c].kind == QN_CUT_DIGITS ? s->cut[c].n : 1))
+            return sum;
+    }
+    for (uint16_t f = (uint16_t)(a.id + 1); f <= s->n_axes; f++)
+        if (s->axis[f].kind == QN_AXIS_FUSED &&
+            (s->axis[f].of[0].id == a.id || s->axis[f].of[1].id == a.id)) {
+            int loops = covering(v, (qn_axis){f});
+            if (loops >= 0)
+                return s->axis[f].of[0].id == a.id ? loops : 0; /* counted with the slower one */
+        }
+    return -1;
+}
+
+static qn_axis find_root(const qn_schedule *s, int kind, uint32_t inst, int number)
+{
+    for (uint16_t a = 1; a <= s->n_axes; a++)
+        if (s->axis[a].kind == kind && s->axis[a].inst == inst &&
+            (kind == QN_AXIS_TRIP || s->axis[a].number == number))
+            return (qn_axis){a};
+    return (qn_axis){0};
+}
+
+static bool cover(qn_verifier *v, qn_axis root, const char *what, int number, int *used)
+{
+    int loops = root.id ? covering(v, root) : -1;
+    if (loops < 0)
+        return qn__refuse(v, "no loops walk %s %d once around a statement", what, number);
+    *used += loops;
+    return true;
+}
+
+/** Every dimension of the statement, and nothing else. */
+static bool cover_all(qn_verifier *v, qn_node at)
+{
+    const qn_kernel *k = v->x->k;
+    int used = 0;
+    for (int d = 0; d < k->n_dims; d++)
+        if (!qn__is_reduction(k, d) &&
+            !cover(v, find_root(v->s, QN_AXIS_DIM, 0, d), "dimension", d, &used))
+            return false;
+    for (int c = 1; c < v->n_contexts; c++) {
+        uint32_t i = v->s->reduction[qn__node(v->s, v->context[c].place)->index].inst[0];
+        bool is_reduce = k->inst[i].op == QN_I_REDUCE;
+        for (int n = 0; n < (is_reduce ? k->inst[i].n_args : 1); n++)
+            if (!cover(v,
+                       is_reduce ? find_root(v->s, QN_AXIS_POINT, i, qn__dim_of(k, i, n))
+                                 : find_root(v->s, QN_AXIS_TRIP, i, 0),
+                       is_reduce ? "points of reduce" : "trips of", (int)i, &used))
+                return false;
+    }
+    return used == v->n_path ||
+           qn__refuse(v, "do %%%u: %d loops are around it, and %d walk what it runs over",
+                      qn__node(v->s, at)->first, v->n_path, used);
+}
+
+/* ---------------------------------------------------------------- order */
+
+/** Whether an axis is made of a root that belongs to reduce or `for` i. */
+static bool is_inside(const qn_schedule *s, qn_axis axis, uint32_t i)
+{
+    const qn_axis_info *a = qn__axis(s, axis);
+    switch (a->kind) {
+    case QN_AXIS_POINT:
+    case QN_AXIS_TRIP:
+        return a->inst == i;
+    case QN_AXIS_PART:
+        return is_inside(s, a->of[0], i);
+    case QN_AXIS_FUSED:
+        return is_inside(s, a->of[0], i) || is_inside(s, a->of[1], i);
+    default:
+        return false;
+    }
+}
+
+static bool walks_sequential(const qn_verifier *v, qn_axis a)
+{
+    uint32_t dims = qn__axis_dims(v->x, v->s, a);
+    for (int d = 0; d < v->x->k->n_dims; d++)
+        if ((dims >> d & 1) && qn__dim_kind(v->x->k, d) == QN_DIM_SEQUENTIAL)
+            return true;
+    return false;
+}
+
+/** Loops n and before it go through one dimension after the other, each from its begin to its end,
+ * alone in their place. */
+static bool is_in_order(qn_verifier *v, int n)
+{
+    qn_axis root, before;
+    const qn_node_info *l = loop_at(v, n);
+    qn_node first = l->parent.id ? qn__node(v->s, l->parent)->child : v->s->root;
+    int64_t weight = qn__axis_weight(v->x, v->s, l->axis, &root);
+    if (first.id != v->path[n].id || l->next.id)
+        return qn__refuse(v,
+                          "loop %s: other nodes stand beside it, and its iterations come in order",
+                          qn__axis_text(v, l->axis).name);
+    if ((l->role != QN_ROLE_SEQUENTIAL && l->role != QN_ROLE_UNROLLED) || !weight)
+        return qn__refuse(v, "loop %s: its iterations come in order, and it is %s",
+                          qn__axis_text(v, l->axis).name, qn__role_names[l->role]);
+    if (n == 0)
+        return true;
+    int64_t weight_before = qn__axis_weight(v->x, v->s, loop_at(v, n - 1)->axis, &before);
+    int d = qn__axis(v->s, root)->number, e = qn__axis(v->s, before)->number;
+    return e < d || (e == d && weight_before > weight) ||
+           qn__refuse(v, "loop %s: its iterations come in order, and %s stands around it",
+                      qn__axis_text(v, l->axis).name,
+                      qn__axis_text(v, loop_at(v, n - 1)->axis).name);
+}
+
+/** Whether an axis walks a dimension that is no reduction. */
+static bool walks_iterations(const qn_verifier *v, qn_axis a)
+{
+    uint32_t dims = qn__axis_dims(v->x, v->s, a);
+    for (int d = 0; d < v->x->k->n_dims; d++)
+        if ((dims >> d & 1) && !qn__is_reduction(v->x->k, d))
+            return true;
+    return false;
+}
+
+/** Sequential dimensions are outside all others. Where views overlap, all iterations come in order.
+ */
+static bool verify_sequence(qn_verifier *v)
+{
+    bool may_be_sequential = true, is_ordered = v->x->f->is_ordered != 0;
+    int n_outside = v->n_contexts > 1 ? v->context[1].n_around : v->n_path;
+    for (int n = 0; n < v->n_path; n++) {
+        qn_axis axis = loop_at(v, n)->axis;
+        bool is_sequential = walks_sequential(v, axis);
+        if (is_sequential && !may_be_sequential)
+            return qn__refuse(v, "loop %s: a sequential dimension inside others",
+                              qn__axis_text(v, axis).name);
+        may_be_sequential = is_sequential;
+        if (is_ordered && n >= n_outside && walks_iterations(v, axis))
+            return qn__refuse(v, "loop %s: views overlap, and iterations come in order",
+                              qn__axis_text(v, axis).name);
+        if ((is_sequential || (is_ordered && n < n_outside)) && !is_in_order(v, n))
+            return false;
+    }
+    return true;
+}
+
+/** The loops over the points of a reduce, or the trips of a `for`, inside their place. */
+static bool verify_points(qn_verifier *v, const qn_context *c)
+{
+    const qn_reduced *r = &v->s->reduction[qn__node(v->s, c->place)->index];
+    const qn_kernel *k = v->x->k;
+    qn_axis axis[QN_MOST_DEPTH];
+    uint8_t role[QN_MOST_DEPTH];
+    int n = 0;
+    for (int i = 0; i < v->n_path; i++) {
+        const qn_node_info *l = loop_at(v, i);
+        if (!is_inside(v->s, l->axis, r->inst[0]))
+            continue;
+        if (i < c->n_around)
+            return qn__refuse(v, "loop %s: it is outside the place of %%%u",
+                              qn__axis_text(v, l->axis).name, r->inst[0]);
+        axis[n] = l->axis;
+        role[n++] = l->role;
+    }
+    for (int m = 0; m < r->n; m++) {
+        const char *why = "";
+        if (k->inst[r->inst[m]].op == QN_I_REDUCE &&
+            !qn__may_walk_points(v->x, v->s, r->inst[m], n, axis, role, &why))
+            return qn__refuse(v, "place %%%u: %s", r->inst[m], why);
+    }
+    for (int i = 0; i < n && k->inst[r->inst[0]].op == QN_I_FOR; i++) {
+        qn_axis root;
+        if (role[i] != QN_ROLE_SEQUENTIAL && role[i] != QN_ROLE_UNROLLED)
+            return qn__refuse(v, "loop %s: trips come in order, and it is %s",
+                              qn__axis_text(v, axis[i]).name, qn__role_names[role[i]]);
+        if (i > 0 && qn__axis_weight(v->x, v->s, axis[i], &root) >=
+                         qn__axis_weight(v->x, v->s, axis[i - 1], &root))
+            return qn__refuse(v, "loop %s: trips come in order", qn__axis_text(v, axis[i]).name);
+    }
+    return true;
+}
+
+static bool is_in_registers(int role)
+{
+    return role == QN_ROLE_VECTOR || role == QN_ROLE_UNROLLED;
+}
+
+static bool buffer_has(const qn_buffer_info *b, qn_axis a)
+{
+    for (int n = 0; n < b->n_axes; n++)
+        if (b->axis[n].id == a.id)
+            return true;
+    return false;
+}
+
+/** Accumulators: for each iteration whose loop is inside the place one, in registers or in the
+ * buffer. */
+static bool verify_accumulators(qn_verifier *v, const qn_context *c)
+{
+    const qn_reduced *r = &v->s->reduction[qn__node(v->s, c->place)->index];
+    const qn_buffer_info *b = r->buffer ? &v->s->buffer[r->buffer - 1] : NULL;
+    const qn_inst *x = &v->x->k->inst[r->inst[0]];
+    for (int n = c->n_around; n < v->n_path; n++) {
+        const qn_node_info *l = loop_at(v, n);
+        uint32_t dims = qn__axis_dims(v->x, v->s, l->axis);
+        bool is_iteration = walks_iterations(v, l->axis);
+        if (is_iteration && !is_in_registers(l->role) && !(b && buffer_has(b, l->axis)))
+            return qn__refuse(v,
+                              "place %%%u: its accumulators are for each iteration of loop %s, and "
+                              "in no buffer over it",
+                              r->inst[0], qn__axis_text(v, l->axis).name);
+        for (int m = 0; m < 2 && x->op == QN_I_FOR && is_iteration; m++)
+            if (v->x->a.value[qn__args(v->x->k, r->inst[0])[m]].deps & dims)
+                return qn__refuse(
+                    v, "place %%%u: its range differs between iterations of loop %s inside",
+                    r->inst[0], qn__axis_text(v, l->axis).name);
+    }
+    return true;
+}
+
+/** A section that ends at the index of an axis is inside the loops over it. */
+static bool verify_anchors(qn_verifier *v)
+{
+    for (int n = 0; n < v->n_path; n++) {
+        const qn_axis_info *a = qn__axis(v->s, loop_at(v, n)->axis);
+        const qn_cut *c = a->kind == QN_AXIS_PART ? &v->s->cut[a->cut] : NULL;
+        for (int m = 0; c && c->kind == QN_CUT_SECTIONS && m < c->n - 1; m++) {
+            int around = v->n_path;
+            if (c->bound[m].from != QN_FROM_AXIS)
+                continue;
+            v->n_path = n;
+            bool is_known = covering(v, c->bound[m].axis) > 0;
+            v->n_path = around;
+            if (!is_known)
+                return qn__refuse(
+                    v, "loop %s: it ends at the index of %s, whose loop is not around it",
+                    qn__axis_text(v, loop_at(v, n)->axis).name,
+                    qn__axis_text(v, c->bound[m].axis).name);
+        }
+    }
+    return true;
+}
+
+bool qn__verify_loops(qn_verifier *v, qn_node at)
+{
+    if (!cover_all(v, at) || !verify_sequence(v) || !verify_anchors(v))
+        return false;
+    for (int c = 1; c < v->n_contexts; c++)
+        if (!verify_points(v, &v->context[c]) || !verify_accumulators(v, &v->context[c]))
+            return false;
+    return true;
+}
+
+/* ---------------------------------------------------------------- roles */
+
+static int loops_with(const qn_verifier *v, int role)
+{
+    int n = 0;
+    for (int i = 0; i < v->n_path; i++)
+        n += loop_at(v, i)->role == role;
+    return n;
+}
+
+bool qn__verify_role(qn_verifier *v, qn_node at)
+{
+    const qn_node_info *l = qn__node(v->s, at);
+    qn_axis_text name = qn__axis_text(v, l->axis);
+    qn_count count = qn__axis_count(v->x, v->s, l->axis);
+    bool is_gpu = qn__target_of(v->x->f->isa) == QN_TARGET_NVPTX;
+    switch (l->role) {
+    case QN_ROLE_VECTOR:
+        if (count.most > QN_MOST_LANES)
+            return qn__refuse(v, "loop %s: a vector has at most %d lanes", name.name,
+                              QN_MOST_LANES);
+        return loops_with(v, QN_ROLE_VECTOR) == 1 ||
+               qn__refuse(v, "loop %s: lanes inside of lanes", name.name);
+    case QN_ROLE_UNROLLED:
+        return count.most <= QN_MOST_UNROLLED ||
+               qn__refuse(v, "loop %s: at most %d iterations are unrolled", name.name,
+                          QN_MOST_UNROLLED);
+    case QN_ROLE_THREADS:
+        if (is_gpu || loops_with(v, QN_ROLE_VECTOR) || loops_with(v, QN_ROLE_UNROLLED))
+            return qn__refuse(v, "loop %s: threads of the host inside of lanes, or on a GPU",
+                              name.name);
+        break;
+    case QN_ROLE_GRID:
+    case QN_ROLE_BLOCK:
+    case QN_ROLE_THREAD:
+        if (!is_gpu)
+            return qn__refuse(v, "loop %s: this target has no grid", name.name);
+        break;
+    default:
+        return true;
+    }
+    return !v->x->f->is_ordered ||
+           qn__refuse(v, "loop %s: views overlap, and iterations come in order", name.name);
+}
+
+/* ---------------------------------------------------------------- values */
+
+static bool is_around(const qn_schedule *s, qn_node outer, qn_node n)
+{
+    while (n.id && n.id != outer.id)
+        n = qn__node(s, n)->parent;
+    return n.id == outer.id;
+}
+
+/** The buffer that keeps value i over an axis. */
+static bool is_kept(const qn_verifier *v, uint32_t i, qn_axis a)
+{
+    for (int b = 0; b < v->s->n_buffers; b++) {
+        const qn_buffer_info *x = &v->s->buffer[b];
+        if (x->inst == i && (x->content == QN_CONTENT_VALUES || x->content == QN_CONTENT_SUMS) &&
+            buffer_has(x, a))
+            return true;
+    }
+    return false;
+}
+
+static bool verify_value(qn_verifier *v, qn_node at, uint32_t i)
+{
+    const qn_kernel *k = v->x->k;
+    int op = k->inst[i].op;
+    if (i < k->body || op == QN_I_INDEX || op == QN_I_CARRIED || op == QN_I_DIM ||
+        qn__is_made_of_indices(k, i))
+        return true;
+    qn_node made = {v->made_at[i]};
+    if (!made.id)
+        return qn__refuse(v, "do %%%u: value %%%u is made later", qn__node(v->s, at)->first, i);
+    for (qn_node n = qn__node(v->s, made)->parent; n.id && !is_around(v->s, n, at);
+         n = qn__node(v->s, n)->parent) {
+        const qn_node_info *l = qn__node(v->s, n);
+        if (l->kind == QN_NODE_LOOP && !is_in_registers(l->role) && !is_kept(v, i, l->axis))
+            return qn__refuse(v, "do %%%u: value %%%u of loop %s is kept in no buffer",
+                              qn__node(v->s, at)->first, i, qn__axis_text(v, l->axis).name);
+        if (l->kind == QN_NODE_BLOCK)
+            return qn__refuse(v, "do %%%u: value %%%u is made in one version only",
+                              qn__node(v->s, at)->first, i);
+    }
+    return true;
+}
+
+bool qn__verify_values(qn_verifier *v, qn_node at)
+{
+    const qn_node_info *n = qn__node(v->s, at);
+    const qn_kernel *k = v->x->k;
+    for (uint32_t i = n->first; i < n->end; i++)
+        for (int a = 0; a < k->inst[i].n_args; a++) {
+            uint32_t value = qn__args(k, i)[a];
+            if ((value < n->first || value >= n->end) && !verify_value(v, at, value))
+                return false;
+        }
+    return true;
+}

@@ -1,0 +1,782 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree_run.c: see tree_run.h. Every iteration of the parallel and sequential dimensions has values
+ * of its own, so that statements may be distributed, and loops stand inside of places, in any way.
+ *
+ * The partial results of a reduce are those of its order rule: a point is added to the partial of
+ * its number in the order in which the tree brings it. So bits change where a tree brings points in
+ * an order that the rule does not allow.
+ */
+#include "ir/interp.h"
+#include "ir/order.h"
+#include "tests/unit/tree_run.h"
+
+#include <string.h>
+
+enum { MOST_VALUES = 1 << 25 };
+
+/** The partial results of one reduce in one iteration. */
+typedef struct sums {
+    int64_t n;         /* points added */
+    uint64_t *partial; /* [blocks][64] */
+    uint64_t *carried; /* of a `for`: [QN_MAX_CARRIED] */
+} sums;
+
+typedef struct cell {
+    uint64_t bits;
+    int64_t filled; /* number of the fill; 0: never */
+} cell;
+
+typedef struct runner {
+    const qn_scheduled *x;
+    const qn_schedule *s;
+    const qn_domain *domain;
+    qn_interp interp;
+    int64_t n_iterations;
+    uint64_t *value; /* [n_iterations][n_insts] */
+    uint8_t
+        *times; /* [n_iterations][n_insts] how often the statement that begins with it was run */
+    sums *sums; /* [n_iterations][n_reductions] */
+    int64_t n_blocks;               /* of a reduce, at most */
+    bool is_live[QN_MOST_AXES + 1]; /* a loop over it is running */
+    int64_t position[QN_MOST_AXES + 1];
+    int64_t trips[QN_MOST_REDUCTIONS],
+        trip_begin[QN_MOST_REDUCTIONS];     /* of each `for` that is placed and running */
+    int32_t place[QN_MOST_DEPTH], n_places; /* reductions that are running */
+    cell *buffer[QN_MOST_BUFFERS];
+    int64_t n_cells[QN_MOST_BUFFERS], fill_number;
+    uint32_t seed;
+    bool overlaps;
+    tree_run_report *report;
+} runner;
+
+static void run_nodes(runner *r, qn_node first);
+
+/* ---------------------------------------------------------------- axes */
+
+static int64_t clamp(int64_t n, int64_t low, int64_t high)
+{
+    return n < low ? low : n > high ? high : n;
+}
+
+static int64_t step_of(const qn_cut *c)
+{
+    int64_t step = 1;
+    for (int n = 1; n < c->n; n++)
+        step *= c->extent[n];
+    return step;
+}
+
+static int64_t count_of(runner *r, qn_axis a);
+static bool resolve(runner *r, qn_axis a, int64_t *position);
+
+/** Where section `number` begins; number + 1: where it ends. */
+static int64_t section_begin(runner *r, const qn_cut *c, int number)
+{
+    int64_t n = count_of(r, c->of), at = 0, index;
+    for (int m = 0; m < number; m++) {
+        const qn_bound *b = &c->bound[m];
+        int64_t end = n;
+        if (m < c->n - 1 && b->from == QN_FROM_BEGIN)
+            end = b->offset;
+        else if (m < c->n - 1 && b->from == QN_FROM_END)
+            end = n + b->offset;
+        else if (m < c->n - 1) {
+            int d = qn__axis(r->s, b->axis)->number, own = qn__axis(r->s, c->of)->number;
+            resolve(r, b->axis, &index);
+            end = index + r->domain->begin[d] + b->offset - r->domain->begin[own];
+        }
+        end = clamp(end, 0, n);
+        at = end > at ? end : at;
+    }
+    return at;
+}
+
+static int64_t count_of(runner *r, qn_axis a)
+{
+    const qn_axis_info *x = qn__axis(r->s, a);
+    int64_t n;
+    switch (x->kind) {
+    case QN_AXIS_DIM:
+    case QN_AXIS_POINT:
+        n = r->domain->end[x->number] - r->domain->begin[x->number];
+        return n > 0 ? n : 0;
+    case QN_AXIS_TRIP:
+        for (int p = 0; p < r->n_places; p++)
+            if (r->s->reduction[r->place[p]].inst[0] == x->inst)
+                return r->trips[r->place[p]];
+        return 0;
+    case QN_AXIS_FUSED:
+        return count_of(r, x->of[0]) * count_of(r, x->of[1]);
+    default:
+        break;
+    }
+    const qn_cut *c = &r->s->cut[x->cut];
+    if (c->kind == QN_CUT_SECTIONS)
+        return section_begin(r, c, x->number + 1) - section_begin(r, c, x->number);
+    if (x->number > 0)
+        return c->extent[x->number];
+    n = count_of(r, c->of);
+    return n / step_of(c) + (n % step_of(c) != 0);
+}
+
+/** Of a cut whose parts are all running; false: beyond the end. */
+static bool resolve_digits(runner *r, const qn_cut *c, int64_t *position)
+{
+    int64_t part, sum = 0, step = step_of(c), n = count_of(r, c->of);
+    for (int m = 0; m < c->n; m++) {
+        int64_t weight = 1;
+        for (int i = m + 1; i < c->n; i++)
+            weight *= c->extent[i];
+        if (!resolve(r, qn__axis_part(c, m), &part))
+            return false;
+        int64_t begin = part * weight;
+        if (m == 0 && c->tail == QN_TAIL_OVERLAP && begin + step > n)
+            begin = n - step;
+        sum += begin;
+    }
+    *position = sum;
+    if (sum < n)
+        return true;
+    r->report->outside += c->tail == QN_TAIL_NONE || c->tail == QN_TAIL_OVERLAP;
+    return false;
+}
+
+/** Whether loops that run now say where axis `a` stands. */
+static bool is_known(const runner *r, qn_axis a)
+{
+    if (r->is_live[a.id])
+        return true;
+    for (int n = 0; n < r->s->n_cuts; n++) {
+        const qn_cut *c = &r->s->cut[n];
+        int known = 0;
+        if (c->of.id != a.id)
+            continue;
+        for (int m = 0; m < c->n; m++)
+            known += is_known(r, qn__axis_part(c, m));
+        if (known == (c->kind == QN_CUT_DIGITS ? c->n : 1))
+            return true;
+    }
+    for (uint16_t f = (uint16_t)(a.id + 1); f <= r->s->n_axes; f++)
+        if (r->s->axis[f].kind == QN_AXIS_FUSED &&
+            (r->s->axis[f].of[0].id == a.id || r->s->axis[f].of[1].id == a.id))
+            return is_known(r, (qn_axis){f});
+    return false;
+}
+
+/** The position of an axis that is known; false: beyond its end, in the last step of a cut. */
+static bool resolve(runner *r, qn_axis a, int64_t *position)
+{
+    *position = r->position[a.id];
+    if (r->is_live[a.id])
+        return true;
+    for (int n = 0; n < r->s->n_cuts; n++) {
+        const qn_cut *c = &r->s->cut[n];
+        int known = 0, which = 0;
+        if (c->of.id != a.id)
+            continue;
+        for (int m = 0; m < c->n; m++)
+            if (is_known(r, qn__axis_part(c, m))) {
+                known++;
+                which = m;
+            }
+        if (c->kind == QN_CUT_DIGITS && known == c->n)
+            return resolve_digits(r, c, position);
+        if (c->kind == QN_CUT_SECTIONS && known == 1) {
+            bool is_inside = resolve(r, qn__axis_part(c, which), position);
+            is_inside = is_inside && *position < count_of(r, qn__axis_part(c, which));
+            *position += section_begin(r, c, which);
+            return is_inside;
+        }
+    }
+    for (uint16_t f = (uint16_t)(a.id + 1); f <= r->s->n_axes; f++) {
+        const qn_axis_info *x = &r->s->axis[f];
+        if (x->kind != QN_AXIS_FUSED || (x->of[0].id != a.id && x->of[1].id != a.id))
+            continue;
+        bool is_inside = resolve(r, (qn_axis){f}, position);
+        int64_t faster = count_of(r, x->of[1]);
+        *position = x->of[0].id == a.id ? *position / faster : *position % faster;
+        return is_inside;
+    }
+    return true;
+}
+
+static qn_axis root_of(const runner *r, int kind, uint32_t inst, int number)
+{
+    for (uint16_t a = 1; a <= r->s->n_axes; a++)
+        if (r->s->axis[a].kind == kind && r->s->axis[a].inst == inst &&
+            (kind == QN_AXIS_TRIP || r->s->axis[a].number == number))
+            return (qn_axis){a};
+    return (qn_axis){0};
+}
+
+/* ---------------------------------------------------------------- iterations */
+
+/** Selects the iteration of the loops that run; dimensions whose loops do not all run stand at
+ * their begin. False: it is beyond the end of an axis. */
+static bool select_iteration(runner *r)
+{
+    const qn_kernel *k = r->x->k;
+    int64_t number = 0, position;
+    bool is_inside = true;
+    for (int d = 0; d < k->n_dims; d++) {
+        qn_axis a = root_of(r, QN_AXIS_DIM, 0, d);
+        if (qn__is_reduction(k, d))
+            continue;
+        position = 0;
+        if (is_known(r, a))
+            is_inside = resolve(r, a, &position) && is_inside;
+        number = number * (r->domain->end[d] - r->domain->begin[d]) + (is_inside ? position : 0);
+    }
+    if (!is_inside)
+        return false;
+    r->interp.iteration = (uint64_t)number;
+    r->interp.value = r->value + (uint64_t)number * k->n_insts;
+    return true;
+}
+
+/** The point of the reduce that is placed innermost at level p, or the trip of a `for`. Sets the
+ * indices of its dimensions. */
+static bool select_point(runner *r, int p, int64_t *point)
+{
+    const qn_kernel *k = r->x->k;
+    uint32_t i = r->s->reduction[r->place[p]].inst[0];
+    int64_t position;
+    *point = 0;
+    if (k->inst[i].op == QN_I_FOR)
+        return resolve(r, root_of(r, QN_AXIS_TRIP, i, 0), point) && *point < r->trips[r->place[p]];
+    for (int n = 0; n < k->inst[i].n_args; n++) {
+        int d = qn__dim_of(k, i, n);
+        if (!resolve(r, root_of(r, QN_AXIS_POINT, i, d), &position))
+            return false;
+        r->interp.value[k->dim[d]] = (uint64_t)(r->domain->begin[d] + position);
+        *point = *point * (r->domain->end[d] - r->domain->begin[d]) + position;
+    }
+    return true;
+}
+
+/** Whether an iteration of dimension axis a at `position` is among those that run, as far as loops
+ * say. */
+static bool agrees(runner *r, qn_axis a, int64_t position)
+{
+    int64_t here;
+    if (is_known(r, a))
+        return resolve(r, a, &here) && here == position;
+    for (int n = 0; n < r->s->n_cuts; n++) {
+        const qn_cut *c = &r->s->cut[n];
+        int64_t step = c->kind == QN_CUT_DIGITS ? step_of(c) : 1, at;
+        qn_axis first = c->first;
+        if (c->of.id != a.id)
+            continue;
+        for (int m = 0; m < c->n && c->kind == QN_CUT_SECTIONS; m++) {
+            int64_t begin = section_begin(r, c, m);
+            if (is_known(r, qn__axis_part(c, m)) &&
+                (position < begin || position >= section_begin(r, c, m + 1) ||
+                 !agrees(r, qn__axis_part(c, m), position - begin)))
+                return false;
+        }
+        if (c->kind == QN_CUT_SECTIONS)
+            continue;
+        if (!is_known(r, first)) {
+            if (c->tail != QN_TAIL_OVERLAP && !agrees(r, first, position / step))
+                return false;
+            continue;
+        }
+        if (!resolve(r, first, &at))
+            return false;
+        int64_t begin = at * step, all = count_of(r, c->of);
+        begin = c->tail == QN_TAIL_OVERLAP && begin + step > all ? all - step : begin;
+        if (position < begin || position >= begin + step)
+            return false;
+    }
+    return true;
+}
+
+/** Calls for all iterations that agree with the loops that run. */
+static void for_iterations(runner *r, void (*call)(runner *r, int64_t iteration, int reduction),
+                           int reduction)
+{
+    const qn_kernel *k = r->x->k;
+    for (int64_t i = 0; i < r->n_iterations; i++) {
+        int64_t rest = i;
+        bool is_so = true;
+        for (int d = k->n_dims - 1; d >= 0; d--) {
+            int64_t n = r->domain->end[d] - r->domain->begin[d];
+            if (qn__is_reduction(k, d))
+                continue;
+            is_so = is_so && agrees(r, root_of(r, QN_AXIS_DIM, 0, d), rest % n);
+            rest /= n;
+        }
+        if (is_so)
+            call(r, i, reduction);
+    }
+}
+
+/* ---------------------------------------------------------------- buffers */
+
+/** The cell of a buffer for the loops that run, or NULL: beyond the end. */
+static cell *cell_of(runner *r, int b)
+{
+    const qn_buffer_info *x = &r->s->buffer[b];
+    int64_t at = 0, position;
+    for (int a = 0; a < x->n_axes; a++) {
+        if (!resolve(r, x->axis[a], &position))
+            return NULL;
+        at = at * count_of(r, x->axis[a]) + position;
+    }
+    return at < r->n_cells[b] ? &r->buffer[b][at] : NULL;
+}
+
+static uint64_t evaluate(runner *r, uint32_t i)
+{
+    const qn_inst *x = &r->x->k->inst[i];
+    if (i < r->x->k->body)
+        return r->interp.value[i];
+    for (int n = 0; n < x->n_args; n++)
+        evaluate(r, qn__args(r->x->k, i)[n]);
+    qn__interp_run(&r->interp, i, i + 1);
+    return r->interp.value[i];
+}
+
+/** Sets the indices of dimensions that loops say, in the values of a scratch iteration; false:
+ * beyond the end. */
+static bool select_dims(runner *r, uint32_t inst)
+{
+    const qn_kernel *k = r->x->k;
+    uint32_t reduce = qn__enclosing_reduce(k, inst);
+    if (!select_iteration(r))
+        return false;
+    for (; reduce; reduce = qn__enclosing_reduce(k, reduce))
+        for (int n = 0; n < k->inst[reduce].n_args; n++) {
+            int d = qn__dim_of(k, reduce, n);
+            qn_axis a = root_of(r, QN_AXIS_POINT, reduce, d);
+            int64_t position = 0;
+            if (is_known(r, a) && !resolve(r, a, &position))
+                return false;
+            r->interp.value[k->dim[d]] = (uint64_t)(r->domain->begin[d] + position);
+        }
+    return true;
+}
+
+/** One element of a fill or a flush. */
+static void move_element(runner *r, const qn_node_info *n)
+{
+    const qn_kernel *k = r->x->k;
+    uint32_t i = r->s->buffer[n->index].inst;
+    uint64_t *values = r->interp.value;
+    if (select_dims(r, i)) {
+        cell *c = cell_of(r, n->index);
+        for (int a = 0; a < qn__n_indices(k, i); a++)
+            evaluate(r, qn__args(k, i)[a]);
+        if (c && n->kind == QN_NODE_FILL) {
+            uint64_t kept = r->interp.value[i];
+            qn__interp_run(&r->interp, i, i + 1);
+            *c = (cell){r->interp.value[i], r->fill_number};
+            r->interp.value[i] = kept;
+        } else if (c && c->filled) {
+            uint64_t *stored = &r->interp.value[qn__args(k, i)[qn__n_indices(k, i)]],
+                     kept = *stored;
+            *stored = c->bits;
+            qn__interp_run(&r->interp, i, i + 1);
+            *stored = kept;
+            c->filled = 0;
+        }
+    }
+    r->interp.value = values;
+}
+
+static void move_all(runner *r, const qn_node_info *n, int axis)
+{
+    const qn_buffer_info *b = &r->s->buffer[n->index];
+    if (axis == b->n_axes) {
+        move_element(r, n);
+        return;
+    }
+    qn_axis a = b->axis[axis];
+    int64_t count = count_of(r, a);
+    r->is_live[a.id] = true;
+    for (int64_t i = 0; i < count; i++) {
+        r->position[a.id] = i;
+        move_all(r, n, axis + 1);
+    }
+    r->is_live[a.id] = false;
+}
+
+static void run_fill(runner *r, const qn_node_info *n)
+{
+    r->fill_number++;
+    for (int64_t c = 0; c < r->n_cells[n->index] && n->kind == QN_NODE_FILL; c++)
+        r->buffer[n->index][c].filled = 0;
+    move_all(r, n, 0);
+}
+
+static const qn_record_info *through(const runner *r, qn_node at, uint32_t i)
+{
+    for (int n = 0; n < r->s->n_records; n++)
+        if (r->s->record[n].at.id == at.id && r->s->record[n].inst == i &&
+            r->s->record[n].method == QN_METHOD_THROUGH)
+            return &r->s->record[n];
+    return NULL;
+}
+
+/* ---------------------------------------------------------------- statements */
+
+static void run_instructions(runner *r, qn_node at, uint32_t first, uint32_t end)
+{
+    const qn_kernel *k = r->x->k;
+    for (uint32_t i = first; i < end; i = k->inst[i].region[2]) {
+        const qn_record_info *b = qn__is_access(&k->inst[i]) ? through(r, at, i) : NULL;
+        if (!b) {
+            qn__interp_run(&r->interp, i, k->inst[i].region[2]);
+            continue;
+        }
+        cell *c = cell_of(r, b->index - 1);
+        if (k->inst[i].op == QN_I_STORE && c)
+            *c = (cell){r->interp.value[qn__args(k, i)[qn__n_indices(k, i)]], 1};
+        else if (c) {
+            r->report->unfilled += c->filled == 0;
+            r->interp.value[i] = c->bits;
+        }
+    }
+}
+
+/** The values that the yield at the end of a region gives. */
+static void take_yield(const runner *r, uint32_t end, uint64_t *out)
+{
+    const qn_kernel *k = r->x->k;
+    for (int n = 0; n < k->inst[end - 1].n_args; n++)
+        out[n] = r->interp.value[qn__args(k, end - 1)[n]];
+}
+
+static sums *sums_of(const runner *r, int64_t iteration, int reduction)
+{
+    return &r->sums[iteration * r->s->n_reductions + reduction];
+}
+
+/** Adds the value of a point to the partial of its number. */
+static void add_point(runner *r, int reduction, int m, int64_t point)
+{
+    const qn_kernel *k = r->x->k;
+    uint32_t i = r->s->reduction[reduction].inst[m], product = qn__contracted_product(k, i);
+    const qn_inst *x = &k->inst[i];
+    sums *s = sums_of(r, (int64_t)r->interp.iteration, reduction);
+    int64_t block = (int)x->imm == QN_ORDERED ? 0 : point / QN_BLOCK_POINTS;
+    int64_t lane = (int)x->imm == QN_STRIPED ? point % QN_PARTIALS : 0;
+    uint64_t *p = &s->partial[(m * r->n_blocks + block) * QN_PARTIALS + lane], value;
+    take_yield(r, x->region[1], &value);
+    if (product)
+        *p = qn__raw_op(QN_OP_fma, x->type, r->interp.value[qn__args(k, product)[0]],
+                        r->interp.value[qn__args(k, product)[1]], *p);
+    else
+        *p = qn__eval_combine(x->sub, x->type, *p, value);
+    s->n += m == 0;
+}
+
+/** Index and carried values of a `for` that is placed. */
+static void begin_trip(runner *r, int reduction, int64_t trip)
+{
+    const qn_kernel *k = r->x->k;
+    uint32_t i = r->s->reduction[reduction].inst[0], at = k->inst[i].region[0];
+    const sums *s = sums_of(r, (int64_t)r->interp.iteration, reduction);
+    r->interp.value[at] = (uint64_t)r->trip_begin[reduction] + (uint64_t)trip * k->inst[i].imm;
+    for (at++; k->inst[at].op == QN_I_CARRIED; at++)
+        r->interp.value[at] = s->carried[k->inst[at].imm];
+}
+
+static void end_trip(runner *r, int reduction)
+{
+    const qn_kernel *k = r->x->k;
+    const qn_inst *x = &k->inst[r->s->reduction[reduction].inst[0]];
+    sums *s = sums_of(r, (int64_t)r->interp.iteration, reduction);
+    take_yield(r, x->region[1], s->carried);
+    for (uint32_t i = x->region[2]; i < k->n_insts && k->inst[i].op == QN_I_RESULT; i++)
+        r->interp.value[i] = s->carried[k->inst[i].imm];
+}
+
+static void run_do(runner *r, qn_node at)
+{
+    const qn_node_info *n = qn__node(r->s, at);
+    const qn_kernel *k = r->x->k;
+    int64_t point[QN_MOST_DEPTH];
+    if (!select_iteration(r))
+        return;
+    for (int p = 0; p < r->n_places; p++)
+        if (!select_point(r, p, &point[p]))
+            return;
+    int last = r->n_places - 1, reduction = last >= 0 ? r->place[last] : 0;
+    const qn_reduced *x = last >= 0 ? &r->s->reduction[reduction] : NULL;
+    uint8_t *times = &r->times[r->interp.iteration * k->n_insts + n->first];
+    if (r->n_places == 0 && *times && !r->overlaps)
+        r->report->repeated++;
+    *times = 1;
+    if (x && k->inst[x->inst[0]].op == QN_I_FOR && n->first == k->inst[x->inst[0]].region[0])
+        begin_trip(r, reduction, point[last]);
+    for (uint32_t i = n->first; i < n->end;
+         i++) /* what is made of indices is made where it is used */
+        for (int a = 0; a < k->inst[i].n_args; a++) {
+            uint32_t value = qn__args(k, i)[a];
+            if (value >= k->body && (value < n->first || value >= n->end) &&
+                qn__is_made_of_indices(k, value))
+                evaluate(r, value);
+        }
+    run_instructions(r, at, n->first, n->end);
+    for (int m = 0; x && m < x->n; m++) {
+        bool is_end = n->end == k->inst[x->inst[m]].region[1];
+        if (is_end && k->inst[x->inst[m]].op == QN_I_REDUCE)
+            add_point(r, reduction, m, point[last]);
+        else if (is_end)
+            end_trip(r, reduction);
+    }
+}
+
+/* ---------------------------------------------------------------- places */
+
+/** Points of a reduce. */
+static int64_t points_of(const runner *r, uint32_t i)
+{
+    int64_t n = 1;
+    for (int a = 0; a < r->x->k->inst[i].n_args; a++) {
+        int d = qn__dim_of(r->x->k, i, a);
+        int64_t trips = r->domain->end[d] - r->domain->begin[d];
+        n *= trips > 0 ? trips : 0;
+    }
+    return n;
+}
+
+static void start_sums(runner *r, int64_t iteration, int reduction)
+{
+    const qn_reduced *x = &r->s->reduction[reduction];
+    const qn_kernel *k = r->x->k;
+    sums *s = sums_of(r, iteration, reduction);
+    uint64_t *values = r->value + (uint64_t)iteration * k->n_insts;
+    s->n = 0;
+    r->interp.value = values;
+    for (int m = 0; m < x->n; m++) {
+        const qn_inst *inst = &k->inst[x->inst[m]];
+        for (int64_t p = 0; inst->op == QN_I_REDUCE && p < r->n_blocks * QN_PARTIALS; p++)
+            s->partial[m * r->n_blocks * QN_PARTIALS + p] =
+                qn__reduce_identity(inst->sub, inst->type);
+        if (m > 0)
+            qn__interp_run(&r->interp, k->inst[x->inst[m - 1]].region[2], x->inst[m]);
+    }
+    if (k->inst[x->inst[0]].op != QN_I_FOR)
+        return;
+    for (int n = 2; n < k->inst[x->inst[0]].n_args; n++)
+        s->carried[n - 2] = values[qn__args(k, x->inst[0])[n]];
+    for (uint32_t i = k->inst[x->inst[0]].region[2]; i < k->n_insts && k->inst[i].op == QN_I_RESULT;
+         i++)
+        values[i] = s->carried[k->inst[i].imm];
+}
+
+/** What the partials of a block are combined to. */
+static uint64_t close_block(const qn_inst *x, uint64_t *p, int64_t n)
+{
+    if ((int)x->imm == QN_STRIPED)
+        for (int64_t half = QN_PARTIALS / 2; half > 0; half /= 2)
+            for (int64_t l = 0; l < half && l + half < n; l++)
+                p[l] = qn__eval_combine(x->sub, x->type, p[l], p[l + half]);
+    return p[0];
+}
+
+static void end_sums(runner *r, int64_t iteration, int reduction)
+{
+    const qn_reduced *x = &r->s->reduction[reduction];
+    const qn_kernel *k = r->x->k;
+    sums *s = sums_of(r, iteration, reduction);
+    for (int m = 0; m < x->n; m++) {
+        const qn_inst *inst = &k->inst[x->inst[m]];
+        int64_t points = inst->op == QN_I_REDUCE ? points_of(r, x->inst[m]) : 0;
+        uint64_t *value = &r->value[(uint64_t)iteration * k->n_insts + x->inst[m]],
+                 *p = s->partial + m * r->n_blocks * QN_PARTIALS;
+        if (inst->op != QN_I_REDUCE)
+            continue;
+        r->report->missing += s->n < points;
+        r->report->repeated += s->n > points;
+        *value = qn__reduce_empty(inst->sub, inst->type);
+        if (points == 0)
+            continue;
+        if (points <= QN_BLOCK_POINTS || (int)inst->imm == QN_ORDERED) {
+            *value = close_block(inst, p, points);
+            continue;
+        }
+        qn_ordered_sum blocks; /* block results are added by the same rule */
+        qn__order_start(&blocks, inst->sub, inst->type, (int)inst->imm);
+        for (int64_t b = 0; b * QN_BLOCK_POINTS < points; b++) {
+            int64_t left = points - b * QN_BLOCK_POINTS;
+            qn__order_add(&blocks, close_block(inst, p + b * QN_PARTIALS,
+                                               left < QN_BLOCK_POINTS ? left : QN_BLOCK_POINTS));
+        }
+        *value = qn__order_end(&blocks);
+    }
+}
+
+static void run_place(runner *r, qn_node at)
+{
+    const qn_node_info *n = qn__node(r->s, at);
+    const qn_kernel *k = r->x->k;
+    uint32_t i = r->s->reduction[n->index].inst[0];
+    if (!select_iteration(r))
+        return;
+    if (k->inst[i].op == QN_I_FOR) {
+        int64_t begin = (int64_t)evaluate(r, qn__args(k, i)[0]),
+                end = (int64_t)evaluate(r, qn__args(k, i)[1]);
+        uint64_t length = end > begin ? (uint64_t)end - (uint64_t)begin : 0, step = k->inst[i].imm;
+        r->trip_begin[n->index] = begin;
+        r->trips[n->index] = (int64_t)(length / step + (length % step != 0));
+    }
+    for_iterations(r, start_sums, n->index);
+    r->place[r->n_places++] = n->index;
+    run_nodes(r, n->child);
+    r->n_places--;
+    for_iterations(r, end_sums, n->index);
+}
+
+/* ---------------------------------------------------------------- nodes */
+
+static void run_loop(runner *r, const qn_node_info *n)
+{
+    bool is_backwards = n->role != QN_ROLE_SEQUENTIAL && n->role != QN_ROLE_UNROLLED;
+    int64_t count = count_of(r, n->axis);
+    r->is_live[n->axis.id] = true;
+    for (int64_t i = 0; i < count; i++) {
+        r->position[n->axis.id] = is_backwards ? count - 1 - i : i;
+        run_nodes(r, n->child);
+    }
+    r->is_live[n->axis.id] = false;
+}
+
+static void run_nodes(runner *r, qn_node first)
+{
+    for (qn_node at = first; at.id; at = qn__node(r->s, at)->next) {
+        const qn_node_info *n = qn__node(r->s, at);
+        switch (n->kind) {
+        case QN_NODE_LOOP:
+            run_loop(r, n);
+            break;
+        case QN_NODE_DO:
+            run_do(r, at);
+            break;
+        case QN_NODE_PLACE:
+            run_place(r, at);
+            break;
+        case QN_NODE_VERSION: {
+            qn_node block = n->child;
+            r->seed = r->seed * 1664525 + 1013904223;
+            run_nodes(r,
+                      qn__node(r->s, r->seed >> 31 ? qn__node(r->s, block)->next : block)->child);
+            break;
+        }
+        default:
+            run_fill(r, n);
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- a run */
+
+static void count_missing(runner *r, qn_node at)
+{
+    for (; at.id; at = qn__node(r->s, at)->next) {
+        const qn_node_info *n = qn__node(r->s, at);
+        if (n->kind == QN_NODE_LOOP || n->kind == QN_NODE_VERSION || n->kind == QN_NODE_BLOCK)
+            count_missing(r, n->child);
+        for (int64_t i = 0; n->kind == QN_NODE_DO && i < r->n_iterations; i++)
+            r->report->missing += r->times[(uint64_t)i * r->x->k->n_insts + n->first] == 0;
+    }
+}
+
+/** Room for all iterations, which begin with the values of the prologue. */
+static bool make_room(runner *r)
+{
+    const qn_kernel *k = r->x->k;
+    int64_t most = 1;
+    r->n_iterations = 1;
+    for (int d = 0; d < k->n_dims; d++)
+        if (!qn__is_reduction(k, d))
+            r->n_iterations *= r->domain->end[d] - r->domain->begin[d];
+    for (uint32_t i = k->body; i < k->n_insts; i++)
+        if (k->inst[i].op == QN_I_REDUCE && points_of(r, i) > most)
+            most = points_of(r, i);
+    r->n_blocks = (most + QN_BLOCK_POINTS - 1) / QN_BLOCK_POINTS;
+    uint64_t n = (uint64_t)r->n_iterations;
+    uint64_t n_partials = (uint64_t)r->n_blocks * QN_PARTIALS * QN_MOST_TUPLE,
+             n_sums = n * (uint64_t)r->s->n_reductions;
+    if (n * k->n_insts > MOST_VALUES || n_sums * (n_partials + QN_MAX_CARRIED) > MOST_VALUES)
+        return false;
+    r->value = qn__zalloc(n * k->n_insts + 1, sizeof *r->value);
+    r->times = qn__zalloc(n * k->n_insts + 1, 1);
+    r->sums = qn__zalloc(n_sums + 1, sizeof *r->sums);
+    uint64_t *all = qn__zalloc(n_sums * (n_partials + QN_MAX_CARRIED) + 1, sizeof *all);
+    if (r->sums)
+        r->sums[n_sums].partial = all; /* for the end of the run */
+    if (!r->value || !r->times || !r->sums || !all)
+        return false;
+    for (uint64_t i = 0; i < n_sums; i++) {
+        r->sums[i].partial = all + i * (n_partials + QN_MAX_CARRIED);
+        r->sums[i].carried = r->sums[i].partial + n_partials;
+    }
+    for (int b = 0; b < r->s->n_buffers; b++) {
+        r->n_cells[b] = 1;
+        for (int a = 0; a < r->s->buffer[b].n_axes; a++)
+            r->n_cells[b] *= qn__axis_count(r->x, r->s, r->s->buffer[b].axis[a]).most;
+        r->buffer[b] = qn__zalloc((size_t)r->n_cells[b] + 1, sizeof *r->buffer[b]);
+        if (!r->buffer[b])
+            return false;
+    }
+    return true;
+}
+
+static void begin_iterations(runner *r)
+{
+    const qn_kernel *k = r->x->k;
+    for (int64_t i = 0; i < r->n_iterations; i++) {
+        uint64_t *values = r->value + (uint64_t)i * k->n_insts;
+        int64_t rest = i;
+        memcpy(values, r->interp.value, k->body * sizeof *values);
+        for (int d = k->n_dims - 1; d >= 0; d--) {
+            int64_t n = r->domain->end[d] - r->domain->begin[d];
+            if (qn__is_reduction(k, d))
+                continue;
+            values[k->dim[d]] = (uint64_t)(r->domain->begin[d] + rest % n);
+            rest /= n;
+        }
+    }
+}
+
+qn_status tree_run(const qn_scheduled *x, const qn_schedule *s, int n, const qn_arg *args,
+                   const qn_domain *domain, int checks, uint32_t seed, qn_fault *fault,
+                   tree_run_report *report, qn_error *err)
+{
+    runner *r = qn__zalloc(1, sizeof *r);
+    qn_status status = QN_OK;
+    *report = (tree_run_report){0};
+    if (!r)
+        return qn__fail(err, QN_ERR_MEMORY, "tree_run: no memory");
+    *r = (runner){.x = x, .s = s, .domain = domain, .seed = seed, .report = report};
+    status = qn__interp_open(&r->interp, x->k, n, args, domain, checks, fault, err);
+    uint64_t *values = r->interp.value;
+    for (int c = 0; c < s->n_cuts; c++)
+        r->overlaps |= s->cut[c].kind == QN_CUT_DIGITS && s->cut[c].tail == QN_TAIL_OVERLAP;
+    if (status == QN_OK && !domain->is_empty) {
+        if (make_room(r)) {
+            qn__interp_run(&r->interp, 1, x->k->body);
+            begin_iterations(r);
+            run_nodes(r, s->root);
+            count_missing(r, s->root);
+        } else {
+            status = qn__fail(err, QN_ERR_LIMIT, "tree_run: kernel \"%s\" has too many iterations",
+                              x->k->name);
+        }
+    }
+    r->interp.value = values;
+    qn__interp_close(&r->interp);
+    if (r->sums)
+        qn__free(r->sums[(uint64_t)r->n_iterations * (uint64_t)s->n_reductions].partial);
+    qn__free(r->value);
+    qn__free(r->times);
+    qn__free(r->sums);
+    for (int b = 0; b < s->n_buffers; b++)
+        qn__free(r->buffer[b]);
+    qn__free(r);
+    return status;
+}
