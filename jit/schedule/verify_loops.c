@@ -299,7 +299,7 @@ bool qn__verify_role(qn_verifier *v, qn_node at)
     const qn_node_info *l = qn__node(v->s, at);
     qn_axis_text name = qn__axis_text(v, l->axis);
     qn_count count = qn__axis_count(v->x, v->s, l->axis);
-    bool is_gpu = qn__target_of(v->x->f->isa) == QN_TARGET_NVPTX;
+    bool has_grid = v->x->f->target->has_grid;
     switch (l->role) {
     case QN_ROLE_VECTOR:
         if (count.most > QN_MOST_LANES)
@@ -312,14 +312,14 @@ bool qn__verify_role(qn_verifier *v, qn_node at)
                qn__refuse(v, "loop %s: at most %d iterations are unrolled", name.name,
                           QN_MOST_UNROLLED);
     case QN_ROLE_THREADS:
-        if (is_gpu || loops_with(v, QN_ROLE_VECTOR) || loops_with(v, QN_ROLE_UNROLLED))
+        if (has_grid || loops_with(v, QN_ROLE_VECTOR) || loops_with(v, QN_ROLE_UNROLLED))
             return qn__refuse(v, "loop %s: threads of the host inside of lanes, or on a GPU",
                               name.name);
         break;
     case QN_ROLE_GRID:
     case QN_ROLE_BLOCK:
     case QN_ROLE_THREAD:
-        if (!is_gpu)
+        if (!has_grid)
             return qn__refuse(v, "loop %s: this target has no grid", name.name);
         break;
     default:
