@@ -514,7 +514,7 @@ typedef struct qn_allocator {
     void *(*allocate)(void *arg, size_t n_bytes, size_t alignment);
     /** Takes back what `allocate` gave for these bytes and this alignment. */
     void (*release)(void *arg, void *memory, size_t n_bytes, size_t alignment);
-    void *arg;
+    void *arg; /**< passed to both */
 } qn_allocator;
 
 /** Options of a context. All-zero with `bytes` set is the default; environment variables fill only zero fields. */
@@ -717,7 +717,9 @@ typedef struct qn_printed {
     const char
         *message;   /**< of qn_print; NULL in the last line of a launch whose lines were too many */
     int64_t n_lost; /**< of such a last line: how many lines were not kept; else 0 */
-    int32_t n_values, n_indices, n_points;
+    int32_t n_values;     /**< that are printed */
+    int32_t n_indices;    /**< of the iteration */
+    int32_t n_points;     /**< dimensions of the reduces around it */
     const int32_t *dtype; /**< [n_values] */
     const uint64_t *bits; /**< [n_values]; as in qn_arg, but a complex number is two values */
     const int64_t

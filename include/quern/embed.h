@@ -30,7 +30,7 @@ QN_API const char *qn_struct_name(int i);
 /** A member of a struct. */
 typedef struct qn_member {
     const char *name; /**< static */
-    int64_t offset_bytes;
+    int64_t offset_bytes; /**< from the begin of the struct */
     int64_t bytes; /**< of all its elements */
     int64_t count; /**< of elements of an array; 1 for all else */
 } qn_member;
@@ -183,7 +183,7 @@ typedef struct qn_statement {
     int32_t dtype;    /**< of its value; QN_VOID if it has none */
     const uint32_t *args; /**< [n_args]: numbers of the statements that are its operands; for views
                              of a call, of "view" */
-    int32_t n_args;
+    int32_t n_args;     /**< their number */
     uint32_t parent;    /**< the statement in one of whose regions it stands; 0 at the top */
     uint32_t region[3]; /**< its regions are the statements [region[0], region[1]) and [region[1],
                            region[2]), its successor is region[2]; all three are its number + 1 if
@@ -201,7 +201,8 @@ typedef struct qn_statement {
     const char *text; /**< message of assert and print, name of the function of call; else NULL */
     const char *name; /**< given by qn_builder_name, or NULL */
     const char *file; /**< the place given by qn_builder_at: NULL and 0 if there was none */
-    int32_t line, column;
+    int32_t line;     /**< of the place, from 1 */
+    int32_t column;   /**< of the place, from 1; 0: none */
 } qn_statement;
 /** Number of statements; they have the numbers 1 to this one. 0 for NULL. */
 QN_API int qn_kernel_n_statements(const qn_kernel *k);
