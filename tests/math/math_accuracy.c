@@ -6,14 +6,16 @@
  * that may be the largest and, of f32 and of functions that claim correct rounding, each result
  * near a boundary of rounding.
  *
- *   math_accuracy [pattern|all] [seconds] [file]
+ *   math_accuracy [pattern|all] [seconds] [file|-] [points]
  *   math_accuracy hard
  *
  * A pattern names functions, with or without a dtype: cr_exp, 'cr_*', '*' followed by /f64. The
  * seconds are those of the whole run: each line has its share of them, and what it does not need is
- * left to those behind. The file holds what was found; a later run continues where the file ends,
- * and with 0 seconds only prints it. It belongs to one build of the library. Prints a row of a
- * Markdown table for each function and dtype, and a last line: how many rows are complete. `hard`
+ * left to those behind. Seconds that are left when all lines had their share are shared again by
+ * lines that are incomplete. The file holds what was found; a later run continues where the file
+ * ends, and with 0 seconds only prints it. It belongs to one build of the library, `-` is none.
+ * `points` is how many random arguments a row has instead of 10^9. Prints a row of a Markdown table
+ * for each function and dtype, and a last line: how many rows are complete. `hard`
  * checks unit/math_hard.def. Fails if an error is larger than the bound in math_rows.def, or if a
  * function that is rounded once by its bound gives a number that is not the nearest.
  *
@@ -32,7 +34,7 @@
 #include <string.h>
 
 enum { MOST_ROWS = 256, N = TRIAL_ELEMENTS };
-#define RANDOM_POINTS 1000000000
+#define RANDOM_POINTS 1e9
 
 /* ---------------------------------------------------------------- the file */
 
@@ -81,6 +83,11 @@ static bool write_file(const char *path, const math_line *lines, int n_lines)
 
 /* ---------------------------------------------------------------- rows */
 
+static bool is_complete(const math_line *l)
+{
+    return l->next >= l->n_blocks;
+}
+
 /** Whether nothing was found that the row of math_rows.def does not allow. */
 static bool is_within_bound(const math_line *l)
 {
@@ -93,7 +100,7 @@ static bool is_within_bound(const math_line *l)
 static void print_line(const math_line *l)
 {
     const math_found *f = &l->found;
-    bool is_all = qn__is_exhaustive(l->row, l->dtype) && l->next == l->n_blocks;
+    bool is_all = qn__is_exhaustive(l->row, l->dtype) && is_complete(l);
     char count[32], at[64], wrong[32];
     snprintf(count, sizeof count, is_all ? "all" : "%.1e", (double)f->n);
     snprintf(at, sizeof at, l->row->arguments[1] ? "%a, %a" : "%a", f->at_x, f->at_y);
@@ -123,41 +130,46 @@ static bool is_wanted(const math_line *l, const char *pattern)
            fnmatch(pattern, name, 0) == 0;
 }
 
-/** All rows that there can be, f32 before f64. */
-static int list_lines(math_line *lines)
+/** All rows that there can be, f32 before f64, with so many random arguments. */
+static int list_lines(math_line *lines, double random_points)
 {
     int n = 0;
     for (int d = 0; d < 2; d++)
         for (int i = 0; qn__math_row(i) && n < MOST_ROWS; i++) {
             const math_row *row = qn__math_row(i);
             int dtype = d ? QN_F64 : QN_F32;
-            int64_t points = qn__is_exhaustive(row, dtype) ? INT64_C(1) << 32 : RANDOM_POINTS;
+            bool is_all = qn__is_exhaustive(row, dtype);
+            int64_t points = is_all ? INT64_C(1) << 32 : (int64_t)random_points;
             if (row->most[d] >= 0)
                 lines[n++] = (math_line){row, dtype, .n_blocks = (points + N - 1) / N};
         }
     return n;
 }
 
-/** Searches each incomplete row for its share of the time that is left. False if one failed. */
+/** Seconds that are left when all rows had their share are shared again if they are this many. */
+#define LEAST_SECONDS 1.0
+
+/** Searches incomplete rows until the time is over or all are complete. False if one failed. */
 static bool search_lines(math_line **wanted, int n_wanted, double seconds, const char *path,
                          const math_line *lines, int n_lines)
 {
     double end = qn__seconds_now() + seconds;
     bool is_good = true;
-    int n_left = 0;
-    for (int i = 0; i < n_wanted; i++)
-        n_left += wanted[i]->next < wanted[i]->n_blocks;
-    for (int i = 0; i < n_wanted && seconds > 0; i++) {
-        if (wanted[i]->next == wanted[i]->n_blocks) {
-            print_line(wanted[i]);
-            continue;
+    int n_open = 1;
+    while (is_good && n_open > 0 && end - qn__seconds_now() > LEAST_SECONDS) {
+        n_open = 0;
+        for (int i = 0; i < n_wanted; i++)
+            n_open += !is_complete(wanted[i]);
+        int n_left = n_open;
+        for (int i = 0; i < n_wanted; i++) {
+            if (is_complete(wanted[i]))
+                continue;
+            is_good &= qn__search_line(wanted[i], fmax(0, end - qn__seconds_now()) / n_left--);
+            if (path && !write_file(path, lines, n_lines)) {
+                fprintf(stderr, "math_accuracy: cannot write %s\n", path);
+                return false;
+            }
         }
-        is_good &= qn__search_line(wanted[i], fmax(0, end - qn__seconds_now()) / n_left--);
-        if (path && !write_file(path, lines, n_lines)) {
-            fprintf(stderr, "math_accuracy: cannot write %s\n", path);
-            return false;
-        }
-        print_line(wanted[i]);
     }
     return is_good;
 }
@@ -168,9 +180,11 @@ int main(int argc, char **argv)
     math_line *wanted[MOST_ROWS];
     if (argc > 1 && strcmp(argv[1], "hard") == 0)
         return qn__check_hard();
-    const char *pattern = argc > 1 ? argv[1] : "all", *path = argc > 3 ? argv[3] : NULL;
-    double seconds = argc > 2 ? atof(argv[2]) : 60;
-    int n_lines = list_lines(lines), n_wanted = 0, n_complete = 0;
+    const char *pattern = argc > 1 ? argv[1] : "all";
+    const char *path = argc > 3 && strcmp(argv[3], "-") != 0 ? argv[3] : NULL;
+    double seconds = argc > 2 ? atof(argv[2]) : 60, points = argc > 4 ? atof(argv[4]) : 0;
+    int n_lines = list_lines(lines, points >= 1 ? points : RANDOM_POINTS);
+    int n_wanted = 0, n_complete = 0;
     if (path && !read_file(path, lines, n_lines)) {
         fprintf(stderr, "math_accuracy: %s is of another build: remove it, or name another\n",
                 path);
@@ -184,9 +198,9 @@ int main(int argc, char **argv)
     fflush(stdout);
     bool is_good = search_lines(wanted, n_wanted, seconds, path, lines, n_lines);
     for (int i = 0; i < n_wanted; i++) {
-        n_complete += wanted[i]->next == wanted[i]->n_blocks;
+        n_complete += is_complete(wanted[i]);
         is_good &= is_within_bound(wanted[i]);
-        if (seconds <= 0 && wanted[i]->found.n)
+        if (wanted[i]->found.n)
             print_line(wanted[i]);
     }
     printf("# %d of %d rows are complete\n", n_complete, n_wanted);

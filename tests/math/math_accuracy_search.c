@@ -99,7 +99,10 @@ static void judge(search *s, double x, double y, int a, double result, long doub
 {
     math_found *f = s->found;
     int dtype = s->t.dtype;
-    if (isnan(wide) && isnan(result))
+    bool is_same_nan = isnan(wide) && isnan(result);
+    /* long double has no infinity below 2^16384, so that an overflow needs no other opinion. */
+    bool is_same_infinity = dtype == QN_F64 && isinf(wide) && result == wide;
+    if (is_same_nan || is_same_infinity)
         return;
     long double margin = fmaxl(fabsl(wide), s->t.row->least) * s->margin;
     double below = dtype == QN_F32 ? (double)(float)(wide - margin) : (double)(wide - margin);
