@@ -63,6 +63,14 @@ passes "the soname link is there" test -L "$libdir/libquern.so.${version%%.*}"
 for component in runtime codegen tool dev doc; do
     passes "component $component" cmake --install "$build" --prefix "$folder/$component" --component $component
 done
+if [ -d "$build/lua" ]; then
+    passes "component lua" cmake --install "$build" --prefix "$folder/lua" --component lua
+    passes "... has the modules and its copyright" test "$(find "$folder/lua" -name quern.lua | wc -l)" = \
+        "$(find "$folder/lua" -name core.so | wc -l)" -a -n "$(find "$folder/lua" -name copyright)"
+else
+    skip "no module for Lua"
+    skip "no module for Lua"
+fi
 passes "runtime has no headers" test ! -e "$folder/runtime/include"
 passes "runtime has the library" test -n "$(find "$folder/runtime" -name "libquern.so.$version")"
 passes "runtime has no name for the linker" test -z "$(find "$folder/runtime" -name libquern.so)"

@@ -54,7 +54,7 @@ owned_twice() {
 }
 
 echo "TAP version 13"
-for package in libquern1 libquern-llvm libquern-dev quern quern-doc; do
+for package in libquern1 libquern-llvm libquern-dev quern quern-doc lua-quern; do
     passes "$package is there, with its licence" bash -c "dpkg-deb --fsys-tarfile '$deb/$package'_*.deb |
         tar xO ./usr/share/doc/$package/copyright | grep -q 'Apache License, Version 2.0'"
 done

@@ -59,6 +59,12 @@ done
 passes "... with the static library too" says "y[10] = 21, compiles $compiles" \
     env QUERN_PROVIDER=/usr/lib/x86_64-linux-gnu/libquern-llvm.so cmake/use_archive
 echo "  $((($(date +%s%N) - start) / 1000000)) ms from the headers to these results"
-passes "the packages are removed" apt-get purge -y -q libquern1 libquern-llvm libquern-dev quern quern-doc
+passes "the interpreters of Lua are installed" apt-get install -y -q --no-install-recommends lua5.4 luajit
+passes "the module for Lua is installed" apt-get install -y -q "${no_network[@]}" ./lua-quern_*.deb
+for lua in lua5.4 luajit; do
+    passes "... $lua finds it" says "14 $compiles" "$lua" -e \
+        'local q = require "quern"; io.write(string.format("%d ", q.eval("sum(x*x)", {x = q.array {1, 2, 3}})), math.min(q.counters().compiles, 1))'
+done
+passes "the packages are removed" apt-get purge -y -q libquern1 libquern-llvm libquern-dev quern quern-doc lua-quern
 passes "... and leave nothing" bash -c "! find /usr /etc -name '*quern*' | grep ."
 echo "done"
