@@ -38,6 +38,9 @@ quern_copyright(codegen libquern-llvm "${static_licences}")
 quern_copyright(tool quern "")
 quern_copyright(dev libquern-dev "")
 quern_copyright(doc quern-doc "")
+if(TARGET quern_python)
+    quern_copyright(python python3-quern "")
+endif()
 if(TARGET quern_lua_5.4 OR TARGET quern_lua_5.1)
     quern_copyright(lua lua-quern "")
 endif()
@@ -95,5 +98,13 @@ if(TARGET quern_lua_5.4 OR TARGET quern_lua_5.1)
         "${about} This is the module for Lua 5.4 and LuaJIT."
         PACKAGE_SHLIBDEPS ON PACKAGE_DEPENDS "${soname_package} ${here}"
         PACKAGE_RECOMMENDS "libquern-llvm ${here}" PACKAGE_SUGGESTS "lua5.4 | luajit")
+endif()
+if(TARGET quern_python)
+    set(hooks ${CMAKE_SOURCE_DIR}/runtime/packages/python)
+    list(APPEND CPACK_COMPONENTS_ALL python)
+    quern_debian(python python3-quern python "JIT compiler for array kernels: Python"
+        "${about} This is the package for Python 3.11 and later."
+        PACKAGE_SHLIBDEPS ON PACKAGE_DEPENDS "python3 (>= 3.11), ${soname_package} ${here}, libquern-llvm ${here}"
+        PACKAGE_SUGGESTS python3-numpy PACKAGE_CONTROL_EXTRA "${hooks}/postinst;${hooks}/prerm")
 endif()
 include(CPack)

@@ -54,7 +54,7 @@ owned_twice() {
 }
 
 echo "TAP version 13"
-for package in libquern1 libquern-llvm libquern-dev quern quern-doc lua-quern; do
+for package in libquern1 libquern-llvm libquern-dev quern quern-doc lua-quern python3-quern; do
     passes "$package is there, with its licence" bash -c "dpkg-deb --fsys-tarfile '$deb/$package'_*.deb |
         tar xO ./usr/share/doc/$package/copyright | grep -q 'Apache License, Version 2.0'"
 done
@@ -68,6 +68,7 @@ passes "the bill of materials is whole" sbom_is_whole
 passes "the code generator needs libc alone" bash -c \
     "[[ \$(dpkg-deb -f '$deb'/libquern-llvm_*.deb Depends) =~ ^libquern1\ \(=\ [^\)]*\),\ libc6\ \([^,]*\)$ ]]"
 passes "the tool needs the library and the code generator" depends quern '^Depends:.*libquern1 \(= .*libquern-llvm \(= '
+passes "the package for Python serves all versions from 3.11" depends python3-quern '^Depends:.*python3 \(>= 3\.11\).*libquern-llvm \(= '
 passes "programs linked with the library will depend on it" bash -c \
     "dpkg-deb --ctrl-tarfile '$deb'/libquern1_*.deb | tar xO ./shlibs | grep -qE '^libquern 1 libquern1 \(>= '"
 
@@ -77,7 +78,7 @@ if ! command -v mmdebstrap > /dev/null; then
     exit $failed
 fi
 mkdir "$folder/in"
-cp -r "$deb"/*.deb "$root/tests/interop/install" "$root/examples/kernels/saxpy.qn" "$root/tests/packages/inside.sh" "$folder/in"
+cp -r "$deb"/*.deb "$root/tests/interop/install" "$root/tests/interop/python" "$root/examples/kernels/saxpy.qn" "$root/tests/packages/inside.sh" "$folder/in"
 sed -n '/^```c$/,/^```$/p' "$root/README.md" | sed '/^```/d' > "$folder/in/hello.c"
 # --format=null keeps nothing: what is of interest is the file that inside.sh writes. Nothing of this environment gets there but
 # the way to the network.

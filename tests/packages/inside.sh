@@ -41,6 +41,22 @@ passes "... within a minute" test $ms -lt 60000
 [ $compiles = 0 ] || passes "... in generated code" says "1 3.5 6" "${run[@]}" --engine x86
 passes "the tool uses the installed library" bash -c "ldd /usr/bin/quern | grep -q '=> /.*lib/x86_64-linux-gnu/libquern.so.1 '"
 
+start=$(date +%s%N)
+passes "Python and the package for it are installed" apt-get install -y -q --no-install-recommends ./python3-quern_*.deb
+passes "an expression of Python gives its first result" says "[1.0, 3.5, 6.0]" /usr/bin/python3 -c '
+import quern
+x, y = quern.zeros(3), quern.zeros(3)
+memoryview(x)[1], memoryview(x)[2] = 1.0, 2.0
+print(quern.eval("2.5*x + exp(y)").tolist())'
+echo "  $((($(date +%s%N) - start) / 1000000)) ms from the package to the result, with the download of Python"
+passes "... in generated code" test "$(/usr/bin/python3 -c '
+import quern
+quern.eval("x + 1", {"x": quern.zeros(3)})
+print(quern.counters()["compiles"])' 2>&1)" = $compiles
+passes "the tests of the package pass there" bash -c '/usr/bin/python3 -B python/run.py installed > python.tap; ! grep "^not ok" python.tap && tail -1 python.tap | grep -qE "^1\.\.[0-9]{2,}$"'
+passes "numpy is installed" apt-get install -y -q --no-install-recommends python3-numpy
+passes "... and its ufuncs give what the package gives" bash -c '/usr/bin/python3 -B python/run.py installed > python.tap; ! grep "^not ok" python.tap && tail -1 python.tap | grep -qE "^1\.\.[0-9]{3,}$"'
+
 passes "the tool has its manual page" bash -c "dpkg -L quern | grep -q man1/quern.1.gz"
 passes "... and its completion" bash -c \
     "source /usr/share/bash-completion/completions/quern; COMP_WORDS=(quern ru) COMP_CWORD=1; _quern; [ \${COMPREPLY[0]} = run ]"
@@ -65,6 +81,6 @@ for lua in lua5.4 luajit; do
     passes "... $lua finds it" says "14 $compiles" "$lua" -e \
         'local q = require "quern"; io.write(string.format("%d ", q.eval("sum(x*x)", {x = q.array {1, 2, 3}})), math.min(q.counters().compiles, 1))'
 done
-passes "the packages are removed" apt-get purge -y -q libquern1 libquern-llvm libquern-dev quern quern-doc lua-quern
+passes "the packages are removed" apt-get purge -y -q libquern1 libquern-llvm libquern-dev quern quern-doc lua-quern python3-quern
 passes "... and leave nothing" bash -c "! find /usr /etc -name '*quern*' | grep ."
 echo "done"
