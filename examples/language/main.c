@@ -10,6 +10,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "language.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,12 +24,6 @@ static void interrupt(int number)
     is_interrupted = 1;
 }
 /* [end] */
-
-const engine *chapter_of(int n)
-{
-    static const engine *const chapters[] = {&chapter1, &chapter2, &chapter3, &chapter4, &chapter5};
-    return n >= 1 && n <= 5 ? chapters[n - 1] : NULL;
-}
 
 /* Reads a line without its end. What is beyond the longest line is dropped; then the line is one
  * too long. */
@@ -56,8 +51,7 @@ static bool run_line(session *s, const char *line)
 {
     is_interrupted = 0;
     s->line++;
-    return line[0] == ':' && s->engine->command ? s->engine->command(s, line)
-                                                : session_run(s, line, true);
+    return session_run(s, line, true);
 }
 
 /* Runs all lines of a stream; returns the number of errors. */
@@ -90,6 +84,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s [--echo | --bench | FILE]\n", argv[0]);
         return 2;
     }
+    mallopt(M_MMAP_THRESHOLD, 32 << 20); /* memory of arrays is used again: fresh memory costs more than most operations */
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
     const bool is_script = argc == 2 && !echoes;
     FILE *in = is_script ? fopen(argv[1], "r") : stdin;
     if (!in) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * walk.c: the interpreter. It walks the nodes of a statement, finds the shape of each operation,
- * and records the operation as a value. Unless the engine waits, the record is computed at once.
+ * walk.c: the interpreter. It walks the nodes of a statement, finds the shape of each operation, and records the
+ * operation as a value. Unless the engine waits, the record is computed at once.
  */
 #include "language.h"
 
@@ -18,21 +18,20 @@ typedef struct scope {
 
 static value *evaluate(session *s, const node *n, const scope *in);
 
-bool fail(session *s, place at, const char *format, ...)
+_Noreturn void fail(session *s, place at, const char *format, ...)
 {
-    if (s->error[0])
-        return false;
     va_list list;
     va_start(list, format);
     vsnprintf(s->error, sizeof s->error, format, list);
     va_end(list);
     s->error_at = at;
-    return false;
+    longjmp(s->on_error, 1);
 }
 
-bool is_cancelled(session *s, place at)
+static void check_cancelled(session *s, place at)
 {
-    return s->cancel && *s->cancel && !fail(s, at, "cancelled");
+    if (s->cancel && *s->cancel)
+        fail(s, at, "cancelled");
 }
 
 /* Whether a record is an operation on single numbers, which is not worth a kernel. */
@@ -44,158 +43,149 @@ static bool is_of_numbers(const value *v)
     return v->kind == ELEMENTWISE && v->rank == 0;
 }
 
-bool force(session *s, value *v)
+void force(session *s, value *v)
 {
     if (v->kind == ARRAY)
-        return true;
-    const engine *e = is_of_numbers(v) ? &chapter1 : s->engine;
-    if (is_cancelled(s, v->at) || !e->compute(s, v))
-        return false;
-    value_is_computed(v);
-    return true;
-}
-
-static void release_all(int n, value **values)
-{
-    for (int i = 0; i < n; i++)
-        value_release(values[i]);
+        return;
+    check_cancelled(s, v->at);
+    if (is_of_numbers(v))
+        compute_by_loops(s, v);
+    else
+        s->engine->compute(s, v);
+    v->kind = ARRAY;
+    v->size = 1;
+    v->n_args = 0;
 }
 
 /* ---------------------------------------------------------------- operations */
 
+/** A call of an operation or of a function of the language; `id` is an op or a reduction. */
+typedef struct call {
+    session *s;
+    place at;
+    int id, n;
+    value **args;
+} call;
+
 /* [record] */
-/* Records an operation whose shape is known. It is computed now unless the engine waits and the
- * record is small. */
-static value *record(session *s, value_kind kind, int op, int dim, place at, int n, value **args,
-                     int rank, const int64_t *extents)
+/* Records an operation whose shape is known. It is computed now unless the engine waits and the record is small. */
+static value *record(const call *c, value_kind kind, int dim, int rank, const int64_t *extents)
 {
-    value *v = value_record(s, kind, op, at, n, args, rank, extents);
-    if (!v)
-        return NULL;
+    const engine *e = c->s->engine;
+    value *v = value_new(c->s, kind, c->id, c->at, kind == IOTA ? 0 : kind == REDUCE ? 1 : c->n, c->args, rank, extents);
     v->dim = dim;
     if (v->size > MAX_RECORDED) {
-        v->size = 1;
-        for (int i = 0; i < n; i++, v->size++)
-            if (!force(s, args[i]))
-                goto failed;
+        for (int i = 0; i < v->n_args; i++)
+            force(c->s, v->arg[i]);
+        v->size = 1 + v->n_args;
     }
-    if ((s->engine->waits && s->engine->waits(v) && !is_of_numbers(v)) || force(s, v))
-        return v;
-failed:
-    value_release(v);
-    return NULL;
+    if (!e->waits || !e->waits(v) || is_of_numbers(v))
+        force(c->s, v);
+    return v;
+}
+
+static value *elementwise(const call *c)
+{
+    int64_t extents[MAX_RANK];
+    const int rank = broadcast(c->s, c->at, c->n, c->args, extents);
+    return record(c, ELEMENTWISE, -1, rank, extents);
 }
 /* [end] */
 
-static value *elementwise(session *s, op_id op, place at, int n, value **args)
+/* args[0][args[1], ...]: the elements of an array at indices, which have one shape. */
+static value *pick(const call *c)
 {
-    int rank;
     int64_t extents[MAX_RANK];
-    if (!broadcast(s, at, n, args, &rank, extents))
-        return NULL;
-    return record(s, ELEMENTWISE, (int)op, -1, at, n, args, rank, extents);
+    value *x = c->args[0];
+    if (c->n - 1 != x->rank)
+        fail(c->s, c->at, "an array of %d dimensions takes %d indices, not %d", x->rank, x->rank, c->n - 1);
+    force(c->s, x);
+    const int rank = broadcast(c->s, c->at, c->n - 1, c->args + 1, extents);
+    return record(c, INDEX, -1, rank, extents);
 }
 
-/* The elements of an array at indices, which have one shape; args[0] is the array. */
-static value *pick(session *s, place at, int n, value **args)
+/* Argument i, which is an integer from 0 to `most`. */
+static int64_t integer_of(const call *c, int i, int64_t most)
 {
-    int rank;
-    int64_t extents[MAX_RANK];
-    if (n - 1 != args[0]->rank) {
-        fail(s, at, "an array of %d dimensions takes %d indices, not %d", args[0]->rank,
-             args[0]->rank, n - 1);
-        return NULL;
-    }
-    if (!force(s, args[0]) || !broadcast(s, at, n - 1, args + 1, &rank, extents))
-        return NULL;
-    return record(s, INDEX, 0, -1, at, n, args, rank, extents);
-}
-
-/* An operand that is an integer from 0 to `most`. */
-static bool integer_of(session *s, place at, value *v, int64_t most, int64_t *out)
-{
-    if (!force(s, v))
-        return false;
+    value *v = c->args[i];
+    force(c->s, v);
     if (most < 0)
-        return fail(s, at, "a number has no dimensions");
+        fail(c->s, c->at, "a number has no dimensions");
     if (v->rank != 0)
-        return fail(s, at, "expected a number, found an array of %d dimensions", v->rank);
-    if (!(v->number >= 0 && v->number <= (double)most) || v->number != floor(v->number))
-        return fail(s, at, "expected an integer from 0 to %lld, found %g", (long long)most,
-                    v->number);
-    *out = (int64_t)v->number;
-    return true;
+        fail(c->s, c->at, "expected a number, found an array of %d dimensions", v->rank);
+    const double x = *v->data;
+    if (!(x >= 0 && x <= (double)most) || x != floor(x))
+        fail(c->s, c->at, "expected an integer from 0 to %lld, found %g", (long long)most, x);
+    return (int64_t)x;
 }
 
 /* reduction(x) or reduction(x, dimension) */
-static value *reduce(session *s, int reduction, place at, int n, value **args)
+static value *reduce(const call *c)
 {
-    int64_t dim = -1, extents[MAX_RANK];
+    value *x = c->args[0];
+    int64_t extents[MAX_RANK];
     int rank = 0;
-    if (n == 2 && !integer_of(s, at, args[1], args[0]->rank - 1, &dim))
-        return NULL;
-    if (args[0]->rank == 0)
-        return value_retain(args[0]);
-    for (int d = 0; n == 2 && d < args[0]->rank; d++)
+    const int dim = c->n == 2 ? (int)integer_of(c, 1, x->rank - 1) : -1;
+    if (x->rank == 0)
+        return x;
+    for (int d = 0; dim >= 0 && d < x->rank; d++)
         if (d != dim)
-            extents[rank++] = args[0]->extent[d];
-    const int64_t n_terms = n == 2 ? args[0]->extent[dim] : value_size(args[0]);
-    if (n_terms == 0 && (reduction == REDUCE_LEAST || reduction == REDUCE_GREATEST)) {
-        fail(s, at, "of no elements none is the least or the greatest");
-        return NULL;
-    }
-    return record(s, REDUCE, reduction, (int)dim, at, 1, args, rank, extents);
+            extents[rank++] = x->extent[d];
+    const int64_t n_terms = dim >= 0 ? x->extent[dim] : value_size(x);
+    if (n_terms == 0 && (c->id == REDUCE_LEAST || c->id == REDUCE_GREATEST))
+        fail(c->s, c->at, "of no elements none is the least or the greatest");
+    return record(c, REDUCE, dim, rank, extents);
 }
 
 /* iota(n): 0, 1, ..., n - 1 */
-static value *iota(session *s, place at, int n, value **args)
+static value *iota(const call *c)
 {
-    int64_t extent;
-    (void)n;
-    if (!integer_of(s, at, args[0], MAX_ELEMENTS, &extent))
-        return NULL;
-    return record(s, IOTA, 0, -1, at, 0, NULL, 1, &extent);
+    const int64_t extent = integer_of(c, 0, MAX_ELEMENTS);
+    return record(c, IOTA, -1, 1, &extent);
 }
 
 /* extent(x, d) */
-static value *extent_of(session *s, place at, int n, value **args)
+static value *extent_of(const call *c)
 {
-    int64_t d;
-    (void)n;
-    if (!integer_of(s, at, args[1], args[0]->rank - 1, &d))
-        return NULL;
-    return value_number((double)args[0]->extent[d]);
+    return value_number(c->s, (double)c->args[0]->extent[integer_of(c, 1, c->args[0]->rank - 1)]);
 }
 
 /* [views] */
-/* transpose(x): the dimensions in reverse order. No element moves. */
-static value *transpose(session *s, place at, int n, value **args)
+/* The elements of args[0] with other extents and strides. No element moves. */
+static value *view(const call *c, int rank, const int64_t *extents, const int64_t *strides)
 {
-    value *x = args[0];
+    value *v = value_new(c->s, ARRAY, 0, c->at, 0, NULL, rank, extents);
+    memcpy(v->stride, strides, (size_t)rank * sizeof *strides);
+    v->base = c->args[0];
+    v->data = v->base->data;
+    return v;
+}
+
+/* transpose(x): the dimensions in reverse order. */
+static value *transpose(const call *c)
+{
+    value *x = c->args[0];
     int64_t extents[MAX_RANK], strides[MAX_RANK];
-    (void)n;
-    if (!force(s, x))
-        return NULL;
+    force(c->s, x);
     for (int d = 0; d < x->rank; d++) {
         extents[d] = x->extent[x->rank - 1 - d];
         strides[d] = x->stride[x->rank - 1 - d];
     }
-    return value_view(s, x, at, x->rank, extents, strides);
+    return view(c, x->rank, extents, strides);
 }
 
 /* expand(x, d): one dimension more, of extent 1 and number d. */
-static value *expand(session *s, place at, int n, value **args)
+static value *expand(const call *c)
 {
-    value *x = args[0];
-    int64_t d, extents[MAX_RANK + 1], strides[MAX_RANK + 1];
-    (void)n;
-    if (!integer_of(s, at, args[1], x->rank, &d) || !force(s, x))
-        return NULL;
+    value *x = c->args[0];
+    int64_t extents[MAX_RANK + 1], strides[MAX_RANK + 1];
+    const int64_t d = integer_of(c, 1, x->rank);
+    force(c->s, x);
     for (int from = 0, to = 0; to <= x->rank; to++) {
         extents[to] = to == d ? 1 : x->extent[from];
         strides[to] = to == d ? 0 : x->stride[from++];
     }
-    return value_view(s, x, at, x->rank + 1, extents, strides);
+    return view(c, x->rank + 1, extents, strides);
 }
 /* [end] */
 
@@ -212,56 +202,41 @@ static double *copy_out(const value *v, int d, const double *data, double *to)
 }
 
 /* reshape(x, n, ...): a copy of the elements, in C order, in another shape. */
-static value *reshape(session *s, place at, int n, value **args)
+static value *reshape(const call *c)
 {
+    value *x = c->args[0];
     int64_t extents[MAX_ARGS];
-    if (!force(s, args[0]))
-        return NULL;
-    for (int d = 0; d < n - 1; d++)
-        if (!integer_of(s, at, args[d + 1], MAX_ELEMENTS, &extents[d]))
-            return NULL;
-    value *v = value_record(s, REDUCE, 0, at, 0, NULL, n - 1, extents);
-    if (!v)
-        return NULL;
-    if (value_size(v) != value_size(args[0]))
-        fail(s, at, "%lld elements do not fill a shape of %lld", (long long)value_size(args[0]),
-             (long long)value_size(v));
-    else if (value_allocate(s, v)) {
-        copy_out(args[0], 0, args[0]->data, v->data);
-        value_is_computed(v);
-        return v;
-    }
-    value_release(v);
-    return NULL;
+    force(c->s, x);
+    for (int d = 0; d < c->n - 1; d++)
+        extents[d] = integer_of(c, d + 1, MAX_ELEMENTS);
+    value *v = value_new(c->s, ARRAY, 0, c->at, 0, NULL, c->n - 1, extents);
+    if (value_size(v) != value_size(x))
+        fail(c->s, c->at, "%lld elements do not fill a shape of %lld", (long long)value_size(x), (long long)value_size(v));
+    value_allocate(c->s, v);
+    copy_out(x, 0, x->data, v->data);
+    return v;
 }
 
 /* [a, b, ...]: elements of one shape, which gets a dimension in front. */
 static value *list(session *s, const node *n, const scope *in)
 {
-    value *v = NULL;
+    value *v = NULL, *first = NULL;
     double *to = NULL;
     for (const node *element = n->first; element; element = element->next) {
         value *x = evaluate(s, element, in);
-        bool is_good = x && force(s, x);
-        if (is_good && !v) {
+        force(s, x);
+        if (!v) {
             int64_t extents[MAX_RANK + 1] = {n->n};
             memcpy(extents + 1, x->extent, (size_t)x->rank * sizeof *extents);
-            v = value_record(s, REDUCE, 0, n->at, 0, NULL, x->rank + 1, extents);
-            is_good = v && value_allocate(s, v);
-            to = is_good ? v->data : NULL;
+            v = value_new(s, ARRAY, 0, n->at, 0, NULL, x->rank + 1, extents);
+            value_allocate(s, v);
+            to = v->data;
+            first = x;
         }
-        if (is_good && (x->rank != v->rank - 1 ||
-                        memcmp(x->extent, v->extent + 1, (size_t)x->rank * sizeof *x->extent) != 0))
-            is_good = fail(s, element->at, "the elements of a list differ in shape");
-        if (is_good)
-            to = copy_out(x, 0, x->data, to);
-        value_release(x);
-        if (!is_good) {
-            value_release(v);
-            return NULL;
-        }
+        if (!has_shape_of(x, first))
+            fail(s, element->at, "the elements of a list differ in shape");
+        to = copy_out(x, 0, x->data, to);
     }
-    value_is_computed(v);
     return v;
 }
 
@@ -279,35 +254,36 @@ static value *evaluate_name(session *s, const node *n, const scope *in)
 {
     for (int p = 0; in && p < in->function->n_parameters; p++)
         if (strcmp(in->function->parameter[p], n->name) == 0)
-            return value_retain(in->value[p]);
+            return in->value[p];
     const definition *d = find(s, n->name);
-    if (d && d->value)
-        return value_retain(d->value);
-    fail(s, n->at, d ? "%s is a function: it wants arguments" : "%s is not defined", n->name);
-    return NULL;
+    if (!d || !d->value)
+        fail(s, n->at, d ? "%s is a function: it wants arguments" : "%s is not defined", n->name);
+    return d->value;
 }
 
+/* [builtins] */
 /* Functions that the language has: operations on elements, reductions, and what concerns shapes. */
 typedef struct builtin {
     const char *name;
-    int least, most;                                           /* operands */
-    value *(*call)(session *s, place at, int n, value **args); /* NULL: an op or a reduction */
-    int op, reduction;
+    int least, most; /* arguments */
+    value *(*call)(const call *c);
+    int id;
 } builtin;
 
 static const builtin builtins[] = {
-#define X(NAME, text, n, ...) {text, n, n, NULL, OP_##NAME, -1},
+#define X(NAME, text, n, ...) {text, n, n, elementwise, OP_##NAME},
     OPS(X)
 #undef X
-#define X(NAME, text, ...) {text, 1, 2, NULL, -1, REDUCE_##NAME},
-        REDUCTIONS(X)
+#define X(NAME, text, ...) {text, 1, 2, reduce, REDUCE_##NAME},
+    REDUCTIONS(X)
 #undef X
-            {"iota", 1, 1, iota, -1, -1},
-    {"extent", 2, 2, extent_of, -1, -1},
-    {"transpose", 1, 1, transpose, -1, -1},
-    {"expand", 2, 2, expand, -1, -1},
-    {"reshape", 2, MAX_RANK + 1, reshape, -1, -1},
+    {"iota", 1, 1, iota, 0},
+    {"extent", 2, 2, extent_of, 0},
+    {"transpose", 1, 1, transpose, 0},
+    {"expand", 2, 2, expand, 0},
+    {"reshape", 2, MAX_RANK + 1, reshape, 0},
 };
+/* [end] */
 
 static const builtin *find_builtin(const char *name)
 {
@@ -317,141 +293,112 @@ static const builtin *find_builtin(const char *name)
     return NULL;
 }
 
-static value *call_builtin(session *s, const builtin *f, place at, int n, value **args)
-{
-    if (f->call)
-        return f->call(s, at, n, args);
-    return f->op >= 0 ? elementwise(s, (op_id)f->op, at, n, args)
-                      : reduce(s, f->reduction, at, n, args);
-}
-
-static void fail_count(session *s, const node *n, int least, int most, int found)
-{
-    if (least == most)
-        fail(s, n->at, "%s takes %d argument%s, not %d", n->name, least, least == 1 ? "" : "s",
-             found);
-    else
-        fail(s, n->at, "%s takes %d to %d arguments, not %d", n->name, least, most, found);
-}
-
-static value *call(session *s, const node *n, int n_args, value **args)
+/* [call] */
+/* A call of a function of the program passes records: kernels reach through it. */
+static value *call_function(session *s, const node *n, value **args)
 {
     const builtin *f = find_builtin(n->name);
     const definition *d = f ? NULL : find(s, n->name);
-    const bool is_function = f || (d && !d->value);
-    const int least = f ? f->least : is_function ? d->function.n_parameters : 0;
-    const int most = f ? f->most : least;
-    if (!is_function)
+    if (!f && (!d || d->value))
         fail(s, n->at, d ? "%s is no function" : "no function %s", n->name);
-    else if (n_args < least || n_args > most)
-        fail_count(s, n, least, most, n_args);
-    else if (f)
-        return call_builtin(s, f, n->at, n_args, args);
-    else {
-        scope in = {.function = &d->function};
-        memcpy(in.value, args, (size_t)n_args * sizeof *args);
-        return evaluate(s, d->function.body, &in);
-    }
-    return NULL;
+    const int least = f ? f->least : d->function.n_parameters, most = f ? f->most : least;
+    if ((n->n < least || n->n > most) && least != most)
+        fail(s, n->at, "%s takes %d to %d arguments, not %d", n->name, least, most, n->n);
+    if (n->n < least || n->n > most)
+        fail(s, n->at, "%s takes %d argument%s, not %d", n->name, least, least == 1 ? "" : "s", n->n);
+    if (f)
+        return f->call(&(call){s, n->at, f->id, n->n, args});
+    scope in = {.function = &d->function};
+    memcpy(in.value, args, (size_t)n->n * sizeof *args);
+    return evaluate(s, d->function.body, &in);
 }
+/* [end] */
 
 /* An operation, a call or an index: operands first. */
 static value *evaluate_operands(session *s, const node *n, const scope *in)
 {
-    value *args[MAX_ARGS], *result = NULL;
+    value *args[MAX_ARGS];
     int n_args = 0;
-    if (n->n > (n->kind == NODE_INDEX ? MAX_RANK + 1 : MAX_ARGS)) {
+    if (n->n > (n->kind == PICK ? MAX_RANK + 1 : MAX_ARGS))
         fail(s, n->at, "too many operands");
-        return NULL;
-    }
-    for (const node *operand = n->first; operand; operand = operand->next, n_args++)
-        if (!(args[n_args] = evaluate(s, operand, in)))
-            break;
-    if (n_args == n->n)
-        result = n->kind == NODE_OP     ? elementwise(s, n->op, n->at, n_args, args)
-                 : n->kind == NODE_CALL ? call(s, n, n_args, args)
-                                        : pick(s, n->at, n_args, args);
-    release_all(n_args, args);
-    return result;
+    for (const node *operand = n->first; operand; operand = operand->next)
+        args[n_args++] = evaluate(s, operand, in);
+    const call c = {s, n->at, n->op, n_args, args};
+    return n->kind == OP ? elementwise(&c) : n->kind == PICK ? pick(&c) : call_function(s, n, args);
 }
 
 /* [evaluate] */
 static value *evaluate(session *s, const node *n, const scope *in)
 {
-    value *result = NULL;
-    if (is_cancelled(s, n->at))
-        return NULL;
-    if (s->depth == MAX_DEPTH) {
+    check_cancelled(s, n->at);
+    if (s->depth == MAX_DEPTH)
         fail(s, n->at, "more than %d operations and calls inside each other", MAX_DEPTH);
-        return NULL;
-    }
     s->depth++;
-    if (n->kind == NODE_NUMBER)
-        result = value_number(n->number);
-    else if (n->kind == NODE_NAME)
-        result = evaluate_name(s, n, in);
-    else if (n->kind == NODE_LIST)
-        result = list(s, n, in);
-    else
-        result = evaluate_operands(s, n, in);
+    value *result = n->kind == NUMBER ? value_number(s, n->number)
+                    : n->kind == NAME ? evaluate_name(s, n, in)
+                    : n->kind == LIST ? list(s, n, in)
+                                      : evaluate_operands(s, n, in);
     s->depth--;
-    if (!result)
-        fail(s, n->at, "out of memory");
     return result;
 }
 /* [end] */
 
 /* ---------------------------------------------------------------- statements */
 
-static void undefine(definition *d)
-{
-    value_release(d->value);
-    statement_free(&d->function);
-}
-
-/* Defines a variable, or a function if `v` is NULL; the definition owns both then. */
-static bool define(session *s, const statement *t, value *v)
+/* Defines a variable, or a function if `v` is NULL, which takes the nodes of the statement. */
+static void define(session *s, statement *t, value *v)
 {
     definition *d = find(s, t->name);
     if (find_builtin(t->name))
-        return fail(s, t->at, "%s is a function of the language", t->name);
+        fail(s, t->at, "%s is a function of the language", t->name);
     if (!d && s->n_definitions == MAX_NAMES)
-        return fail(s, t->at, "more than %d names", MAX_NAMES);
+        fail(s, t->at, "more than %d names", MAX_NAMES);
     if (d)
-        undefine(d);
+        statement_free(&d->function);
     else
         d = &s->definitions[s->n_definitions++];
     *d = (definition){.value = v};
     memcpy(d->name, t->name, sizeof d->name);
-    if (!v)
-        d->function = *t;
-    else if (!v->name[0])
+    if (v && !v->name[0])
         memcpy(v->name, t->name, sizeof v->name);
-    return true;
+    if (!v) {
+        d->function = *t;
+        t->newest = NULL;
+    }
 }
 
-bool session_run(session *s, const char *text, bool prints)
+void run_statement(session *s, const char *text, bool prints)
 {
-    statement t;
-    s->error[0] = 0;
-    if (!parse(s, text, &t))
-        return false;
-    if (t.n_parameters >= 0) {
-        if (define(s, &t, NULL))
-            return true;
-        statement_free(&t);
-        return false;
+    statement *t = &s->statement;
+    statement_free(t);
+    parse(s, text, t);
+    s->depth = 0;
+    if (t->n_parameters >= 0) {
+        define(s, t, NULL);
+    } else if (t->body) {
+        value *v = evaluate(s, t->body, NULL);
+        force(s, v);
+        if (t->name[0])
+            define(s, t, v);
+        else if (prints)
+            value_print(v);
     }
-    value *v = t.body ? evaluate(s, t.body, NULL) : NULL;
-    bool is_good = !t.body || (v && force(s, v));
-    if (is_good && t.name[0]) {
-        is_good = define(s, &t, v);
-        v = is_good ? NULL : v;
-    } else if (is_good && v && prints)
-        value_print(v);
-    value_release(v);
-    statement_free(&t);
-    return is_good;
+    free_values(s);
+}
+
+bool session_run(session *s, const char *line, bool prints)
+{
+    s->error[0] = 0;
+    s->shows = 0;
+    if (setjmp(s->on_error) == 0) {
+        if (line[0] == ':' && s->engine->command)
+            s->engine->command(s, line);
+        else
+            run_statement(s, line, prints);
+    }
+    free_values(s);
+    statement_free(&s->statement);
+    return !s->error[0];
 }
 
 const value *session_variable(session *s, const char *name)
@@ -460,17 +407,22 @@ const value *session_variable(session *s, const char *name)
     return d ? d->value : NULL;
 }
 
+static bool is_open(session *s)
+{
+    if (setjmp(s->on_error) == 0 && s->engine->open)
+        s->engine->open(s);
+    return !s->error[0];
+}
+
 session *session_new(const engine *e, const char *file, const volatile int32_t *cancel)
 {
     session *s = calloc(1, sizeof *s);
-    if (!s || !(s->definitions = calloc(MAX_NAMES, sizeof *s->definitions))) {
-        free(s);
+    if (!s)
         return NULL;
-    }
     s->engine = e;
     s->file = file;
     s->cancel = cancel;
-    if (!e->open || e->open(s))
+    if (is_open(s))
         return s;
     fprintf(stderr, "%s\n", s->error);
     session_free(s);
@@ -482,9 +434,9 @@ void session_free(session *s)
     if (!s)
         return;
     for (int i = 0; i < s->n_definitions; i++)
-        undefine(&s->definitions[i]);
-    free(s->definitions);
-    storage_free_spare(s);
-    session_close_kernels(s);
+        statement_free(&s->definitions[i].function);
+    s->n_definitions = 0;
+    free_values(s);
+    kernels_close(s);
     free(s);
 }
