@@ -77,6 +77,8 @@ static int run_all(session *s, FILE *in, bool is_script, bool echoes)
 
 int main(int argc, char **argv)
 {
+    mallopt(M_MMAP_THRESHOLD, 32 << 20); /* memory of arrays is used again: fresh memory costs more than most operations */
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
     const bool echoes = argc == 2 && strcmp(argv[1], "--echo") == 0;
     if (argc == 2 && strcmp(argv[1], "--bench") == 0)
         return bench(CHAPTER);
@@ -84,8 +86,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s [--echo | --bench | FILE]\n", argv[0]);
         return 2;
     }
-    mallopt(M_MMAP_THRESHOLD, 32 << 20); /* memory of arrays is used again: fresh memory costs more than most operations */
-    mallopt(M_TRIM_THRESHOLD, 1 << 30);
     const bool is_script = argc == 2 && !echoes;
     FILE *in = is_script ? fopen(argv[1], "r") : stdin;
     if (!in) {
