@@ -45,7 +45,8 @@ int qn__shared_of_isa(int isa);
 enum { QN_ATOMICS_OF_ALL = 0, QN_ATOMICS_OF_THREADS = 1, QN_ATOMICS_OF_ONE = 2 };
 
 /** A number that the code may rely on (exact) or must read from the argument block (dynamic). Of a
- * dynamic one it may know that it is a multiple of a power of two, and that it is small. */
+ * dynamic one it may know that it is a multiple of a power of two, that it is small, and a number that
+ * it is not below. */
 enum { QN_FACT_EXACT = 0, QN_FACT_DYNAMIC = 1 };
 typedef struct qn_fact {
     int32_t kind;
@@ -53,7 +54,11 @@ typedef struct qn_fact {
     int64_t value;    /* exact; dynamic: 0 */
     int32_t multiple; /* dynamic: a power of two that divides it, 1 to QN_MOST_MULTIPLE; exact: 0 */
     int32_t is_small; /* dynamic: its magnitude is below 2^31; exact: 0 */
+    int32_t least;    /* dynamic: it is at least that, if that is more than 0; exact: 0 */
 } qn_fact;
+/** Extents of which it is learned that they are at least one vector have as many elements as the
+ * longest one has lanes. */
+enum { QN_LONG_EXTENT = 64 };
 /** The power of two that divides what a fact is about, as far as that is known. */
 static inline int32_t qn__multiple_of(const qn_fact *f)
 {
@@ -64,9 +69,10 @@ static inline qn_interval qn__fact_interval(const qn_fact *f)
 {
     if (f->kind == QN_FACT_EXACT)
         return (qn_interval){f->value, f->value, false};
-    if (f->is_small)
-        return (qn_interval){-INT32_MAX, INT32_MAX, false};
-    return (qn_interval){INT64_MIN, INT64_MAX, false};
+    return (qn_interval){f->least > 0  ? f->least
+                         : f->is_small ? -INT32_MAX
+                                       : INT64_MIN,
+                         f->is_small ? INT32_MAX : INT64_MAX, false};
 }
 /** Whether two facts are one number, whatever the launch. */
 static inline bool qn__is_same_fact(const qn_fact *a, const qn_fact *b)
@@ -172,8 +178,19 @@ static inline bool qn__is_multiple(const qn_facts *f, int d, int64_t n)
     return qn__multiple_of(&f->begin[d]) % n == 0 && qn__multiple_of(&f->end[d]) % n == 0;
 }
 
-/** Powers of two that divide all values of a parameter's numbers that were met: exponents. */
+/** Whether the iterations of a dimension are at least n in every launch. */
+static inline bool qn__is_at_least(const qn_facts *f, int d, int64_t n)
+{
+    if (qn__is_exact(f, d))
+        return f->end[d].value - f->begin[d].value >= n;
+    return f->begin[d].kind == QN_FACT_EXACT && f->begin[d].value >= 0 &&
+           f->end[d].least - f->begin[d].value >= n;
+}
+
+/** Powers of two that divide all values of a parameter's numbers that were met: exponents; and bit d
+ * of a mask: extents of dimension d were at least QN_LONG_EXTENT. */
 typedef struct qn_common {
+    uint16_t is_long;
     uint8_t extent[QN_MAX_RANK], stride[QN_MAX_RANK], lower[QN_MAX_RANK];
     uint8_t scalar;
 } qn_common;

@@ -3,7 +3,7 @@
  * policy.c: which facts become constants. At first all of them. From its third shape on a kernel
  * gets versions whose varying extents and strides are dynamic; if lower bounds vary, everything is.
  * Of what is dynamic, code relies on what all values that were met have in common: a power of two
- * that divides them. A value that has less gets a version that relies on less. What varied is noted
+ * that divides them, and extents of at least one vector. A value that has less gets a version that relies on less. What varied is noted
  * against the arguments of the version that was ordered last. Scalars that never changed may become
  * constants (trial.c).
  */
@@ -48,7 +48,12 @@ static void fold_arguments(qn_known_kernel *known, const qn_arg *args)
             fold(&common->scalar, (int64_t)qn__canonical(k->param[p].dtype, args[p].bits),
                  is_first);
         for (int d = 0; d < k->param[p].rank; d++) {
+            uint16_t bit = (uint16_t)(1U << d);
+            bool is_long = args[p].view->layout.dim[d].extent >= QN_LONG_EXTENT;
             fold(&common->extent[d], args[p].view->layout.dim[d].extent, is_first);
+            common->is_long = (uint16_t)(!is_long   ? common->is_long & ~bit
+                                         : is_first ? common->is_long | bit
+                                                    : common->is_long);
             fold(&common->stride[d], args[p].view->layout.dim[d].stride, is_first);
         }
     }
@@ -62,8 +67,15 @@ static bool print_broken(const qn_known_kernel *known, const qn_arg *args, qn_te
     for (int p = 0; known->has_relied && p < k->n_params; p++)
         for (int d = 0; d < k->param[p].rank; d++) {
             const qn_dim *dim = &args[p].view->layout.dim[d];
+            uint32_t was_long = known->relied[p].is_long & ~(uint32_t)known->common[p].is_long;
             uint32_t varied[2] = {known->varied[p] >> d & 1,
                                   known->varied[QN_MAX_PARAMS + p] >> d & 1};
+            if (varied[0] && (was_long >> d & 1)) {
+                qn__text_add(out,
+                             "extent %d of view %.60s: %" PRId64 ", all before were at least %d", d,
+                             k->param[p].name, dim->extent, QN_LONG_EXTENT);
+                return true;
+            }
             bool is_extent = varied[0] && known->common[p].extent[d] < known->relied[p].extent[d];
             if (!is_extent &&
                 !(varied[1] && known->common[p].stride[d] < known->relied[p].stride[d]))
@@ -130,6 +142,11 @@ bool qn__policy_print_known(const qn_kernel *k, const qn_facts *f, const char *b
             const qn_dim_fact *dim = &param->dim[d];
             print_known(&w, QN_PIN_LOWER, d, p, dim->lower.multiple);
             print_known(&w, QN_PIN_EXTENT, d, p, dim->extent.multiple);
+            if (dim->extent.least > 0) {
+                begin_known(&w);
+                qn__text_add(out, "extent %d of view %.60s at least %" PRId32, d, k->param[p].name,
+                             dim->extent.least);
+            }
             if (dim->n_digits == 1)
                 print_known(&w, QN_PIN_STRIDE, d, p, f->digit[dim->first_digit].stride.multiple);
         }

@@ -2,7 +2,7 @@
 /*
  * domain.c: facts of the domain. A bound that depends on exact facts alone is exact. Of
  * another one, which the code computes, it is known what follows from the facts of the parameters:
- * which power of two divides the bound, and whether it is small. Arithmetic of integers wraps,
+ * which power of two divides the bound, whether it is small, and what it is not below. Arithmetic of integers wraps,
  * which keeps multiples of powers of two, and the intervals take account of it.
  */
 #include "jit/facts/facts.h"
@@ -133,10 +133,12 @@ qn_interval qn__facts_range(const qn_kernel *k, const qn_facts *f, const qn_inte
 static qn_fact computed(const known *x, uint32_t i)
 {
     const qn_interval *r = &x->range[i];
+    int32_t least = r->low <= 0 ? 0 : r->low < INT32_MAX ? (int32_t)r->low : INT32_MAX;
     return (qn_fact){.kind = QN_FACT_DYNAMIC,
                      .slot = -1,
                      .multiple = x->multiple[i],
-                     .is_small = r->low >= -INT32_MAX && r->high <= INT32_MAX};
+                     .is_small = r->low >= -INT32_MAX && r->high <= INT32_MAX,
+                     .least = least};
 }
 
 static qn_fact exactly(int64_t value)

@@ -28,6 +28,7 @@ static qn_fact exact(int64_t value)
 typedef struct wish {
     int exponent;   /* it is a multiple of 2 to this power */
     bool may_small; /* it is small */
+    bool may_long;  /* it is at least QN_LONG_EXTENT */
 } wish;
 
 static int32_t multiple_of(int64_t value, int exponent)
@@ -50,7 +51,8 @@ static qn_fact fact_of(qn_facts *f, int64_t value, bool is_dynamic, wish w)
     return (qn_fact){.kind = QN_FACT_DYNAMIC,
                      .slot = f->n_slots++,
                      .multiple = multiple_of(value, w.exponent),
-                     .is_small = w.may_small && is_small(value)};
+                     .is_small = w.may_small && is_small(value),
+                     .least = w.may_long && value >= QN_LONG_EXTENT ? QN_LONG_EXTENT : 0};
 }
 
 /* ---------------------------------------------------------------- views */
@@ -84,6 +86,7 @@ static void take_pins(choice *c, const qn_pinned *x)
     c->fixed_strides = x->constant[QN_PIN_STRIDE];
     c->is_constant = (c->is_constant || x->constant[QN_PIN_SCALAR]) && !x->dynamic[QN_PIN_SCALAR];
     c->is_described = c->is_described || x->exponent[QN_PIN_SCALAR][0];
+    c->common.is_long &= (uint16_t)~extents;
     for (int d = 0; d < QN_MAX_RANK; d++) {
         uint8_t extent = extents >> d & 1 ? 0 : c->common.extent[d],
                 stride = strides >> d & 1 ? 0 : c->common.stride[d];
@@ -144,9 +147,9 @@ static void collect_dim(qn_facts *f, qn_dim_fact *out, const qn_view *v, int d, 
 {
     const qn_dim *dim = &v->layout.dim[d];
     bool is_extent_dynamic = (c->extents >> d & 1) != 0;
-    const wish lower = {c->common.lower[d], !c->is_generic},
-               extent = {c->common.extent[d], !c->is_generic},
-               step = {f->target->has_grid ? c->common.stride[d] : 0, false};
+    const wish lower = {c->common.lower[d], !c->is_generic, false},
+               extent = {c->common.extent[d], !c->is_generic, (c->common.is_long >> d & 1) != 0},
+               step = {f->target->has_grid ? c->common.stride[d] : 0, false, false};
     out->lower =
         fact_of(f, dim->lower, c->is_generic || ((c->lowers >> d & 1) && dim->lower != 0), lower);
     out->extent = fact_of(f, dim->extent, is_extent_dynamic, extent);
@@ -167,7 +170,7 @@ static void collect_dim(qn_facts *f, qn_dim_fact *out, const qn_view *v, int d, 
         qn_digit_fact *fact = &f->digit[f->n_digits++];
         fact->extent = exact(is_last ? 0 : digit[i].extent);
         fact->stride = fact_of(f, stride, is_stride_dynamic(c, d, n, stride),
-                               n == 1 ? step : (wish){0, false});
+                               n == 1 ? step : (wish){0, false, false});
     }
 }
 

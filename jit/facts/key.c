@@ -14,7 +14,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define MAGIC 0x324b4e51u /* "QNK2" */
+#define MAGIC 0x334b4e51u /* "QNK3" */
 
 enum { MAX_FACT_DIGITS = QN_MAX_PARAMS * QN_MAX_DIGITS };
 
@@ -119,6 +119,7 @@ static void code_fact(codec *c, qn_fact *fact, bool has_slot, const char *field)
     } else {
         code_multiple(c, &fact->multiple, 1, field);
         code_i32(c, &fact->is_small, 0, 1, field);
+        code_i32(c, &fact->least, 0, INT32_MAX, field);
     }
     if (c->out)
         return;
@@ -305,12 +306,14 @@ qn_status qn__key_decode(const void *key, size_t n, qn_facts *out, qn_error *err
 /* ---------------------------------------------------------------- text */
 
 /** What is known of a dynamic number. */
-static void print_known(qn_text *out, int32_t multiple, int32_t is_small)
+static void print_known(qn_text *out, int32_t multiple, int32_t is_small, int32_t least)
 {
     if (multiple > 1)
         qn__text_add(out, " multiple of %" PRId32, multiple);
     if (is_small)
         qn__text_add(out, " below 2^31");
+    if (least > 0)
+        qn__text_add(out, " at least %" PRId32, least);
 }
 
 static void print_fact(qn_text *out, const qn_fact *fact)
@@ -322,7 +325,7 @@ static void print_fact(qn_text *out, const qn_fact *fact)
     else
         qn__text_add(out, "computed");
     if (fact->kind == QN_FACT_DYNAMIC)
-        print_known(out, fact->multiple, fact->is_small);
+        print_known(out, fact->multiple, fact->is_small, fact->least);
 }
 
 static void print_dim(qn_text *out, const qn_facts *f, const qn_dim_fact *dim, int d)
@@ -360,7 +363,7 @@ static void print_param(qn_text *out, const qn_facts *f, int p, const char *name
         if (param->is_constant)
             return;
         qn__text_add(out, "slot %" PRId32, param->slot);
-        print_known(out, param->multiple, param->is_small);
+        print_known(out, param->multiple, param->is_small, 0);
         qn__text_add(out, "\n");
         return;
     }

@@ -270,6 +270,18 @@ static bool is_emitted_once(const lower *g)
            !g->p->strip && g->k->n_insts - g->k->body > LARGE_BODY;
 }
 
+/** Whether the lanes' loop may have no whole step: a row that is known to have one needs no test. A
+ * chunk of a thread, or a tile, may be shorter than the row. */
+static bool may_have_no_step(const lower *g, int64_t step)
+{
+    int d = g->p->lane_dim;
+    bool is_divided = d == g->p->split_dim || (g->p->second_granule && d == g->p->second_dim),
+         is_tiled = g->p->tile_at >= 0 && g->p->tile[d] > 0, is_whole = !is_divided && !is_tiled;
+    if (is_whole && qn__is_at_least(g->f, d, step))
+        return false;
+    return g->p->remainder != QN_REMAINDER_NONE || !qn__is_exact(g->f, d);
+}
+
 void qn__nest_lanes(lower *g, const span *spans, int at)
 {
     span s = spans[at];
@@ -293,7 +305,7 @@ void qn__nest_lanes(lower *g, const span *spans, int at)
         qn__lower_strips(g, s.low, middle);
     else
         lanes_together(g, spans, at, (span){s.low, middle},
-                       has_rest || !qn__is_exact(g->f, g->p->lane_dim), STREAM_NONE);
+                       may_have_no_step(g, step), STREAM_NONE);
     g->width = g->p->width;
     if (g->p->remainder == QN_REMAINDER_TILE) {
         rest_tile(g, spans, at, middle, s.high, qn__known_rest_of(g, g->p->lane_dim, step));

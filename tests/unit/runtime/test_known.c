@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_known.c: what stays known of numbers that are no constants: multiples of powers of two, and
- * numbers below 2^31. Code that relies on that has no remainder loop and narrow lanes; it never
+ * test_known.c: what stays known of numbers that are no constants: multiples of powers of two,
+ * numbers below 2^31, and extents of at least one vector. Code that relies on that has no remainder loop and narrow lanes; it never
  * runs for arguments of which it does not hold, be they launched, prepared, or found on disk or in
  * a bundle.
  */
@@ -30,6 +30,12 @@
     " %1: i64 = extent y, 0; %2: i64 = const 2; %3: i64 = div %1, %2; %4: i32 = param less;\n"     \
     " %5: i64 = cast %4; %6: i64 = sub %3, %5; %7: i64 = parallel %0, %6;\n"                       \
     " %8: f32 = load x[%7]; %9: f32 = add %8, %8; store y[%7], %9;\n}\n"
+
+/** y[i, j] = x[i, j] */
+#define ROWS_TEXT                                                                                  \
+    "kernel \"rows\" {\n view x: f32[2]; view y: f32[2];\n %0: i64 = const 0;\n"                  \
+    " %1: i64 = extent y, 0; %2: i64 = extent y, 1; %3: i64 = parallel %0, %1;\n"                  \
+    " %4: i64 = parallel %0, %2; %5: f32 = load x[%3, %4]; store y[%3, %4], %5;\n}\n"
 
 enum { MOST = 1200, EDGE = 512 };
 #define FLOATS (MOST + 2 * EDGE)
@@ -346,7 +352,7 @@ static void test_learned(void)
     tap_contains(text_of(&j, 640, NULL, QN_DUMP_PLAN), "remainder none", "without a remainder");
     tap_contains(history_of(&j),
                  "dynamic extents; relies on extent 0 of view x a multiple of 64, extent 0 of view "
-                 "y a multiple of 64",
+                 "x at least 64, extent 0 of view y a multiple of 64, extent 0 of view y at least 64",
                  "as the history says");
     (void)text_of(&j, 1001, NULL, -1);
     tap_contains(text_of(&j, 640, NULL, -1), "relies on: extent 0 of view x a multiple of 64",
@@ -367,6 +373,68 @@ static void test_learned(void)
     tap_ok(n_wrong == 0 && !strstr(text_of(&j, 1024, NULL, -1), "relies on"),
            "which relies on nothing");
     close_job(&j);
+}
+
+/** y[i, j] = x[i, j] for so many rows, which lie apart, and columns; whether nothing else is written. */
+static bool copy_rows(const job *j, int64_t rows, int64_t columns, const qn_options *o, char *llvm,
+                      size_t bytes)
+{
+    enum { APART = 400 };
+    const int64_t extents[] = {rows, columns}, strides[] = {APART, 1};
+    qn_layout l;
+    qn_view v[2] = {{0}, {0}};
+    qn_code *f = NULL;
+    bool is_right = qn_layout_strided(2, extents, strides, &l, &err) == QN_OK;
+    for (int i = 0; i < 2; i++)
+        is_right &= qn_view_wrap("m", memory[i], QN_F32, &l, 0, &v[i], &err) == QN_OK;
+    const qn_arg args[] = {qn_arg_view(&v[0]), qn_arg_view(&v[1])};
+    fill();
+    is_right = is_right && qn_launch(j->c, j->k, 2, args, o, &err) == QN_OK;
+    for (int i = 0; i < FLOATS; i++) {
+        bool is_copied = i / APART < rows && i % APART < columns;
+        is_right &= memory[1][i] == (is_copied ? (float)(i - EDGE) : -1);
+    }
+    if (llvm && qn_specialize(j->c, j->k, 2, args, o, &f, &err) == QN_OK)
+        qn_code_text(f, QN_DUMP_LLVM, llvm, bytes);
+    qn_code_release(f);
+    return is_right;
+}
+
+static int count(const char *text, const char *what)
+{
+    int n = 0;
+    for (const char *at = strstr(text, what); at; at = strstr(at + 1, what))
+        n++;
+    return n;
+}
+
+/** Rows of at least one vector need no test whether they have one, as long as none is shorter. */
+static void test_long(void)
+{
+    static char known[60000], unknown[60000];
+    static const int64_t columns[] = {101, 250, 77, 333, 64, 399};
+    const qn_options all_dynamic = {.bytes = sizeof all_dynamic, .specialize = QN_SPECIALIZE_DYNAMIC};
+    job j = open_job(ROWS_TEXT), other = open_job(ROWS_TEXT);
+    int n_wrong = 0;
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
+        n_wrong += !copy_rows(&j, 2 + (int64_t)i % 3, columns[i], NULL, known, sizeof known);
+    tap_ok(n_wrong == 0 && counters_of(j.c).dynamic_compiles == 1,
+           "one version serves rows of 64 columns and more: %s", err.message);
+    tap_contains(history_of(&j), "relies on extent 1 of view x at least 64", "and relies on that");
+    n_wrong += !copy_rows(&other, 3, 101, &all_dynamic, unknown, sizeof unknown);
+    tap_ok(n_wrong == 0 && count(known, "br i1") > 0 && count(known, "br i1") < count(unknown, "br i1"),
+           "its rows have fewer branches, %d instead of %d", count(known, "br i1"),
+           count(unknown, "br i1"));
+    for (int64_t n = 63; n > 0; n -= 2)
+        n_wrong += !copy_rows(&j, 1 + n % 5, n, NULL, NULL, 0);
+    for (int64_t n = 1; n < 400; n += 7)
+        n_wrong += !copy_rows(&j, 1 + n % 5, n, NULL, NULL, 0);
+    tap_ok(n_wrong == 0 && counters_of(j.c).dynamic_compiles == 2,
+           "shorter rows get one version more, which serves all: %s", err.message);
+    tap_contains(history_of(&j), "extent 1 of view x: 63, all before were at least 64",
+                 "with a reason");
+    close_job(&j);
+    close_job(&other);
 }
 
 /** A learned fact goes with the kernel, not with a pin that makes the number dynamic. */
@@ -629,6 +697,7 @@ int main(void)
     test_wide();
     test_learned();
     test_learned_and_pinned();
+    test_long();
     tap_ok(mkdtemp(root) != NULL, "a folder for code");
     test_disk();
     test_bundle();
