@@ -7,7 +7,9 @@
 #include "runtime/memory.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
+enum { ALWAYS_THERE = 1 << 26 }; /* bytes that any machine has */
 enum { SCRATCH_ALIGNMENT = 64 }; /* asked for; scratch of the library is aligned by who uses it */
 
 qn_memory *qn__memory_new(const qn_allocator *allocator, int64_t most_host, int64_t most_cuda)
@@ -61,9 +63,23 @@ void qn__memory_uncount(qn_memory *m, int kind, int64_t bytes)
     qn__memory_release(m);
 }
 
+/** Bytes of the machine's memory. */
+static int64_t machine_bytes(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page_bytes > 0 ? (int64_t)pages * page_bytes : INT64_MAX;
+}
+
+/** Whether scratch is more than the machine has. All of it will be written: a system that promises
+ * memory which is not there would end the process later. */
+static bool is_beyond_machine(int64_t bytes)
+{
+    return bytes >= ALWAYS_THERE && bytes > machine_bytes();
+}
+
 void *qn__memory_scratch(qn_memory *m, int64_t bytes)
 {
-    if (!qn__memory_count(m, QN_MEMORY_HOST, bytes))
+    if (is_beyond_machine(bytes) || !qn__memory_count(m, QN_MEMORY_HOST, bytes))
         return NULL;
     void *p = qn__memory_is_foreign(m)
                   ? m->allocator.allocate(m->allocator.arg, (size_t)bytes, SCRATCH_ALIGNMENT)
@@ -94,5 +110,7 @@ const char *qn__memory_reason(const qn_memory *m, int kind, int64_t bytes,
         snprintf(out, QN_MEMORY_REASON_BYTES,
                  ": %s of the context is %lld, of which %lld are in use", name[kind],
                  (long long)m->most[kind], (long long)taken);
+    else if (kind == QN_MEMORY_HOST && is_beyond_machine(bytes))
+        snprintf(out, QN_MEMORY_REASON_BYTES, ": the machine has %lld", (long long)machine_bytes());
     return out;
 }

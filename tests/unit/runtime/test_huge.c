@@ -262,6 +262,37 @@ static void test_parts(const huge *h)
     qn_kernel_release(k);
 }
 
+/** The sum of 2^48 points keeps a number for each block of them: more memory than a machine has. */
+static void test_scratch(void)
+{
+    const char *text = "kernel \"sum\" {\n view x: f64[1]; view y: f64[0];\n %0: i64 = const 0;\n"
+                       " %1: i64 = extent x, 0; %k: i64 = reduction %0, %1;\n"
+                       " %s: f64 = reduce sum striped over %k {\n  %a: f64 = load x[%k]; yield %a;\n };\n"
+                       " store y[], %s;\n}\n";
+    const int64_t extent = INT64_C(1) << 48, stride = 0;
+    double one = 1, sum = 0;
+    qn_error err = {0};
+    qn_layout l, scalar;
+    qn_view x = {0}, y = {0};
+    qn_kernel *k = kernel_of(text);
+    qn_status status = qn_layout_strided(1, &extent, &stride, &l, &err);
+    if (status == QN_OK)
+        status = qn_layout_right(0, NULL, &scalar, &err);
+    if (status == QN_OK)
+        status = qn_view_wrap("x", &one, QN_F64, &l, 0, &x, &err);
+    if (status == QN_OK)
+        status = qn_view_wrap("y", &sum, QN_F64, &scalar, 0, &y, &err);
+    tap_ok(status == QN_OK, "a view of one element 2^48 times: %s", err.message);
+    const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
+    for (int executor = QN_SERIAL; executor <= QN_THREADS; executor++) {
+        const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .executor = executor};
+        status = qn_launch(context, k, 2, args, &o, &err);
+        tap_ok(status == QN_ERR_MEMORY && strstr(err.message, ": the machine has "),
+               "its striped sum is refused: %s", err.message);
+    }
+    qn_kernel_release(k);
+}
+
 int main(void)
 {
     char reason[QN_MESSAGE_BYTES + 40];
@@ -280,6 +311,8 @@ int main(void)
         test_parts(&h);
         munmap(h.data, h.bytes);
     }
+    if (n_ways > 1)
+        test_scratch();
     qn_context_release(context);
     return tap_done();
 }
