@@ -243,6 +243,17 @@ qn_status qn__cuda_capture(const qn_task *t, const int64_t *slots, qn_stream *s,
  * (printing.c). */
 qn_status qn__launch_printing(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
                               const qn_options *o, qn_error *err);
+/** qn_prepare of a kernel that prints, with the option `print`, of a caller of this version. */
+qn_status qn__prepare_printing(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
+                               const qn_options *o, qn_call **out, qn_error *err);
+/** What a call that prints has: before and after a run, and at its end; NULL is ignored there. */
+typedef struct qn_print_call qn_print_call;
+void qn__print_call_begin(qn_print_call *p);
+qn_status qn__print_call_end(qn_context *c, qn_print_call *p, qn_status status, qn_error *err);
+void qn__print_call_release(qn_context *c, qn_print_call *p);
+/** Makes a call one that prints; takes p over. */
+void qn__call_print(qn_call *call, qn_print_call *p);
+bool qn__call_prints(const qn_call *call);
 /** A launch by the interpreter that looks for what option debug says and prints to `printed`, if
  * that is not NULL. It takes the long way, and nothing of it is remembered (launch.c). */
 qn_status qn__launch_once(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,

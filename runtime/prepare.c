@@ -35,6 +35,7 @@ struct qn_call {
     qn_domain domain;
     bool is_ordered, has_constant_scalars;
     again *again;          /* NULL: the version is decided */
+    qn_print_call *print;  /* NULL: it prints nothing */
     uint32_t constants[2]; /* scalars that the policy made constants of the version */
     uint32_t changed[2];   /* scalars that were set to other values */
     qn_code *usual;        /* the version without these constants, or NULL */
@@ -108,7 +109,7 @@ static void list_call(qn_call *call)
 static bool is_direct(const qn_call *call)
 {
     const qn_code *f = call->function;
-    return f && !call->again && !call->domain.is_empty && call->task.executor != QN_THREADS &&
+    return f && !call->again && !call->print && !call->domain.is_empty && call->task.executor != QN_THREADS &&
            !call->has_tables_on_gpu && !call->is_ordered && !f->info.scratch_bytes &&
            !f->info.n_shared_reduces && !qn__is_watched(call->context) &&
            !qn__are_watched(&call->stops);
@@ -220,6 +221,26 @@ static qn_status prepare(qn_launch_state *l, const qn_options *o, qn_call **out,
     return status;
 }
 
+/** The flag, time limit and hook that the caller gave. */
+static void set_stops(qn_options *o, const qn_stops *stops)
+{
+    o->cancel = stops->cancel;
+    o->timeout_ns = stops->timeout_ns;
+    o->cancel_hook = stops->hook;
+    o->cancel_arg = stops->hook_arg;
+}
+
+void qn__call_print(qn_call *call, qn_print_call *p)
+{
+    call->print = p;
+    call->is_direct = false;
+}
+
+bool qn__call_prints(const qn_call *call)
+{
+    return call->print != NULL;
+}
+
 qn_status qn_prepare(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
                      const qn_options *o, qn_call **out, qn_error *err)
 {
@@ -233,9 +254,10 @@ qn_status qn_prepare(qn_context *c, const qn_kernel *k, int n, const qn_arg *arg
     if (status)
         return status;
     l.run_stops = x.stops;
-    if (o && o->print) {
-        status = qn__fail(err, QN_ERR_UNSUPPORTED,
-                          "%s: option print: only qn_launch gives lines to the host", who);
+    if (o && o->print && c && k && k->has_prints) {
+        qn_options options = *o;
+        set_stops(&options, &x.stops);
+        status = qn__prepare_printing(c, k, n, args, &options, out, err);
         return qn__limit_end(who, &x, status, err);
     }
     status = qn__state_open(&l, k, o, &e, err);
@@ -443,8 +465,13 @@ qn_status qn_run(qn_call *call, qn_error *err)
         return qn__fail(err, QN_ERR_ARGUMENT, "qn_run: call is NULL");
     if (qn__is_stopped(call->task.cancel))
         return qn__fail(err, QN_ERR_CANCELLED, "qn_run: kernel \"%.60s\": cancelled before it began", call->kernel->name);
-    if (!call->is_direct)
-        return qn__are_watched(&call->stops) ? run_until(call, err) : run_indirect(call, err);
+    if (call->print)
+        qn__print_call_begin(call->print);
+    if (!call->is_direct) {
+        qn_status status =
+            qn__are_watched(&call->stops) ? run_until(call, err) : run_indirect(call, err);
+        return call->print ? qn__print_call_end(call->context, call->print, status, err) : status;
+    }
     int64_t n_runs = atomic_load_explicit(&call->n_runs, memory_order_relaxed);
     atomic_store_explicit(&call->n_runs, n_runs + 1, memory_order_relaxed);
     if (call->task.stream)
@@ -581,6 +608,7 @@ void qn__call_drop(void *what)
     qn_code_release(call->usual);
     qn_code_release(call->function);
     qn__free(call->again);
+    qn__print_call_release(c, call->print);
     qn_kernel_release(call->kernel);
     qn__free(call->args);
     qn__free(call->slots);

@@ -100,6 +100,10 @@ static qn_status check_call(const char *who, qn_context *c, int i, const qn_call
         return qn__fail(err, QN_ERR_UNSUPPORTED,
                         "%s: call %d, kernel \"%.60s\": list \"%.80s\" is in host memory, and a graph does not copy it", who,
                         i, t->kernel->name, list);
+    if (qn__call_prints(call))
+        return qn__fail(err, QN_ERR_UNSUPPORTED,
+                        "%s: call %d, kernel \"%.60s\": it prints, and a graph gives no lines to the host",
+                        who, i, t->kernel->name);
     if (t->function && t->function->info.gpu.words_in_memory)
         return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: call %d, kernel \"%.60s\": it has too many arguments for a graph", who, i,
                         t->kernel->name);

@@ -5,7 +5,7 @@
  * arguments that make another kernel of it.
  */
 #include "ir/printed.h"
-#include "tests/unit/launch.h"
+#include "tests/unit/gpu.h"
 
 #include <pthread.h>
 
@@ -94,9 +94,6 @@ static void test_options(qn_context *c, const qn_kernel *k, const qn_arg *args)
     text t;
     qn_error err = {0};
     qn_options o = print_to(&t);
-    qn_call *call = NULL;
-    tap_ok(qn_prepare(c, k, 2, args, &o, &call, &err) == QN_ERR_UNSUPPORTED,
-           "not with prepared calls: %s", err.message);
     o.print_lines = -1;
     tap_ok(qn_launch(c, k, 2, args, &o, &err) == QN_ERR_ARGUMENT, "lines below 0: %s", err.message);
     o.print_lines = QN_MAX_PRINT_LINES + 1;
@@ -120,6 +117,80 @@ static void test_options(qn_context *c, const qn_kernel *k, const qn_arg *args)
     o.bytes = offsetof(qn_options, print);
     tap_ok(qn_launch(c, k, 2, args, &o, &err) == QN_OK && t.calls == 0,
            "a caller of a version that lacks the option");
+}
+
+/* ---------------------------------------------------------------- prepared calls */
+
+/** Prints x[i] + s; the iterations from the third on assert that s is small. */
+static const char SCALED[] =
+    "kernel \"scaled\" {\n view x: f32[1]; view y: f32[1]; scalar s: f32; %b: i64 = const 0;\n"
+    " %n: i64 = extent y, 0; %i: i64 = parallel %b, %n; %v: f32 = load x[%i]; %s: f32 = param s;\n"
+    " %w: f32 = add %v, %s; print \"w\" %w; %most: f32 = const 100.0; %c: bool = lt %w, %most;\n"
+    " assert %c \"small\" %w; store y[%i], %w;\n}\n";
+
+/** A call prints in each run, with the lines of its scalar, also if it fails. */
+static void test_prepared(qn_context *c, int engine, int executor, qn_stream *stream, int space)
+{
+    text t;
+    qn_error err = {0};
+    qn_options o = print_to(&t);
+    o.engine = engine;
+    o.executor = executor;
+    o.stream = stream;
+    o.print_lines = 2;
+    qn_kernel *k = kernel_of(SCALED);
+    qn_view x = vector_in(c, space, stream, "x", QN_F32, 3),
+            y = vector_in(c, space, stream, "y", QN_F32, 3);
+    const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y), qn_arg_f32(1)};
+    qn_call *call = NULL;
+    tap_ok(qn_prepare(c, k, 3, args, &o, &call, &err) == QN_OK && t.calls == 0, "a call: %s",
+           err.message);
+    tap_ok(qn_run(call, &err) == QN_OK && qn_run(call, &err) == QN_OK, "runs: %s", err.message);
+    const char *const once = "w: 1; iteration (0)\nw: 1; iteration (1)\n1 more lines were not kept\n";
+    tap_ok(strncmp(t.data, once, strlen(once)) == 0 && strcmp(t.data + strlen(once), once) == 0,
+           "and prints each time: \"%s\"", t.data);
+    t = (text){.n = 0};
+    const float large = 500;
+    uint32_t bits;
+    memcpy(&bits, &large, sizeof bits);
+    bool is_set = qn_call_set_scalar(call, 2, bits, &err) == QN_OK;
+    qn_status status = qn_run(call, &err);
+    if (stream && status == QN_OK)
+        status = qn_stream_fence(stream, &err);
+    tap_ok(is_set && status == QN_ERR_ASSERT && strstr(t.data, "w: 500; iteration (0)\nw: 500; "),
+           "a run that fails gives its lines: \"%s\"", t.data);
+    qn_call_release(call);
+    o.debug = QN_DEBUG_NAN;
+    o.engine = QN_ENGINE_INTERP;
+    o.executor = QN_SERIAL;
+    call = NULL;
+    status = stream ? QN_ERR_UNSUPPORTED : qn_prepare(c, k, 3, args, &o, &call, &err);
+    tap_ok(status == QN_ERR_UNSUPPORTED && !call, "not together with debug: %s", err.message);
+    o.debug = 0;
+    o.print_lines = -1;
+    status = qn_prepare(c, k, 3, args, &o, &call, &err);
+    tap_ok(status == QN_ERR_ARGUMENT && strstr(err.message, "qn_prepare: option print_lines: -1"),
+           "%s", err.message);
+    qn_view_release(&x);
+    qn_view_release(&y);
+    qn_kernel_release(k);
+}
+
+static void test_prepared_gpu(void)
+{
+    const stub_control *stub = stub_open(STUB_PATH);
+    const qn_context_options options = {
+        .bytes = sizeof options, .disk_cache = "off", .cuda_driver = STUB_PATH};
+    qn_context *c = stub ? context_with(&options) : NULL;
+    qn_stream *s = NULL;
+    if (!c || qn_stream_new(c, -1, &s, NULL) != QN_OK) {
+        tap_skip("no stub of a driver");
+        return;
+    }
+    test_prepared(c, QN_ENGINE_AUTO, QN_CUDA, s, QN_SPACE_CUDA);
+    qn_stream_release(s);
+    qn_context_release(c);
+    tap_ok(is_clean(stub), "nothing of the driver's is left");
 }
 
 /* ---------------------------------------------------------------- without the option */
@@ -368,6 +439,10 @@ int main(void)
     test_parameters(c);
     test_calls(c);
     test_threads(c);
+    test_prepared(c, QN_ENGINE_INTERP, QN_SERIAL, NULL, QN_SPACE_HOST);
+    test_prepared(c, QN_ENGINE_AUTO, QN_THREADS, NULL, QN_SPACE_HOST);
+    if (!no_x86[0])
+        test_prepared_gpu();
     qn_kernel_release(k);
     qn_view_release(&x);
     qn_view_release(&y);

@@ -82,6 +82,28 @@ static void test_first_launch(void)
     close_job(&j);
 }
 
+/** Many shapes at once, before any version is there: the policy counts what is ordered. */
+static void test_burst(void)
+{
+    job j = open_job(NULL);
+    qn_error err = {0};
+    bool is_right = true;
+    qn__lock(j.c);
+    j.c->background.is_held = true;
+    qn__unlock(j.c);
+    for (int64_t n = 10; n < 60; n++)
+        is_right &= scale(&j, 5, n, 1, &now, &err) == QN_OK;
+    qn__lock(j.c);
+    int n_orders = j.c->background.n_orders;
+    qn__background_go_on(j.c);
+    qn__unlock(j.c);
+    tap_ok(is_right && n_orders >= 3 && n_orders <= 4,
+           "50 shapes order 2 exact versions, a dynamic and the generic one, %d in all: %s", n_orders,
+           err.message);
+    tap_ok(has_compiled(j.c, n_orders), "which are made");
+    close_job(&j);
+}
+
 /** The version that the last launch of these arguments ran is the exact one: its choice is no provisional one. */
 static void test_change_over(void)
 {
@@ -345,6 +367,7 @@ static void test_threads(void)
 int main(void)
 {
     test_first_launch();
+    test_burst();
     test_change_over();
     test_never();
     test_disk();
