@@ -167,6 +167,63 @@ static void test_large(void)
     qn_context_release(c);
 }
 
+/** Rows of a matrix with room for more columns: its strides are the same for all extents. */
+enum { MOST_ROWS = 40, APART = 160 };
+
+static qn_status copy_rows(qn_context *c, const char *bundle, const qn_kernel *k, int64_t rows,
+                           int64_t columns, const qn_options *o, qn_error *err)
+{
+    static float memory[2][MOST_ROWS * APART];
+    const int64_t extents[] = {rows, columns}, strides[] = {APART, 1};
+    qn_layout l;
+    qn_view v[2] = {{0}, {0}};
+    qn_status status = qn_layout_strided(2, extents, strides, &l, err);
+    for (int i = 0; i < 2 && status == QN_OK; i++)
+        status = qn_view_wrap("m", memory[i], QN_F32, &l, 0, &v[i], err);
+    for (int i = 0; i < MOST_ROWS * APART; i++) {
+        memory[0][i] = (float)i;
+        memory[1][i] = -1;
+    }
+    const qn_arg args[] = {qn_arg_view(&v[0]), qn_arg_view(&v[1])};
+    if (status == QN_OK)
+        status = bundle ? qn_bundle_add(c, bundle, k, 2, args, o, err)
+                        : qn_launch(c, k, 2, args, o, err);
+    for (int i = 0; i < MOST_ROWS * APART && status == QN_OK && !bundle; i++) {
+        bool is_copied = i / APART < rows && i % APART < columns;
+        if (memory[1][i] != (is_copied ? (float)i : -1))
+            status = QN_ERR_INTERNAL;
+    }
+    return status;
+}
+
+/** What the policy learns, that strides never varied and what divides extents, makes other versions
+ * than the bundle's, which has dynamic strides: where there is no code generator that one serves. */
+static void test_strides(void)
+{
+    const qn_options dynamic = {.bytes = sizeof dynamic, .specialize = QN_SPECIALIZE_DYNAMIC};
+    char bundle[200];
+    qn_error err = {0};
+    int n_failed = 0;
+    qn_kernel *k = kernel_of(
+        "kernel \"rows\" {\n view x: f32[2]; view y: f32[2];\n %0: i64 = const 0;\n"
+        " %1: i64 = extent y, 0; %2: i64 = extent y, 1; %3: i64 = parallel %0, %1;\n"
+        " %4: i64 = parallel %0, %2; %5: f32 = load x[%3, %4]; store y[%3, %4], %5;\n}\n");
+    snprintf(bundle, sizeof bundle, "%s/strides", root);
+    tap_ok(copy_rows(maker, bundle, k, 16, 64, &dynamic, &err) == QN_OK,
+           "rows go into a bundle, for any extents and strides: %s", err.message);
+    qn_context *c = elsewhere("strides");
+    for (int64_t rows = 1; rows <= MOST_ROWS; rows++)
+        n_failed += copy_rows(c, NULL, k, rows, 64 + 16 * (rows % 5), NULL, &err) != QN_OK;
+    for (int64_t columns = 1; columns < APART; columns += 3)
+        n_failed += copy_rows(c, NULL, k, 9, columns, NULL, &err) != QN_OK;
+    qn_counters n = counters_of(c);
+    tap_ok(n_failed == 0 && n.interpreted == 0 && n.compiles == 0 && n.disk_hits == 1,
+           "it runs for all extents of which the strides never varied: %s", err.message);
+    tap_ok(history_has(c, "dynamic extents; from the bundle"), "as the history says");
+    qn_context_release(c);
+    qn_kernel_release(k);
+}
+
 static void test_generic(void)
 {
     add_ok("generic", 0, QN_SPECIALIZE_GENERIC, QN_ISA_V3);
@@ -397,6 +454,7 @@ int main(void)
     test_exact();
     test_dynamic();
     test_large();
+    test_strides();
     test_generic();
     test_order();
     test_with_provider();
