@@ -105,6 +105,7 @@ if(TARGET quern_python)
     quern_debian(python python3-quern python "JIT compiler for array kernels: Python"
         "${about} This is the package for Python 3.11 and later."
         PACKAGE_SHLIBDEPS ON PACKAGE_DEPENDS "python3 (>= 3.11), ${soname_package} ${here}, libquern-llvm ${here}"
-        PACKAGE_SUGGESTS python3-numpy PACKAGE_CONTROL_EXTRA "${hooks}/postinst;${hooks}/prerm")
+        PACKAGE_SUGGESTS python3-numpy)
+    set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA ${hooks}/postinst ${hooks}/prerm)
 endif()
 include(CPack)

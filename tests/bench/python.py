@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """python.py [PACKAGE_FOLDER]: what calls from Python take, and expressions against numpy, numexpr and Numba where these are
-installed. Each time is the least of 31 runs, in turns. Prints a table in Markdown."""
+installed. Each time is the least of 31 runs, in turns. Prints a table in Markdown.
+
+numexpr of PyPI has no VML; built from its sources with mkl-devel of PyPI it has (site.cfg names the folders). Numba uses SVML
+with Conda's llvmlite only, so where icc-rt of PyPI and clang-19 are there, the loop that Numba would compile is compiled by
+clang-19 with calls of SVML instead."""
 
 import ctypes as C
+import glob
 import os
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -68,6 +74,37 @@ class ByCtypes:
         return lib.qn_launch(self.context, self.kernel, 3, self.args, None, self.error)
 
 
+LOOP = """#include <math.h>
+void loop(long n, const double *restrict x, double *restrict out) { for (long i = 0; i < n; i++) out[i] = 2 * x[i] + sin(x[i] / 10); }
+"""
+
+
+def loop_with_svml(folder):
+    """The loop with SVML, compiled by clang-19 into the folder; None without either."""
+    svml = glob.glob(os.path.join(sys.prefix, "lib", "libsvml.so"))
+    for needed in glob.glob(os.path.join(sys.prefix, "lib", "libintlc.so.5")):  # which libsvml.so does not find beside itself
+        C.CDLL(needed, mode=C.RTLD_GLOBAL)
+    source, library = os.path.join(folder, "loop.c"), os.path.join(folder, "loop.so")
+    with open(source, "w") as out:
+        out.write(LOOP)
+    command = ["clang-19", "-O3", "-march=native", "-mprefer-vector-width=512", "-ffast-math", "-fveclib=SVML", "-shared", "-fPIC", source,
+               "-o", library, *svml, "-Wl,-rpath," + os.path.join(sys.prefix, "lib")]
+    try:
+        if svml and subprocess.run(command, capture_output=True).returncode == 0:
+            return C.CDLL(library).loop
+    except OSError:
+        pass
+    return None
+
+
+def first_in_new_process(cache, text, n):
+    """Seconds of the first result of an expression in a process that has launched another one, with a cache on disk."""
+    code = """import sys, time; sys.path.insert(0, %r); import quern as q
+x = q.zeros(%d); q.eval("x + 1"); t = time.perf_counter(); q.eval(%r); print(time.perf_counter() - t)""" % (PACKAGE, n, text)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, env={**os.environ, "QUERN_CACHE": cache})
+    return float(run.stdout)
+
+
 def row(what, seconds, of=None):
     unit, factor = ("us", 1e6) if seconds < 1e-3 else ("ms", 1e3)
     print("| %s | %.2f %s | %s |" % (what, seconds * factor, unit, "" if of is None else "%.2f" % (seconds / of)))
@@ -87,6 +124,11 @@ def traced(x, y, z):
 calls = {"quern: a kernel, three arrays of 5": lambda: add(x, y, z), "quern: a traced function": lambda: traced(x, y, z),
          "quern: an expression, into a given array": lambda: e((x, y), z), "quern: eval of a text": lambda: q.eval("x + y", {"x": x, "y": y}),
          "ctypes": lambda: by_ctypes(x, y, z), "numpy: add": lambda: np.add(x, y, z)}
+with open("/proc/cpuinfo") as lines:
+    print("\n%s, Python %s, numpy %s" % (next(l for l in lines if l.startswith("model name")).split(": ")[1].strip(),
+                                        sys.version.split()[0], np.__version__), file=sys.stderr)
+numexpr_name = "numexpr with VML" if numexpr and numexpr.use_vml else "numexpr without VML"
+numba_name = "Numba with SVML" if numba and numba.config.USING_SVML else "Numba without SVML"
 if numexpr:
     calls["numexpr: evaluate"] = lambda: numexpr.evaluate("x + y")
 if numba:
@@ -96,6 +138,8 @@ times = measure(calls, 2000)
 for name, t in times.items():
     row(name, t, times["quern: a kernel, three arrays of 5"])
 
+temporary = tempfile.TemporaryDirectory()
+folder = temporary.name
 for text, fn in [("2*x + sin(x/10)", lambda x: 2 * x + np.sin(x / 10)), ("a*b - 4.1*a > 2.5*b", None)]:
     x = np.linspace(0, 100, 1000000)
     a, b = x, x[::-1].copy()
@@ -103,13 +147,17 @@ for text, fn in [("2*x + sin(x/10)", lambda x: 2 * x + np.sin(x / 10)), ("a*b - 
     values = {"x": x, "a": a, "b": b}
     calls = {"quern: " + text: lambda: q.eval(text, values, out), "numpy": lambda: np.copyto(out, eval(text, {"sin": np.sin, **values}))}
     if numexpr:
-        calls["numexpr"] = lambda: numexpr.evaluate(text, values, out=out)
+        calls[numexpr_name] = lambda: numexpr.evaluate(text, values, out=out)
     if numba and fn:
         @numba.njit(fastmath=False)
         def loop(x, out):
             for i in range(x.size):
                 out[i] = 2 * x[i] + np.sin(x[i] / 10)
-        calls["Numba"] = lambda: loop(x, out)
+        calls[numba_name] = lambda: loop(x, out)
+    svml = loop_with_svml(folder) if fn else None
+    if svml:
+        address = [C.c_void_p(x.ctypes.data), C.c_void_p(out.ctypes.data)]
+        calls["a loop by clang-19 with SVML"] = lambda: svml(C.c_long(x.size), *address)
     times = measure(calls, 5)
     for name, t in times.items():
         row(name, t, times["quern: " + text])
@@ -119,5 +167,9 @@ for i in range(3):
     q.eval("x*%d.25 + sin(x)" % i, values)
     first = time.perf_counter() - begin
 row("quern: first result of a new expression, 10^6 elements", first)
+cache = os.path.join(folder, "cache")
+os.mkdir(cache, 0o700)
+row("quern: first result in a new process, 1000 elements, compiled", first_in_new_process(cache, "x*1.5 + sin(x)", 1000))
+row("quern: ... from the cache on disk", min(first_in_new_process(cache, "x*1.5 + sin(x)", 1000) for _ in range(5)))
 text = "import sys, time; sys.path.insert(0, %r); t = time.perf_counter(); import quern; print(time.perf_counter() - t)" % PACKAGE
 row("quern: import", min(float(subprocess.run([sys.executable, "-c", text], capture_output=True).stdout) for _ in range(5)))

@@ -7,6 +7,10 @@ export QUERN_CACHE=off # not the one of who runs the tests
 export QUERN_NUM_THREADS="${QUERN_NUM_THREADS:-2}"
 build="${QN_BUILD_DIR:-$root/build/release}"
 python="${PYTHON:-python3}"
+# numpy may be that of the system's Python only, which need not be the first one.
+if [ -z "${PYTHON:-}" ] && ! python3 -c 'import numpy' 2> /dev/null && /usr/bin/python3 -c 'import numpy' 2> /dev/null; then
+    python=/usr/bin/python3
+fi
 if [ ! -f "$build/python/quern/_quern.abi3.so" ]; then
     echo "1..0 # SKIP the Python package was not built: CPython 3.11 or its headers are missing"
     exit 0

@@ -236,13 +236,19 @@ def truth(x):
     return x if x.dtype == "bool" else op("ne", x, constant(0, x.dtype))
 
 
+def is_on_gpu(v):
+    """Whether an array is in memory of a GPU, as its device of DLPack says (2), or its interface."""
+    device = getattr(v, "__dlpack_device__", None)
+    return device()[0] == 2 if device else hasattr(v, "__cuda_array_interface__")
+
+
 def empty_for(values):
     """What makes an array for the result: numpy where it is loaded, else Quern; on the device of the operands."""
     numpy = sys.modules.get("numpy")
     array = getattr(numpy, "ndarray", None)
     for v in values:
         if array is None or not isinstance(v, (array, float, int)):
-            if hasattr(v, "__cuda_array_interface__"):
+            if is_on_gpu(v):
                 return lambda shape, dtype: _quern.empty(shape, dtype, N["QN_SPACE_CUDA"])
     return numpy.empty if array is not None else _quern.empty
 
