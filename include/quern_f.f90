@@ -98,3 +98,289 @@ contains
         end do
     end function
 end module
+
+! The builder of quern/embed.h as it is in C, for quern_values and quern_kernels.
+module quern_c
+    use, intrinsic :: iso_c_binding
+    use quern, only: qn_error
+    implicit none
+    public
+
+    interface
+        function const_int(b, dtype, number) bind(c, name="qn_const_int_n")
+            import :: c_ptr, c_int, c_int64_t
+            type(c_ptr), value :: b
+            integer(c_int), value :: dtype
+            integer(c_int64_t), value :: number
+            integer(c_int64_t) :: const_int
+        end function
+        function const_float(b, dtype, number) bind(c, name="qn_const_float_n")
+            import :: c_ptr, c_int, c_int64_t, c_double
+            type(c_ptr), value :: b
+            integer(c_int), value :: dtype
+            real(c_double), value :: number
+            integer(c_int64_t) :: const_float
+        end function
+        function const_complex(b, dtype, re, im) bind(c, name="qn_const_complex_n")
+            import :: c_ptr, c_int, c_int64_t, c_double
+            type(c_ptr), value :: b
+            integer(c_int), value :: dtype
+            real(c_double), value :: re, im
+            integer(c_int64_t) :: const_complex
+        end function
+        function type_of(b, x) bind(c, name="qn_type_of_n")
+            import :: c_ptr, c_int, c_int64_t
+            type(c_ptr), value :: b
+            integer(c_int64_t), value :: x
+            integer(c_int) :: type_of
+        end function
+        function op_of_name(name) bind(c, name="qn_op_of_name")
+            import :: c_int, c_char
+            character(kind=c_char), intent(in) :: name(*)
+            integer(c_int) :: op_of_name
+        end function
+        function op_n(b, op, n, args) bind(c, name="qn_op_n")
+            import :: c_ptr, c_int, c_int64_t
+            type(c_ptr), value :: b
+            integer(c_int), value :: op, n
+            integer(c_int64_t), intent(in) :: args(*)
+            integer(c_int64_t) :: op_n
+        end function
+        function cast_n(b, dtype, x) bind(c, name="qn_cast_n")
+            import :: c_ptr, c_int, c_int64_t
+            type(c_ptr), value :: b
+            integer(c_int), value :: dtype
+            integer(c_int64_t), value :: x
+            integer(c_int64_t) :: cast_n
+        end function
+        function bitcast_n(b, dtype, x) bind(c, name="qn_bitcast_n")
+            import :: c_ptr, c_int, c_int64_t
+            type(c_ptr), value :: b
+            integer(c_int), value :: dtype
+            integer(c_int64_t), value :: x
+            integer(c_int64_t) :: bitcast_n
+        end function
+        subroutine math_n(b, name, n, args, results) bind(c, name="qn_math_n")
+            import :: c_ptr, c_int, c_int64_t, c_char
+            type(c_ptr), value :: b
+            character(kind=c_char), intent(in) :: name(*)
+            integer(c_int), value :: n
+            integer(c_int64_t), intent(in) :: args(*)
+            integer(c_int64_t), intent(inout) :: results(*)
+        end subroutine
+        function builder_new_c(name, flags) bind(c, name="qn_builder_new")
+            import :: c_ptr, c_char, c_int32_t
+            character(kind=c_char), intent(in) :: name(*)
+            integer(c_int32_t), value :: flags
+            type(c_ptr) :: builder_new_c
+        end function
+        subroutine builder_release_c(b) bind(c, name="qn_builder_release")
+            import :: c_ptr
+            type(c_ptr), value :: b
+        end subroutine
+        function view_param_n(b, name, dtype, rank, traits) bind(c, name="qn_view_param_n")
+            import :: c_ptr, c_char, c_int, c_int32_t, c_int64_t
+            type(c_ptr), value :: b
+            character(kind=c_char), intent(in) :: name(*)
+            integer(c_int), value :: dtype, rank
+            integer(c_int32_t), value :: traits
+            integer(c_int64_t) :: view_param_n
+        end function
+        function scalar_param_n(b, name, dtype) bind(c, name="qn_scalar_param_n")
+            import :: c_ptr, c_char, c_int, c_int64_t
+            type(c_ptr), value :: b
+            character(kind=c_char), intent(in) :: name(*)
+            integer(c_int), value :: dtype
+            integer(c_int64_t) :: scalar_param_n
+        end function
+        function extent_n(b, view, d) bind(c, name="qn_extent_n")
+            import :: c_ptr, c_int, c_int64_t
+            type(c_ptr), value :: b
+            integer(c_int64_t), value :: view
+            integer(c_int), value :: d
+            integer(c_int64_t) :: extent_n
+        end function
+        function lower_n(b, view, d) bind(c, name="qn_lower_n")
+            import :: c_ptr, c_int, c_int64_t
+            type(c_ptr), value :: b
+            integer(c_int64_t), value :: view
+            integer(c_int), value :: d
+            integer(c_int64_t) :: lower_n
+        end function
+        function dimension_n(b, kind, first, past) bind(c, name="qn_dimension_n")
+            import :: c_ptr, c_int, c_int64_t
+            type(c_ptr), value :: b
+            integer(c_int), value :: kind
+            integer(c_int64_t), value :: first, past
+            integer(c_int64_t) :: dimension_n
+        end function
+        function load_n(b, view, n, index) bind(c, name="qn_load_n")
+            import :: c_ptr, c_int, c_int64_t
+            type(c_ptr), value :: b
+            integer(c_int64_t), value :: view
+            integer(c_int), value :: n
+            integer(c_int64_t), intent(in) :: index(*)
+            integer(c_int64_t) :: load_n
+        end function
+        subroutine store_n(b, view, n, index, x) bind(c, name="qn_store_n")
+            import :: c_ptr, c_int, c_int64_t
+            type(c_ptr), value :: b
+            integer(c_int64_t), value :: view, x
+            integer(c_int), value :: n
+            integer(c_int64_t), intent(in) :: index(*)
+        end subroutine
+        function atomic_n(b, combine, view, n, index, x, compare) bind(c, name="qn_atomic_n")
+            import :: c_ptr, c_int, c_int64_t
+            type(c_ptr), value :: b
+            integer(c_int), value :: combine, n
+            integer(c_int64_t), value :: view, x, compare
+            integer(c_int64_t), intent(in) :: index(*)
+            integer(c_int64_t) :: atomic_n
+        end function
+        function const_array_n(b, dtype, n, elements) bind(c, name="qn_const_array_n")
+            import :: c_ptr, c_int, c_int32_t, c_int64_t
+            type(c_ptr), value :: b, elements
+            integer(c_int), value :: dtype
+            integer(c_int64_t), value :: n
+            integer(c_int32_t) :: const_array_n
+        end function
+        function lookup_n(b, array, index) bind(c, name="qn_lookup_n")
+            import :: c_ptr, c_int32_t, c_int64_t
+            type(c_ptr), value :: b
+            integer(c_int32_t), value :: array
+            integer(c_int64_t), value :: index
+            integer(c_int64_t) :: lookup_n
+        end function
+        subroutine if_n(b, condition, is_rare) bind(c, name="qn_if_n")
+            import :: c_ptr, c_int, c_int64_t
+            type(c_ptr), value :: b
+            integer(c_int64_t), value :: condition
+            integer(c_int), value :: is_rare
+        end subroutine
+        subroutine else_n(b, n, values) bind(c, name="qn_else_n")
+            import :: c_ptr, c_int, c_int64_t
+            type(c_ptr), value :: b
+            integer(c_int), value :: n
+            integer(c_int64_t), intent(in) :: values(*)
+        end subroutine
+        subroutine end_if_n(b, n, values, results) bind(c, name="qn_end_if_n")
+            import :: c_ptr, c_int, c_int64_t
+            type(c_ptr), value :: b
+            integer(c_int), value :: n
+            integer(c_int64_t), intent(in) :: values(*)
+            integer(c_int64_t), intent(inout) :: results(*)
+        end subroutine
+        function for_n(b, first, past, step, n, init, carried) bind(c, name="qn_for_n")
+            import :: c_ptr, c_int, c_int64_t
+            type(c_ptr), value :: b
+            integer(c_int64_t), value :: first, past, step
+            integer(c_int), value :: n
+            integer(c_int64_t), intent(in) :: init(*)
+            integer(c_int64_t), intent(inout) :: carried(*)
+            integer(c_int64_t) :: for_n
+        end function
+        subroutine end_for_n(b, n, values, results) bind(c, name="qn_end_for_n")
+            import :: c_ptr, c_int, c_int64_t
+            type(c_ptr), value :: b
+            integer(c_int), value :: n
+            integer(c_int64_t), intent(in) :: values(*)
+            integer(c_int64_t), intent(inout) :: results(*)
+        end subroutine
+        subroutine while_n(b, max_trips, n, init, carried) bind(c, name="qn_while_n")
+            import :: c_ptr, c_int, c_int64_t
+            type(c_ptr), value :: b
+            integer(c_int64_t), value :: max_trips
+            integer(c_int), value :: n
+            integer(c_int64_t), intent(in) :: init(*)
+            integer(c_int64_t), intent(inout) :: carried(*)
+        end subroutine
+        subroutine do_n(b, condition) bind(c, name="qn_do_n")
+            import :: c_ptr, c_int64_t
+            type(c_ptr), value :: b
+            integer(c_int64_t), value :: condition
+        end subroutine
+        subroutine end_while_n(b, n, values, results) bind(c, name="qn_end_while_n")
+            import :: c_ptr, c_int, c_int64_t
+            type(c_ptr), value :: b
+            integer(c_int), value :: n
+            integer(c_int64_t), intent(in) :: values(*)
+            integer(c_int64_t), intent(inout) :: results(*)
+        end subroutine
+        subroutine reduce_n(b, combine, order, n, dims) bind(c, name="qn_reduce_n")
+            import :: c_ptr, c_int, c_int64_t
+            type(c_ptr), value :: b
+            integer(c_int), value :: combine, order, n
+            integer(c_int64_t), intent(in) :: dims(*)
+        end subroutine
+        function end_reduce_n(b, x) bind(c, name="qn_end_reduce_n")
+            import :: c_ptr, c_int64_t
+            type(c_ptr), value :: b
+            integer(c_int64_t), value :: x
+            integer(c_int64_t) :: end_reduce_n
+        end function
+        subroutine assert_n(b, condition, message, n, values) bind(c, name="qn_assert_n")
+            import :: c_ptr, c_char, c_int, c_int64_t
+            type(c_ptr), value :: b
+            integer(c_int64_t), value :: condition
+            character(kind=c_char), intent(in) :: message(*)
+            integer(c_int), value :: n
+            integer(c_int64_t), intent(in) :: values(*)
+        end subroutine
+        subroutine print_n(b, message, n, values) bind(c, name="qn_print_n")
+            import :: c_ptr, c_char, c_int, c_int64_t
+            type(c_ptr), value :: b
+            character(kind=c_char), intent(in) :: message(*)
+            integer(c_int), value :: n
+            integer(c_int64_t), intent(in) :: values(*)
+        end subroutine
+        subroutine builder_at_c(b, file, line, column) bind(c, name="qn_builder_at")
+            import :: c_ptr, c_char, c_int
+            type(c_ptr), value :: b
+            character(kind=c_char), intent(in) :: file(*)
+            integer(c_int), value :: line, column
+        end subroutine
+        subroutine builder_name_c(b, x, name) bind(c, name="qn_builder_name_n")
+            import :: c_ptr, c_char, c_int64_t
+            type(c_ptr), value :: b
+            integer(c_int64_t), value :: x
+            character(kind=c_char), intent(in) :: name(*)
+        end subroutine
+        function finish_c(b, k, err) bind(c, name="qn_finish") result(status)
+            import :: c_ptr, c_int, qn_error
+            type(c_ptr), value :: b
+            type(c_ptr), intent(inout) :: k
+            type(qn_error), intent(inout) :: err
+            integer(c_int) :: status
+        end function
+        function parse_c(text, n, k, err) bind(c, name="qn_kernel_parse") result(status)
+            import :: c_ptr, c_int, c_char, c_size_t, qn_error
+            character(kind=c_char), intent(in) :: text(*)
+            integer(c_size_t), value :: n
+            type(c_ptr), intent(inout) :: k
+            type(qn_error), intent(inout) :: err
+            integer(c_int) :: status
+        end function
+        function print_c(k, buffer, n) bind(c, name="qn_kernel_print") result(needed)
+            import :: c_ptr, c_size_t
+            type(c_ptr), value :: k, buffer
+            integer(c_size_t), value :: n
+            integer(c_size_t) :: needed
+        end function
+        subroutine kernel_release_c(k) bind(c, name="qn_kernel_release")
+            import :: c_ptr
+            type(c_ptr), value :: k
+        end subroutine
+        function options_parse_c(text, k, o, err) bind(c, name="qn_options_parse") result(status)
+            import :: c_ptr, c_int, c_char, qn_error
+            character(kind=c_char), intent(in) :: text(*)
+            type(c_ptr), value :: k
+            type(c_ptr), intent(inout) :: o
+            type(qn_error), intent(inout) :: err
+            integer(c_int) :: status
+        end function
+        subroutine options_release_c(o) bind(c, name="qn_options_release")
+            import :: c_ptr
+            type(c_ptr), value :: o
+        end subroutine
+    end interface
+end module

@@ -7,6 +7,7 @@ module quern_values
     use, intrinsic :: iso_c_binding
     use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
     use quern
+    use quern_c
     implicit none
     private
     public :: qn_value, qn_number, qn_op, qn_math, qn_cast, qn_bitcast, qn_type_of, value_of, ids_of
@@ -22,70 +23,6 @@ module quern_values
         integer(c_int64_t) :: id = 0
         type(c_ptr) :: builder = c_null_ptr
     end type
-
-    interface
-        function const_int(b, dtype, number) bind(c, name="qn_const_int_n")
-            import :: c_ptr, c_int, c_int64_t
-            type(c_ptr), value :: b
-            integer(c_int), value :: dtype
-            integer(c_int64_t), value :: number
-            integer(c_int64_t) :: const_int
-        end function
-        function const_float(b, dtype, number) bind(c, name="qn_const_float_n")
-            import :: c_ptr, c_int, c_int64_t, c_double
-            type(c_ptr), value :: b
-            integer(c_int), value :: dtype
-            real(c_double), value :: number
-            integer(c_int64_t) :: const_float
-        end function
-        function const_complex(b, dtype, re, im) bind(c, name="qn_const_complex_n")
-            import :: c_ptr, c_int, c_int64_t, c_double
-            type(c_ptr), value :: b
-            integer(c_int), value :: dtype
-            real(c_double), value :: re, im
-            integer(c_int64_t) :: const_complex
-        end function
-        function type_of(b, x) bind(c, name="qn_type_of_n")
-            import :: c_ptr, c_int, c_int64_t
-            type(c_ptr), value :: b
-            integer(c_int64_t), value :: x
-            integer(c_int) :: type_of
-        end function
-        function op_of_name(name) bind(c, name="qn_op_of_name")
-            import :: c_int, c_char
-            character(kind=c_char), intent(in) :: name(*)
-            integer(c_int) :: op_of_name
-        end function
-        function op_n(b, op, n, args) bind(c, name="qn_op_n")
-            import :: c_ptr, c_int, c_int64_t
-            type(c_ptr), value :: b
-            integer(c_int), value :: op, n
-            integer(c_int64_t), intent(in) :: args(*)
-            integer(c_int64_t) :: op_n
-        end function
-        function cast_n(b, dtype, x) bind(c, name="qn_cast_n")
-            import :: c_ptr, c_int, c_int64_t
-            type(c_ptr), value :: b
-            integer(c_int), value :: dtype
-            integer(c_int64_t), value :: x
-            integer(c_int64_t) :: cast_n
-        end function
-        function bitcast_n(b, dtype, x) bind(c, name="qn_bitcast_n")
-            import :: c_ptr, c_int, c_int64_t
-            type(c_ptr), value :: b
-            integer(c_int), value :: dtype
-            integer(c_int64_t), value :: x
-            integer(c_int64_t) :: bitcast_n
-        end function
-        subroutine math_n(b, name, n, args, results) bind(c, name="qn_math_n")
-            import :: c_ptr, c_int, c_int64_t, c_char
-            type(c_ptr), value :: b
-            character(kind=c_char), intent(in) :: name(*)
-            integer(c_int), value :: n
-            integer(c_int64_t), intent(in) :: args(*)
-            integer(c_int64_t), intent(inout) :: results(*)
-        end subroutine
-    end interface
 
     interface operator(+)
         module procedure add_value, i4_add, i8_add, r4_add, r8_add

@@ -7,6 +7,7 @@
 
 local core = require "quern.core"
 local V = require "quern.values"
+require "quern.functions"
 local builder = require "quern.builder"
 local expression = require "quern.expression"
 core.ours(debug.getinfo(1, "S").source)

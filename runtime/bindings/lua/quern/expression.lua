@@ -4,6 +4,7 @@
 
 local core = require "quern.core"
 local V = require "quern.values"
+require "quern.functions"
 local Builder = require "quern.builder"
 core.ours(debug.getinfo(1, "S").source)
 
