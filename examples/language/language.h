@@ -133,6 +133,7 @@ typedef struct value {
     int n_args, size;   /* operands; operations and operands of the whole record */
     struct value *arg[MAX_RANK + 1];
     char name[MAX_NAME]; /* of the variable, for messages; empty if there is none */
+    bool is_shared;      /* it has a name or is the base of another: not of one operation alone */
     bool is_kept;        /* while values are freed */
     struct value *next;  /* all values of a session */
 } value;
@@ -144,6 +145,8 @@ value *value_new(session *s, value_kind kind, int op, place at, int n_args, valu
 value *value_number(session *s, double number);
 /** Gives a value memory for its elements, in C order. */
 void value_allocate(session *s, value *v);
+/** Frees the elements of a value that is an operand of one operation alone, which has been computed. */
+void value_is_used(session *s, value *v);
 /** Frees all values that no variable has. */
 void free_values(session *s);
 int64_t value_size(const value *v);

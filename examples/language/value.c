@@ -69,6 +69,21 @@ void value_allocate(session *s, value *v)
     s->bytes += bytes;
 }
 
+static void free_elements(session *s, value *v)
+{
+    if (!v->data || own_bytes(v) == 0)
+        return;
+    s->bytes -= own_bytes(v);
+    free(v->data);
+    v->data = NULL;
+}
+
+void value_is_used(session *s, value *v)
+{
+    if (!v->is_shared)
+        free_elements(s, v);
+}
+
 void free_values(session *s)
 {
     for (int i = 0; i < s->n_definitions; i++)
@@ -82,10 +97,7 @@ void free_values(session *s)
             continue;
         }
         *link = v->next;
-        if (v->data && own_bytes(v)) {
-            s->bytes -= own_bytes(v);
-            free(v->data);
-        }
+        free_elements(s, v);
         free(v);
     }
 }

@@ -54,7 +54,8 @@ void force(session *s, value *v)
         s->engine->compute(s, v);
     v->kind = ARRAY;
     v->size = 1;
-    v->n_args = 0;
+    while (v->n_args > 0)
+        value_is_used(s, v->arg[--v->n_args]);
 }
 
 /* ---------------------------------------------------------------- operations */
@@ -157,6 +158,7 @@ static value *view(const call *c, int rank, const int64_t *extents, const int64_
     value *v = value_new(c->s, ARRAY, 0, c->at, 0, NULL, rank, extents);
     memcpy(v->stride, strides, (size_t)rank * sizeof *strides);
     v->base = c->args[0];
+    v->base->is_shared = true;
     v->data = v->base->data;
     return v;
 }
@@ -252,13 +254,16 @@ static definition *find(session *s, const char *name)
 
 static value *evaluate_name(session *s, const node *n, const scope *in)
 {
-    for (int p = 0; in && p < in->function->n_parameters; p++)
+    value *v = NULL;
+    for (int p = 0; in && !v && p < in->function->n_parameters; p++)
         if (strcmp(in->function->parameter[p], n->name) == 0)
-            return in->value[p];
-    const definition *d = find(s, n->name);
-    if (!d || !d->value)
+            v = in->value[p];
+    const definition *d = v ? NULL : find(s, n->name);
+    if (!v && (!d || !d->value))
         fail(s, n->at, d ? "%s is a function: it wants arguments" : "%s is not defined", n->name);
-    return d->value;
+    v = v ? v : d->value;
+    v->is_shared = true;
+    return v;
 }
 
 /* [builtins] */
