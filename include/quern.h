@@ -733,7 +733,8 @@ typedef struct qn_printed {
 typedef struct qn_options {
     size_t bytes;       /**< sizeof(qn_options) */
     int32_t engine;     /**< QN_ENGINE_... */
-    int32_t executor;   /**< QN_SERIAL, ... */
+    int32_t executor;   /**< QN_SERIAL, ...; 0 is that of the context, which is serial unless it was
+                           made with another default_executor: nothing runs on threads unasked */
     int32_t checks;     /**< QN_CHECKS_... */
     int32_t specialize; /**< QN_SPECIALIZE_... */
     int32_t isa;        /**< QN_ISA_... */

@@ -127,31 +127,62 @@ static qn_status measure_arithmetic(qn_context *c, int dtype, double *gigaflops,
     return status;
 }
 
+/* The first line of a file about cache i of the first processor; empty if there is none. */
+static void read_cache_file(int i, const char *name, char line[32])
+{
+    char path[96];
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", i, name);
+    FILE *f = fopen(path, "r");
+    if (!f || !fgets(line, 32, f))
+        line[0] = 0;
+    if (f)
+        fclose(f);
+}
+
+/* Bytes of the data cache of a level as the kernel of the system knows it, else as libc does, which
+ * in some virtual machines counts all caches of this level; 0: unknown. */
+static int64_t cache_bytes(int level)
+{
+    static const int names[] = {0, _SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE,
+                                _SC_LEVEL3_CACHE_SIZE};
+    char line[32];
+    for (int i = 0; i < 8; i++) {
+        read_cache_file(i, "level", line);
+        if (atoi(line) != level)
+            continue;
+        read_cache_file(i, "type", line);
+        if (strncmp(line, "Instruction", 11) == 0)
+            continue;
+        read_cache_file(i, "size", line);
+        char *unit;
+        long size = strtol(line, &unit, 10);
+        if (size > 0 && (*unit == 'K' || *unit == 'M'))
+            return (int64_t)size * (*unit == 'K' ? 1 << 10 : 1 << 20);
+    }
+    long bytes = sysconf(names[level]);
+    return bytes > 0 ? bytes : 0;
+}
+
 int machine_measure(const tool_manner *how, int dtype, machine *out)
 {
-    const struct {
-        const char *name;
-        long bytes;
-    } caches[] = {{"L1", sysconf(_SC_LEVEL1_DCACHE_SIZE)},
-                  {"L2", sysconf(_SC_LEVEL2_CACHE_SIZE)},
-                  {"L3", sysconf(_SC_LEVEL3_CACHE_SIZE)}};
+    static const char *const names[] = {"", "L1", "L2", "L3"};
     const qn_context_options o = {.bytes = sizeof o, .n_threads = 1, .disk_cache = "off"};
     qn_context *c = NULL;
     qn_error err = {0};
     int64_t below = 0; /* size of the cache before */
     *out = (machine){0};
     qn_status status = qn_context_new(&o, &c, &err);
-    for (int i = 0; i < 3 && status == QN_OK; i++) {
-        if (caches[i].bytes <= 0) /* this machine does not say, or has none */
+    for (int level = 1; level <= 3 && status == QN_OK; level++) {
+        const int64_t size = cache_bytes(level);
+        if (size == 0) /* this machine does not say, or has none */
             continue;
-        progress_show(how, "measuring %s", caches[i].name);
+        progress_show(how, "measuring %s", names[level]);
         /* Four times the cache before is far from it; half of a large cache may be more than one
          * thread has of it. */
-        int64_t bytes =
-            below > 0 && 4 * below < caches[i].bytes / 2 ? 4 * below : caches[i].bytes / 2;
-        below = caches[i].bytes;
-        out->level[out->n_levels].name = caches[i].name;
-        out->level[out->n_levels].bytes = below;
+        int64_t bytes = below > 0 && 4 * below < size / 2 ? 4 * below : size / 2;
+        below = size;
+        out->level[out->n_levels].name = names[level];
+        out->level[out->n_levels].bytes = size;
         status = measure_memory(c, bytes, &out->level[out->n_levels++].gigabytes, &err);
     }
     if (status == QN_OK) {

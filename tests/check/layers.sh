@@ -110,7 +110,7 @@ code "${ir[@]}" "${jit[@]}" | grep -E '\b(getenv|secure_getenv)\b' |
     is_empty "ir/ and jit/ do not read the environment"
 
 # Cases, pages, pictures and lists have none: a comment would be part of what they say, or has no place.
-find CMakeLists.txt bootstrap .ci include ir jit runtime tests examples docs -type f ! -name '*.case' ! -name '*.md' ! -name '*.png' \
+find CMakeLists.txt bootstrap .ci include ir jit runtime tests examples docs -type f ! -name '*.case' ! -name '*.md' ! -name '*.png' ! -name '*.jpg' \
     ! -name '*.npy' ! -name '*.json.in' ! -name '*.ipynb' ! -path 'tests/tool_cases/*' ! -path 'tests/language/*.txt' ! -path tests/check/abi.txt ! -path '*/__pycache__/*' \
     ! -path runtime/packages/copyright.in |
     while read -r file; do
