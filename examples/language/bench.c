@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench.c: the time of one expression, from its text to its result, in each chapter and in C. What fails ends the program.
+ * bench.c: the time of one expression, from its text to its result, in each chapter and in C. What
+ * fails ends the program.
  */
 #define _XOPEN_SOURCE 700
 #include "language.h"
@@ -38,10 +39,11 @@ static session *new_session(int chapter, int n)
     return s;
 }
 
-/* What is measured: the expression in a session, or a function in C on the arrays of the session. */
+/* What is measured: the expression in a session, or a function in C on its arrays. */
 typedef struct work {
     session *s;
-    void (*f)(int64_t rows, int64_t columns, const double *A, const double *m, const double *w, double *result);
+    void (*f)(int64_t rows, int64_t columns, const double *A, const double *m, const double *w,
+              double *result);
     int n;
     double *result;
 } work;
@@ -103,14 +105,14 @@ static int bench_row(const char *what, int chapter, const work *in_c, double fir
         session *s = new_session(chapter, sizes[i]);
         const work w = {s, in_c ? in_c->f : NULL, sizes[i], result};
         seconds[i] = time_work(&w);
-        plain_loop(sizes[i], sizes[i], session_variable(s, "A")->data, session_variable(s, "m")->data,
-                   session_variable(s, "w")->data, result);
+        plain_loop(sizes[i], sizes[i], session_variable(s, "A")->data,
+                   session_variable(s, "m")->data, session_variable(s, "w")->data, result);
         n_wrong += !is_right(s, sizes[i], result);
         first[i] = first[i] > 0 ? first[i] : seconds[i];
         session_free(s);
     }
-    printf("%-46s %10.1f us %6.1f x %10.2f us %6.2f x\n", what, seconds[0] * 1e6, first[0] / seconds[0], seconds[1] * 1e6,
-           first[1] / seconds[1]);
+    printf("%-46s %10.1f us %6.1f x %10.2f us %6.2f x\n", what, seconds[0] * 1e6,
+           first[0] / seconds[0], seconds[1] * 1e6, first[1] / seconds[1]);
     return n_wrong;
 }
 
@@ -155,12 +157,14 @@ int bench(int chapter)
     double first[2] = {0};
     int n_wrong = 0;
     char what[80];
-    printf("%s, from the text to the result, processor time of one thread\n%-46s %21s %22s\n", expression, "", "1000 x 1000", "10 x 10");
+    printf("%s, from the text to the result, processor time of one thread\n%-46s %21s %22s\n",
+           expression, "", "1000 x 1000", "10 x 10");
     for (int c = 1; c <= chapter; c++) {
         snprintf(what, sizeof what, "%d: %s", c, chapter_of(c)->title);
         n_wrong += bench_row(what, c, NULL, first);
     }
-    n_wrong += bench_row("a loop in C", chapter, &loop, first) + bench_row("32 sums in C", chapter, &sums, first);
+    n_wrong += bench_row("a loop in C", chapter, &loop, first) +
+               bench_row("32 sums in C", chapter, &sums, first);
     if (chapter == 5)
         bench_first();
     if (n_wrong)

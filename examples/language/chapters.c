@@ -12,7 +12,7 @@ static void open_without_disk(session *s)
     context_open(s, "off");
 }
 
-/* ---------------------------------------------------------------- 3: operations on elements wait */
+/* ---------------------------------------------------------------- 3: elements wait */
 
 /* [waits] */
 /* The index of a domain is no iota of one element, which may be repeated there. */
@@ -42,8 +42,9 @@ static bool all_wait(const value *v)
     return !is_single_iota(v);
 }
 
-/* Computes the reductions of a record that cannot be part of its kernel. A reduction can if it has one value for each
- * element of the root, so that no sum is computed twice, and if it does not stand in another reduction. */
+/* Computes the reductions of a record that cannot be part of its kernel. A reduction can if it has
+ * one value for each element of the root, so that no sum is computed twice, and if it does not
+ * stand in another reduction. */
 static void settle(session *s, const value *root, value *v, bool is_in_reduction)
 {
     if (v->kind == REDUCE && v != root && (is_in_reduction || !has_shape_of(v, root)))
@@ -98,7 +99,11 @@ static void run_command(session *s, const char *line)
     static const struct {
         const char *name;
         unsigned shows;
-    } commands[N] = {{":kernel", SHOW_KERNEL}, {":plan", SHOW_PLAN}, {":why", SHOW_WHY}, {":time", 0}, {":options", 0}};
+    } commands[N] = {{":kernel", SHOW_KERNEL},
+                     {":plan", SHOW_PLAN},
+                     {":why", SHOW_WHY},
+                     {":time", 0},
+                     {":options", 0}};
     char text[MAX_LINE + 1];
     const size_t n = strcspn(line, " ");
     int i = 0;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernel.c: a record as one kernel of Quern. A first walk over the record finds its operands, and a key: all that the
- * kernel depends on, and no extent is among that. If no kernel has the key, a second walk builds one. A launch passes the
- * operands as views.
+ * kernel.c: a record as one kernel of Quern. A first walk over the record finds its operands, and a
+ * key: all that the kernel depends on, and no extent is among that. If no kernel has the key, a
+ * second walk builds one. A launch passes the operands as views.
  *
- * The domain of the kernel is the shape of the root; inside a reduction it is the shape of what is reduced. An array is
- * passed as a view of its domain, with strides of 0 where it is repeated. So broadcasting needs no code.
+ * The domain of the kernel is the shape of the root; inside a reduction it is the shape of what is
+ * reduced. An array is passed as a view of its domain, with strides of 0 where it is repeated. So
+ * broadcasting needs no code.
  */
 #include "language.h"
 #include "quern/embed.h"
@@ -24,7 +25,7 @@ typedef struct leaf {
     qn_val scalar;  /* of a number */
 } leaf;
 
-/** A reduction: the leaf whose extents it runs over, and its indices by dimension of the operand. */
+/** A reduction: the leaf whose extents it has, and its indices by dimension of the operand. */
 typedef struct reduction {
     const value *v;
     int leaf;
@@ -43,7 +44,8 @@ typedef struct fusion {
 } fusion;
 /* [end] */
 
-/* Ends the statement with an error of the library. A message that ends with a place in the source belongs there. */
+/* Ends the statement with an error of the library. A message that ends with a place in the source
+ * belongs there. */
 /* [quern-error] */
 static _Noreturn void fail_with(session *s, place at, const qn_error *err)
 {
@@ -72,7 +74,8 @@ static void add_key(fusion *f, int part)
 static int find_leaf(const fusion *f, const value *v, const value *domain)
 {
     int i = 0;
-    while (i < f->n_leaves && (f->leaves[i].v != v || (v->rank > 0 && f->leaves[i].domain != domain)))
+    while (i < f->n_leaves &&
+           (f->leaves[i].v != v || (v->rank > 0 && f->leaves[i].domain != domain)))
         i++;
     return i;
 }
@@ -115,7 +118,8 @@ static void collect(fusion *f, const value *v, const value *domain)
     if (v->kind != REDUCE || find_reduction(f, v) < f->n_reductions)
         return;
     int shape = 0; /* of an array in the operand, or of a view that only tells extents */
-    while (shape < f->n_leaves && (f->leaves[shape].domain != v->arg[0] || f->leaves[shape].v->rank == 0))
+    while (shape < f->n_leaves &&
+           (f->leaves[shape].domain != v->arg[0] || f->leaves[shape].v->rank == 0))
         shape++;
     if (shape == f->n_leaves)
         shape = add_leaf(f, v->arg[0], v->arg[0]);
@@ -186,7 +190,8 @@ static qn_val build_reduce(fusion *f, const value *v, const qn_val *index)
 /* The element of a value at an index of the domain. */
 static qn_val build(fusion *f, const value *v, const value *domain, const qn_val *index)
 {
-    const leaf *l = &f->leaves[v->kind == INDEX ? find_leaf(f, v->arg[0], v->arg[0]) : find_leaf(f, v, domain)];
+    const leaf *l =
+        &f->leaves[v->kind == INDEX ? find_leaf(f, v->arg[0], v->arg[0]) : find_leaf(f, v, domain)];
     qn_val args[MAX_RANK + 1];
     if (v->kind == ARRAY)
         return v->rank == 0 ? l->scalar : qn_load(f->b, l->param, domain->rank, index);
@@ -213,7 +218,8 @@ static qn_kernel *build_kernel(fusion *f)
     qn_kernel *k = NULL;
     qn_error err = {0};
     char name[32];
-    qn_builder *b = f->b = qn_builder_new(f->s->engine->waits ? "expression" : "operation", QN_CONTRACT);
+    qn_builder *b = f->b =
+        qn_builder_new(f->s->engine->waits ? "expression" : "operation", QN_CONTRACT);
     qn_param to = qn_view_param(b, "result", QN_F64, root->rank, 0);
     for (int i = 0; i < f->n_leaves; i++) {
         leaf *l = &f->leaves[i];
@@ -322,7 +328,8 @@ static void launch(session *s, const qn_kernel *k, int n, const qn_arg *args, pl
         qn_code_release(code);
         printf("%s", text);
     }
-    if ((s->shows & SHOW_WHY) && !qn_explain(s->context, k, n, args, s->options, text, sizeof text, &needed, &err))
+    if ((s->shows & SHOW_WHY) &&
+        !qn_explain(s->context, k, n, args, s->options, text, sizeof text, &needed, &err))
         printf("%s", text);
     s->n_launches++;
     if (qn_launch(s->context, k, n, args, s->options, &err))

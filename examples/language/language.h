@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * language.h: a small array language, the parts that all chapters share. docs/language.md is its tutorial.
+ * language.h: a small array language, the parts that all chapters share. docs/language.md is its
+ * tutorial.
  *
- * A line is parsed into nodes (parse.c). An interpreter walks the nodes (walk.c) and makes a value of each (value.c). A
- * value is an array, or the record of an operation on other values. The engine of a chapter (chapters.c) decides when a
- * record becomes an array, and how: by loops in C (loops.c), or by a kernel of Quern (kernel.c).
+ * A line is parsed into nodes (parse.c). An interpreter walks the nodes (walk.c) and makes a value
+ * of each (value.c). A value is an array, or the record of an operation on other values. The engine
+ * of a chapter (chapters.c) decides when a record becomes an array, and how: by loops in C
+ * (loops.c), or by a kernel of Quern (kernel.c).
  *
- * An error ends a statement at once: fail() jumps back to session_run(), which frees the values that no variable has.
+ * An error ends a statement at once: fail() jumps back to session_run(), which frees the values
+ * that no variable has.
  */
 #ifndef LANGUAGE_H
 #define LANGUAGE_H
@@ -21,7 +24,7 @@ enum {
     MAX_LINE = 4096,    /* bytes of a statement */
     MAX_NAME = 32,      /* of a name, with the zero */
     MAX_NESTING = 100,  /* of parentheses and signs */
-    MAX_DEPTH = 1000,   /* of nodes that are evaluated inside each other, through calls of functions */
+    MAX_DEPTH = 1000,   /* of operations and calls inside each other */
     MAX_RANK = 6,       /* of an array */
     MAX_ARGS = 8,       /* of a function */
     MAX_NAMES = 1000,   /* variables and functions */
@@ -34,8 +37,8 @@ enum {
 #define MAX_STORED_BYTES ((int64_t)2 << 30) /* of all arrays together */
 
 /* [ops] */
-/** The operations on elements: X(NAME, text, number of operands, how strongly an operator binds, class, name in Quern,
- *  meaning in C). */
+/** The operations on elements: X(NAME, text, number of operands, how strongly an operator binds,
+ * class, name in Quern, meaning in C). */
 #define OPS(X)                                                                                     \
     X(LESS_EQUAL, "<=", 2, 1, COMPARE, "le", a <= b)                                               \
     X(GREATER_EQUAL, ">=", 2, 1, COMPARE, "ge", a >= b)                                            \
@@ -119,7 +122,7 @@ void statement_free(statement *t);
 /* [value] */
 typedef enum value_kind { ARRAY, ELEMENTWISE, REDUCE, INDEX, IOTA } value_kind;
 
-/** An array of f64 (kind ARRAY), or the record of an operation whose result has not been computed. */
+/** An array of f64 (kind ARRAY), or the record of an operation that has not been computed. */
 typedef struct value {
     value_kind kind;
     int op;   /* ELEMENTWISE: an op; REDUCE: a reduction */
@@ -145,14 +148,15 @@ value *value_new(session *s, value_kind kind, int op, place at, int n_args, valu
 value *value_number(session *s, double number);
 /** Gives a value memory for its elements, in C order. */
 void value_allocate(session *s, value *v);
-/** Frees the elements of a value that is an operand of one operation alone, which has been computed. */
+/** Frees the elements of a value that is an operand of one operation alone, which has been
+ * computed. */
 void value_is_used(session *s, value *v);
 /** Frees all values that no variable has. */
 void free_values(session *s);
 int64_t value_size(const value *v);
 bool has_shape_of(const value *a, const value *b);
-/** The shape of an operation on elements: dimensions are aligned at the last one, and those of extent 1 are repeated.
- *  Returns its rank. */
+/** The shape of an operation on elements: dimensions are aligned at the last one, and those of
+ * extent 1 are repeated. Returns its rank. */
 int broadcast(session *s, place at, int n, value **args, int64_t *extents);
 /** The strides of an array in such a shape: 0 where it is repeated, and for records. */
 void strides_in(const value *v, int rank, int64_t *strides);
@@ -167,7 +171,8 @@ typedef struct engine {
     void (*open)(session *s);              /* may be NULL */
     bool (*waits)(const value *v);         /* whether a record may stay one; NULL: none does */
     void (*compute)(session *s, value *v); /* computes the elements of a record */
-    void (*command)(session *s, const char *line); /* runs a line that starts with a colon; may be NULL */
+    void (*command)(session *s,
+                    const char *line); /* runs a line that starts with a colon; may be NULL */
 } engine;
 /* [end] */
 
@@ -202,7 +207,8 @@ struct session {
 session *session_new(const engine *e, const char *file, const volatile int32_t *cancel);
 void session_free(session *s);
 /** Ends the statement with an error. */
-_Noreturn void fail(session *s, place at, const char *format, ...) __attribute__((format(printf, 3, 4)));
+_Noreturn void fail(session *s, place at, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /** Makes an array of a value, if it is none. */
 void force(session *s, value *v);
 /** Runs a line; false with an error. The value of an expression is printed if `prints`. */
@@ -227,15 +233,17 @@ enum { SHOW_KERNEL = 1, SHOW_PLAN = 2, SHOW_WHY = 4 };
 void context_open(session *s, const char *disk_cache);
 /** Takes options of launches as text, and waits for code or not. */
 void options_set(session *s, const char *text, int compile);
-/** Computes a record by one kernel, which is found by the structure of the record, or built and kept. Reductions in the
- *  record have the shape of the root, and no reductions in them. */
+/** Computes a record by one kernel, which is found by the structure of the record, or built and
+ * kept. Reductions in the record have the shape of the root, and no reductions in them. */
 void compute_by_kernel(session *s, value *root);
 void kernels_close(session *s);
 
 /** Measures all chapters up to one and prints a table; returns the exit status. */
 int bench(int chapter);
 /** The yardsticks of the bench (plain.c): result[i] = sum over j of w[j] (A[i, j] - m[j])^2. */
-void plain_loop(int64_t rows, int64_t columns, const double *A, const double *m, const double *w, double *result);
-void plain_sums(int64_t rows, int64_t columns, const double *A, const double *m, const double *w, double *result);
+void plain_loop(int64_t rows, int64_t columns, const double *A, const double *m, const double *w,
+                double *result);
+void plain_sums(int64_t rows, int64_t columns, const double *A, const double *m, const double *w,
+                double *result);
 
 #endif

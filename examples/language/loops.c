@@ -8,7 +8,8 @@
 
 /* [row] */
 /* The last dimension of an operation: n elements of operands that lie `by` elements apart. */
-static void compute_row(int op, int64_t n, double *result, const double *const from[3], const int64_t by[3])
+static void compute_row(int op, int64_t n, double *result, const double *const from[3],
+                        const int64_t by[3])
 {
     switch (op) {
 #define X(NAME, text, n_args, power, class, quern, meaning)                                        \
@@ -30,12 +31,14 @@ static double *compute_rows(const value *v, int d, double *result, const double 
                             int64_t stride[3][MAX_RANK])
 {
     if (d >= v->rank - 1) {
-        const int64_t n = v->rank ? v->extent[d] : 1, by[3] = {stride[0][d], stride[1][d], stride[2][d]};
+        const int64_t n = v->rank ? v->extent[d] : 1,
+                      by[3] = {stride[0][d], stride[1][d], stride[2][d]};
         compute_row(v->op, n, result, from, by);
         return result + n;
     }
     for (int64_t i = 0; i < v->extent[d]; i++) {
-        const double *at[3] = {from[0] + i * stride[0][d], from[1] + i * stride[1][d], from[2] + i * stride[2][d]};
+        const double *at[3] = {from[0] + i * stride[0][d], from[1] + i * stride[1][d],
+                               from[2] + i * stride[2][d]};
         result = compute_rows(v, d + 1, result, at, stride);
     }
     return result;
@@ -65,8 +68,10 @@ static double combine(int reduction, double a, double b)
     return a;
 }
 
-/* Combines the elements of the dimensions from d on with results that lie `by` elements apart: 0 in dimensions that go. */
-static void reduce_part(const value *v, int d, const double *from, double *to, const int64_t by[MAX_RANK])
+/* Combines the elements of the dimensions from d on with results that lie `by` elements apart: 0 in
+ * dimensions that go. */
+static void reduce_part(const value *v, int d, const double *from, double *to,
+                        const int64_t by[MAX_RANK])
 {
     const value *x = v->arg[0];
     for (int64_t i = 0; i < x->extent[d]; i++)

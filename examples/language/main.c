@@ -77,7 +77,8 @@ static int run_all(session *s, FILE *in, bool is_script, bool echoes)
 
 int main(int argc, char **argv)
 {
-    mallopt(M_MMAP_THRESHOLD, 32 << 20); /* memory of arrays is used again: fresh memory costs more than most operations */
+    /* Memory of arrays is used again: fresh memory costs more than most operations. */
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     const bool echoes = argc == 2 && strcmp(argv[1], "--echo") == 0;
     if (argc == 2 && strcmp(argv[1], "--bench") == 0)

@@ -2,12 +2,14 @@
 /*
  * parse.c: a line of the array language becomes nodes.
  *
- *   statement  = "let" name "=" expression | "let" name "(" name ("," name)* ")" "=" expression | expression
- *   expression = factor (operator factor)*, operators that bind more strongly first; comparisons are not chained
+ *   statement  = expression | "let" name "=" expression
+ *              | "let" name "(" name ("," name)* ")" "=" expression
+ *   expression = factor (operator factor)*
  *   factor     = "-" factor | primary ("[" list "]")*
  *   primary    = number | name | name "(" list ")" | "(" expression ")" | "[" list "]"
  *   list       = expression ("," expression)*
  *
+ * Operators bind as strongly as the table OPS says, and comparisons are not chained.
  * A comment begins with #.
  */
 #include "language.h"
@@ -169,7 +171,8 @@ static node *parse_expression(parser *p, int power)
     for (;;) {
         const place at = here(p);
         int op = 0;
-        while (op < N_OPS && (ops[op].power < power || ops[op].power == 0 || !take(p, ops[op].text)))
+        while (op < N_OPS &&
+               (ops[op].power < power || ops[op].power == 0 || !take(p, ops[op].text)))
             op++;
         if (op == N_OPS)
             return left;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * value.c: values of the array language: arrays of f64 with strides, and records of operations on them. A session has a
- * list of all its values, and frees those that no variable has at the end of a statement.
+ * value.c: values of the array language: arrays of f64 with strides, and records of operations on
+ * them. A session has a list of all its values, and frees those that no variable has at the end of
+ * a statement.
  */
 #include "language.h"
 
@@ -30,7 +31,14 @@ value *value_new(session *s, value_kind kind, int op, place at, int n_args, valu
     value *v = calloc(1, sizeof *v);
     if (!v)
         fail(s, at, "out of memory");
-    *v = (value){.kind = kind, .op = op, .dim = -1, .at = at, .rank = rank, .n_args = n_args, .size = 1, .next = s->values};
+    *v = (value){.kind = kind,
+                 .op = op,
+                 .dim = -1,
+                 .at = at,
+                 .rank = rank,
+                 .n_args = n_args,
+                 .size = 1,
+                 .next = s->values};
     s->values = v;
     for (int d = 0; d < rank; d++)
         v->extent[d] = extents[d];
@@ -65,7 +73,8 @@ void value_allocate(session *s, value *v)
         return;
     v->data = bytes > MAX_STORED_BYTES - s->bytes ? NULL : aligned_alloc(64, (size_t)bytes);
     if (!v->data)
-        fail(s, v->at, "no memory for an array of %lld elements: all together may take 2 GiB", (long long)value_size(v));
+        fail(s, v->at, "no memory for an array of %lld elements: all together may take 2 GiB",
+             (long long)value_size(v));
     s->bytes += bytes;
 }
 
@@ -106,7 +115,8 @@ void free_values(session *s)
 
 bool has_shape_of(const value *a, const value *b)
 {
-    return a->rank == b->rank && memcmp(a->extent, b->extent, (size_t)a->rank * sizeof *a->extent) == 0;
+    return a->rank == b->rank &&
+           memcmp(a->extent, b->extent, (size_t)a->rank * sizeof *a->extent) == 0;
 }
 
 /* [broadcast] */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * walk.c: the interpreter. It walks the nodes of a statement, finds the shape of each operation, and records the
- * operation as a value. Unless the engine waits, the record is computed at once.
+ * walk.c: the interpreter. It walks the nodes of a statement, finds the shape of each operation,
+ * and records the operation as a value. Unless the engine waits, the record is computed at once.
  */
 #include "language.h"
 
@@ -69,11 +69,16 @@ typedef struct call {
 } call;
 
 /* [record] */
-/* Records an operation whose shape is known. It is computed now unless the engine waits and the record is small. */
+/* Records an operation whose shape is known. It is computed now unless the engine waits and the
+ * record is small. */
 static value *record(const call *c, value_kind kind, int dim, int rank, const int64_t *extents)
 {
     const engine *e = c->s->engine;
-    value *v = value_new(c->s, kind, c->id, c->at, kind == IOTA ? 0 : kind == REDUCE ? 1 : c->n, c->args, rank, extents);
+    value *v = value_new(c->s, kind, c->id, c->at,
+                         kind == IOTA     ? 0
+                         : kind == REDUCE ? 1
+                                          : c->n,
+                         c->args, rank, extents);
     v->dim = dim;
     if (v->size > MAX_RECORDED) {
         for (int i = 0; i < v->n_args; i++)
@@ -99,7 +104,8 @@ static value *pick(const call *c)
     int64_t extents[MAX_RANK];
     value *x = c->args[0];
     if (c->n - 1 != x->rank)
-        fail(c->s, c->at, "an array of %d dimensions takes %d indices, not %d", x->rank, x->rank, c->n - 1);
+        fail(c->s, c->at, "an array of %d dimensions takes %d indices, not %d", x->rank, x->rank,
+             c->n - 1);
     force(c->s, x);
     const int rank = broadcast(c->s, c->at, c->n - 1, c->args + 1, extents);
     return record(c, INDEX, -1, rank, extents);
@@ -213,7 +219,8 @@ static value *reshape(const call *c)
         extents[d] = integer_of(c, d + 1, MAX_ELEMENTS);
     value *v = value_new(c->s, ARRAY, 0, c->at, 0, NULL, c->n - 1, extents);
     if (value_size(v) != value_size(x))
-        fail(c->s, c->at, "%lld elements do not fill a shape of %lld", (long long)value_size(x), (long long)value_size(v));
+        fail(c->s, c->at, "%lld elements do not fill a shape of %lld", (long long)value_size(x),
+             (long long)value_size(v));
     value_allocate(c->s, v);
     copy_out(x, 0, x->data, v->data);
     return v;
@@ -280,9 +287,9 @@ static const builtin builtins[] = {
     OPS(X)
 #undef X
 #define X(NAME, text, ...) {text, 1, 2, reduce, REDUCE_##NAME},
-    REDUCTIONS(X)
+        REDUCTIONS(X)
 #undef X
-    {"iota", 1, 1, iota, 0},
+            {"iota", 1, 1, iota, 0},
     {"extent", 2, 2, extent_of, 0},
     {"transpose", 1, 1, transpose, 0},
     {"expand", 2, 2, expand, 0},
@@ -310,7 +317,8 @@ static value *call_function(session *s, const node *n, value **args)
     if ((n->n < least || n->n > most) && least != most)
         fail(s, n->at, "%s takes %d to %d arguments, not %d", n->name, least, most, n->n);
     if (n->n < least || n->n > most)
-        fail(s, n->at, "%s takes %d argument%s, not %d", n->name, least, least == 1 ? "" : "s", n->n);
+        fail(s, n->at, "%s takes %d argument%s, not %d", n->name, least, least == 1 ? "" : "s",
+             n->n);
     if (f)
         return f->call(&(call){s, n->at, f->id, n->n, args});
     scope in = {.function = &d->function};
