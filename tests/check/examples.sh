@@ -114,6 +114,12 @@ if [ -x "$build/examples/photo" ]; then
     [ "$(head -c 8 "$scratch/photo-out/sheet.png" | od -An -tx1 | tr -d ' \n')" = 89504e470d0a1a0a ] &&
         [ "$(wc -c <"$scratch/photo-out/sheet.png")" -gt 200000 ]
     report $? "photo: the sheet is written"
+    if command -v python3 >/dev/null; then
+        python3 "$root/tests/check/photo_hue.py" "$root/examples/photo/cat.png" "$scratch/photo-out/equalised.png" >"$scratch/out" 2>"$scratch/err"
+        report $? "photo: equalising luminance keeps hues"
+    else
+        skip "photo: equalising luminance keeps hues" "no python3"
+    fi
     run_example "$photo" "$scratch/photo-out/sobel.png" "$scratch/photo-out/again"
     report $? "photo of its own result"
     run_example "$photo" --engine interp "$root/tests/tool_cases/rgba.png" "$scratch/photo-out/interp"
