@@ -254,6 +254,9 @@ void qn__note_fault(lower *g, uint32_t i, int p, LLVMValueRef bad, int status)
     LLVMPositionBuilderAtEnd(g->b, cold);
     uint32_t r = place_of(g, i, status);
     LLVMValueRef lane = first_lane(g, bad), iteration = iteration_number(g, p, lane);
+    if (is_shared(g)) /* else LLVM looks, for each comparison of it, at all of them, in search of a
+                         difference: thousands of failures would take seconds */
+        iteration = qn__opaque(g, iteration);
     LLVMValueRef point = point_number(g, r, p, lane);
     LLVMBasicBlockRef release = go_on;
     if (is_shared(g))
