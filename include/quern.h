@@ -769,7 +769,7 @@ typedef struct qn_options {
      * order; inside an iteration, in the order of the points of reduces and of the program. It is
      * called before qn_launch returns, on its thread, also after a failure; a GPU is waited for. A
      * kernel that prints runs one iteration after the other on one thread; other kernels run as
-     * ever. Calls of qn_prepare cannot have it. */
+     * ever. A call of qn_prepare gives the lines of each qn_run in the same way. */
     void (*print)(void *arg, const qn_printed *line);
     void *print_arg;     /**< of print */
     int64_t print_lines; /**< the first lines that are kept for `print`; 0: QN_PRINT_LINES */
