@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """python.py [PACKAGE_FOLDER]: what calls from Python take, and expressions against numpy, numexpr and Numba where these are
-installed. Each time is the least of 31 runs, in turns. Prints a table in Markdown.
+installed. Each time is processor time, to which other programs do not count, and the least of 31 runs, in turns. Prints a
+table in Markdown.
 
 numexpr of PyPI has no VML; built from its sources with mkl-devel of PyPI it has (site.cfg names the folders). Numba uses SVML
 with Conda's llvmlite only, so where icc-rt of PyPI and clang-19 are there, the loop that Numba would compile is compiled by
@@ -25,6 +26,7 @@ import quern as q
 try:
     import numexpr
     numexpr.set_num_threads(1)
+    numexpr.set_vml_num_threads(1)
 except ImportError:
     numexpr = None
 try:
@@ -37,16 +39,16 @@ ADD = """kernel "add" { view x: f32[1]; view y: f32[1]; view z: f32[1]; %1: i64 
 
 
 def measure(functions, n):
-    """The least time of one call of each function, in seconds."""
+    """The least processor time of one call of each function, in seconds; one thread each, so other programs do not count."""
     best = {}
     for f in functions.values():
         f()
     for _ in range(31):
         for name, f in functions.items():
-            begin = time.perf_counter()
+            begin = time.process_time()
             for _ in range(n):
                 f()
-            best[name] = min(best.get(name, 9e9), (time.perf_counter() - begin) / n)
+            best[name] = min(best.get(name, 9e9), (time.process_time() - begin) / n)
     return best
 
 
@@ -75,8 +77,9 @@ class ByCtypes:
 
 
 LOOP = """#include <math.h>
-void loop(long n, const double *restrict x, double *restrict out) { for (long i = 0; i < n; i++) out[i] = 2 * x[i] + sin(x[i] / 10); }
-"""
+void loop(long n, const double *restrict x, double *restrict out) {
+    for (long i = 0; i < n; i++) out[i] = 2 * x[i] + sin(x[i] / 10);
+}"""
 
 
 def loop_with_svml(folder):
@@ -87,8 +90,8 @@ def loop_with_svml(folder):
     source, library = os.path.join(folder, "loop.c"), os.path.join(folder, "loop.so")
     with open(source, "w") as out:
         out.write(LOOP)
-    command = ["clang-19", "-O3", "-march=native", "-mprefer-vector-width=512", "-ffast-math", "-fveclib=SVML", "-shared", "-fPIC", source,
-               "-o", library, *svml, "-Wl,-rpath," + os.path.join(sys.prefix, "lib")]
+    command = ["clang-19", "-O3", "-march=native", "-mprefer-vector-width=512", "-ffast-math", "-fveclib=SVML", "-shared",
+               "-fPIC", source, "-o", library, *svml, "-Wl,-rpath," + os.path.join(sys.prefix, "lib")]
     try:
         if svml and subprocess.run(command, capture_output=True).returncode == 0:
             return C.CDLL(library).loop
@@ -100,7 +103,7 @@ def loop_with_svml(folder):
 def first_in_new_process(cache, text, n):
     """Seconds of the first result of an expression in a process that has launched another one, with a cache on disk."""
     code = """import sys, time; sys.path.insert(0, %r); import quern as q
-x = q.zeros(%d); q.eval("x + 1"); t = time.perf_counter(); q.eval(%r); print(time.perf_counter() - t)""" % (PACKAGE, n, text)
+x = q.zeros(%d); q.eval("x + 1"); t = time.process_time(); q.eval(%r); print(time.process_time() - t)""" % (PACKAGE, n, text)
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, env={**os.environ, "QUERN_CACHE": cache})
     return float(run.stdout)
 
@@ -163,13 +166,13 @@ for text, fn in [("2*x + sin(x/10)", lambda x: 2 * x + np.sin(x / 10)), ("a*b - 
         row(name, t, times["quern: " + text])
 
 for i in range(3):
-    begin = time.perf_counter()
+    begin = time.process_time()
     q.eval("x*%d.25 + sin(x)" % i, values)
-    first = time.perf_counter() - begin
+    first = time.process_time() - begin
 row("quern: first result of a new expression, 10^6 elements", first)
 cache = os.path.join(folder, "cache")
 os.mkdir(cache, 0o700)
 row("quern: first result in a new process, 1000 elements, compiled", first_in_new_process(cache, "x*1.5 + sin(x)", 1000))
 row("quern: ... from the cache on disk", min(first_in_new_process(cache, "x*1.5 + sin(x)", 1000) for _ in range(5)))
-text = "import sys, time; sys.path.insert(0, %r); t = time.perf_counter(); import quern; print(time.perf_counter() - t)" % PACKAGE
+text = "import sys, time; sys.path.insert(0, %r); t = time.process_time(); import quern; print(time.process_time() - t)" % PACKAGE
 row("quern: import", min(float(subprocess.run([sys.executable, "-c", text], capture_output=True).stdout) for _ in range(5)))

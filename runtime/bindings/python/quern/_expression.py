@@ -127,12 +127,12 @@ class Expression:
     # ------------------------------------------------------------------------------------ kernels
 
     def build(self, key, reduced, dtype):
-        """The kernel of a key, with a result of this dtype (None: not known yet), and the dtype that the result has."""
+        """The kernel of a key with a result of this dtype, or None if it has another one, and the dtype that it has."""
         building = Building("expression", self.text)
         b, rank, env = building.builder, key[0], {}
         state.building = building
         kept = [d for d in range(rank) if not reduced >> (rank - 1 - d) & 1]
-        result = b.view_param("result", DTYPES[dtype or "f64"], len(kept), 0)
+        result = b.view_param("result", DTYPES[dtype], len(kept), 0)
         params = []
         for name, code in zip(self.names, key[2:]):
             number = code & 63
@@ -168,7 +168,7 @@ class Expression:
                     count = op("mul", count, Value(b.extent(views[0][0], d)))
             x = x / cast(count, "f64" if x.dtype not in ("f32", "c64") else "f32")
         x = Value(x.id, x.dtype)
-        if dtype is not None:
+        if dtype == x.dtype:
             b.store(result, [index[d] for d in kept], x.id)
             return b.finish().options("strict=1"), dtype  # an overlap would make results depend on the order
         b.check()
@@ -193,9 +193,11 @@ class Expression:
             bits = (1 << key[0]) - 1 if reduced == -1 else reduced
             if self.reduction and not any(not code & 64 for code in key[2:]):
                 raise ValueError("quern.eval: a reduction of no array")
+            dtype = next((NAMES[code & 63] for code in key[2:] if not code & 64), "f64")  # a guess: that of the first array
             try:
-                _, dtype = self.build(key, bits, None)
-                kernel, _ = self.build(key, bits, dtype)
+                kernel, found = self.build(key, bits, dtype)
+                if kernel is None:
+                    kernel, dtype = self.build(key, bits, found)
             finally:
                 state.building = None
             return kernel, NUMPY[dtype]
