@@ -699,7 +699,9 @@ enum { QN_LOADER_AUTO = 0, QN_LOADER_ARENA = 1, QN_LOADER_ORC = 2 };
     X(tile_dim, "a parallel dimension that is walked in cache tiles, outside all other loops", 0, QN_MAX_RANK, 1) \
     X(tile, "about how many of its iterations are one; -1: there are no such tiles", -1, INT32_MAX, 0) \
     X(apart, "lanes 2 to 4 elements apart are loaded and stored 1: one by one, -1: in vectors under masks", -1, 1, 0) \
-    X(poll, "instructions of an inner loop after which it looks whether it is cancelled; -1: no loop ever does", -1, INT32_MAX, 0)
+    X(poll, "instructions of an inner loop after which it looks whether it is cancelled; -1: no loop ever does", -1, INT32_MAX, 0) \
+    X(distribute, "-1: a reduce that many iterations share is computed in each of them", -1, 0, 0) \
+    X(block, "iterations for which such reduces are computed before those that share them", 0, 4096, 0)
 /** The plan fields, by the names of the list. All-zero with `bytes` set is the default: 0 leaves a field to the planner. */
 typedef struct qn_plan_options {
     size_t bytes;               /**< sizeof(qn_plan_options) */

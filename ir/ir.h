@@ -548,6 +548,8 @@ qn_status qn__kernel_atomic(const qn_kernel *k, uint64_t atomics, const qn_kerne
 void qn__variants_free(qn_variant *v);
 /** Frees a kernel's arrays; for qn_kernel_release and failed builds. */
 void qn__kernel_free(qn_kernel *k);
+/** A copy of a kernel that runs, for a code generator that changes the copy; NULL without memory (ir/copy.c). */
+qn_kernel *qn__kernel_copy(const qn_kernel *k);
 
 /**
  * The kernel for arguments with tables (ir/expand_tables.c). `tables`: per view parameter, bit d: dimension d has one.

@@ -213,6 +213,8 @@ qn_status qn__facts_collect(const qn_kernel *k, const qn_arg *args, const qn_dom
                             const uint8_t *proved, const qn_options *o, const qn_policy *policy,
                             int isa, bool is_ordered, qn_facts *out, qn_error *err);
 void qn__facts_release(qn_facts *f);
+/** A copy with arrays of its own; false without memory, and *to is empty then. */
+bool qn__facts_copy(const qn_facts *f, qn_facts *to);
 /** All values of instruction i in a launch with these facts, if it is none of the body's that
  * depends on the domain; given those of its operands, value[number]. */
 qn_interval qn__facts_range(const qn_kernel *k, const qn_facts *f, const qn_interval *value,

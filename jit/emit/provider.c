@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "jit/lower/parts.h"
+#include "jit/schedule/piece.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -20,6 +21,7 @@ typedef struct compilation {
     qn_kernel *kernel;
     qn_facts facts;
     qn_plan plan;
+    qn_piece *pieces; /* NULL: the kernel is one function under the plan */
     char symbol[QN_DEBUG_NAME_BYTES];
     qn_debug *debug; /* NULL: no lines for debuggers */
     qn_generator *generator; /* of the thread */
@@ -70,7 +72,10 @@ static void send_plan(const compilation *c)
 {
     if (c->r->texts & QN_DUMP_PLAN) {
         qn_text text = {0};
-        qn__plan_print(&c->plan, c->kernel, &text);
+        if (c->pieces)
+            qn__piece_print(c->pieces, &text);
+        else
+            qn__plan_print(&c->plan, c->kernel, &text);
         if (!c->facts.target->is_text)
             qn__text_add(&text, "code %" PRId64 " units, %s\n", c->r->descent.units, qn__rung_name(c->r->descent.rung));
         send_text(c->r, QN_SINK_PLAN, &text);
@@ -105,6 +110,14 @@ static qn_status send_llvm_and_asm(const compilation *c)
 
 /* ---------------------------------------------------------------- steps */
 
+static void plan_whole(compilation *c)
+{
+    qn__collapse(c->kernel, &c->facts);
+    qn__plan_make(c->kernel, &c->facts, &c->plan);
+    if (c->r->is_retry)
+        qn__step_to_fast(c->kernel, &c->facts, &c->plan, &c->r->descent);
+}
+
 /* 1. Text and key -> kernel, facts, plan. */
 static qn_status read_request(compilation *c)
 {
@@ -124,11 +137,32 @@ static qn_status read_request(compilation *c)
     send_key(c);
     qn__drop_assertions(c->kernel, &c->facts);
     qn__share_loads(c->kernel, &c->facts);
-    qn__collapse(c->kernel, &c->facts);
-    qn__plan_make(c->kernel, &c->facts, &c->plan);
-    if (r->is_retry)
-        qn__step_to_fast(c->kernel, &c->facts, &c->plan, &r->descent);
+    c->pieces = r->is_retry ? NULL : qn__pieces_of(c->kernel, &c->facts);
+    if (!c->pieces)
+        plan_whole(c);
     return QN_OK;
+}
+
+/* Several functions, or, if these are too large, one. */
+static qn_status lower_pieces(compilation *c)
+{
+    qn_request *r = c->r;
+    qn_status status = qn__llvm_lower_piece(c->module, c->generator->hooks, c->pieces, r->most_units, c->symbol, c->debug, &r->info,
+                                            &r->descent, &c->emitted, &r->error);
+    if (status != QN_ERR_LIMIT)
+        return status;
+    memset(&r->error, 0, sizeof r->error);
+    memset(&r->info, 0, sizeof r->info);
+    memset(&r->descent, 0, sizeof r->descent);
+    for (LLVMValueRef f = LLVMGetLastFunction(c->module), before; f; f = before) { /* those that call others stand behind them */
+        before = LLVMGetPreviousFunction(f);
+        if (!LLVMIsDeclaration(f))
+            LLVMDeleteFunction(f);
+    }
+    qn__piece_release(c->pieces);
+    c->pieces = NULL;
+    plan_whole(c);
+    return status;
 }
 
 /* 2. Kernel, facts, plan -> module. */
@@ -148,8 +182,10 @@ static qn_status build_module(compilation *c)
     c->module = qn__llvm_module(c->context, c->generator);
     if (r->debug_path && !c->facts.target->is_text)
         c->debug = qn__debug_begin(c->module, c->kernel, r->debug_path, c->symbol);
-    status = qn__llvm_lower(c->module, c->kernel, &c->facts, c->generator->hooks, &c->plan, r->most_units, c->symbol, c->debug, &r->info, &r->descent,
-                            &c->emitted, &r->error);
+    status = c->pieces ? lower_pieces(c) : QN_ERR_LIMIT;
+    if (status == QN_ERR_LIMIT)
+        status = qn__llvm_lower(c->module, c->kernel, &c->facts, c->generator->hooks, &c->plan, r->most_units, c->symbol, c->debug,
+                                &r->info, &r->descent, &c->emitted, &r->error);
     qn__debug_end(c->debug);
     send_plan(c);
     if (status == QN_OK && r->descent.rung == QN_RUNG_FAST)
@@ -237,6 +273,7 @@ static void release(compilation *c)
         LLVMDisposeModule(c->module);
     if (c->context)
         LLVMContextDispose(c->context);
+    qn__piece_release(c->pieces);
     qn__facts_release(&c->facts);
     qn_kernel_release(c->kernel);
 }

@@ -8,11 +8,13 @@
  *   loops:  the nest over the domain (lower/nest.c), in it the lanes (lower/lanes.c)
  *   body:   regions and instructions (lower/control.c)
  */
+#include "jit/lower/distribute.h"
 #include "jit/lower/hooks.h"
 #include "jit/lower/nest.h"
 #include "jit/schedule/plan.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---------------------------------------------------------------- bounds of the domain */
@@ -37,14 +39,23 @@ static LLVMValueRef end_of(lower *g, int d, LLVMValueRef end)
     return LLVMBuildSelect(g->b, is_reversed, g->begin[d], end, "");
 }
 
+/** A bound that the facts leave open. It may be a constant where a piece is given a part of the range
+ *  (schedule/piece.h): nothing may follow from the length of the whole range then. */
+static LLVMValueRef open_bound(lower *g, uint32_t value)
+{
+    int64_t n;
+    LLVMValueRef v = qn__scalar(g, value, 0);
+    return qn__is_const(v, &n) ? qn__opaque(g, v) : v;
+}
+
 /** Whole range of each dimension: exact facts, or the prologue's values. */
 static void compute_bounds(lower *g)
 {
     for (int d = 0; d < g->k->n_dims; d++) {
         const uint32_t *arg = qn__args(g->k, g->k->dim[d]);
         const qn_fact *b = &g->f->begin[d], *e = &g->f->end[d];
-        g->begin[d] = b->kind == QN_FACT_EXACT ? qn__const_i64(g, b->value) : qn__scalar(g, arg[0], 0);
-        g->end[d] = end_of(g, d, e->kind == QN_FACT_EXACT ? qn__const_i64(g, e->value) : qn__scalar(g, arg[1], 0));
+        g->begin[d] = b->kind == QN_FACT_EXACT ? qn__const_i64(g, b->value) : open_bound(g, arg[0]);
+        g->end[d] = end_of(g, d, e->kind == QN_FACT_EXACT ? qn__const_i64(g, e->value) : open_bound(g, arg[1]));
     }
     for (int d = 0; d < g->k->n_dims; d++) /* such a dimension is no loop in reduces */
         if (qn__is_reduction(g->k, d) && qn__trips(g->f, d) == 1)
@@ -235,5 +246,113 @@ qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_fact
     info->scratch_bytes = p->scratch_bytes;
     info->chunk = qn__plan_chunk(k, f, p);
     info->chunks_per_thread = qn__plan_chunks_per_thread(p);
+    return QN_OK;
+}
+
+/* ---------------------------------------------------------------- pieces */
+
+/** What the functions of two parts need together. */
+static void join_info(const qn_blob_info *part, qn_blob_info *info)
+{
+    int64_t scratch = info->scratch_bytes > part->scratch_bytes ? info->scratch_bytes : part->scratch_bytes;
+    *info = *part;
+    info->scratch_bytes = scratch;
+}
+
+static void join_emitted(const qn_emitted *part, qn_emitted *n)
+{
+    n->units += part->units;
+    n->instructions += part->instructions;
+    n->lanes += part->lanes;
+    n->largest_block = part->largest_block > n->largest_block ? part->largest_block : n->largest_block;
+    n->most_in_block = part->most_in_block > n->most_in_block ? part->most_in_block : n->most_in_block;
+}
+
+static void join_descent(const qn_descent *part, qn_descent *d)
+{
+    d->rung = part->rung > d->rung ? part->rung : d->rung;
+    d->units += part->units;
+    if (!d->steps[0])
+        memcpy(d->steps, part->steps, sizeof d->steps);
+}
+
+/** The function of a piece with parts, whose functions are there. */
+static qn_emitted lower_calls(const source *from, const qn_piece *piece, const LLVMValueRef *function, int scratch_word,
+                              const char *symbol)
+{
+    qn_plan plan = {.lane_dim = -1, .jam_dim = -1, .cross_dim = -1, .width = 1, .unroll = 1, .jam = 1, .cross = 1,
+                    .split_dim = -1, .second_dim = -1, .tile_at = -1, .granule = 1};
+    lower g = {.module = from->module, .context = LLVMGetModuleContext(from->module), .k = from->k, .f = from->f, .p = &plan,
+               .hooks = from->hooks, .width = 1, .unroll = 1, .jam = 1, .jam_max = 1, .jam_step = 1, .budget = INT64_MAX,
+               .debug = from->debug};
+    qn_emitted n = {.instructions = -1};
+    if (make_arrays(&g)) {
+        g.b = LLVMCreateBuilderInContext(g.context);
+        set_types(&g);
+        g.hooks->open(&g, symbol);
+        qn__debug_function(&g);
+        compute_bounds(&g);
+        qn__lower_parts(&g, piece, function, scratch_word);
+        LLVMBuildRetVoid(g.b);
+        qn__poll_end(&g);
+        n = g.failed ? n : qn__llvm_count(g.function, g.f->target, false);
+        LLVMDisposeBuilder(g.b);
+    }
+    free_arrays(&g);
+    return n;
+}
+
+/** Part n of a piece as a function of the module. */
+static qn_status lower_part(LLVMModuleRef module, const qn_hooks *hooks, qn_piece *piece, int64_t most, const char *symbol,
+                            qn_debug *debug, qn_blob_info *info, qn_descent *d, qn_emitted *n, qn_error *err)
+{
+    qn_descent own = {0};
+    qn_emitted counted = {0};
+    qn_blob_info part = {0};
+    qn_status status =
+        piece->part[0] ? qn__llvm_lower_piece(module, hooks, piece, most, symbol, debug, &part, &own, &counted, err)
+                       : qn__llvm_lower(module, piece->kernel, &piece->facts, hooks, &piece->plan, most, symbol, debug, &part, &own,
+                                        &counted, err);
+    if (status == QN_OK && own.rung == QN_RUNG_FAST)
+        status = qn__fail(err, QN_ERR_LIMIT, "%s: too large for two functions", symbol);
+    if (status != QN_OK)
+        return status;
+    LLVMSetLinkage(LLVMGetNamedFunction(module, symbol), LLVMInternalLinkage);
+    join_info(&part, info);
+    join_emitted(&counted, n);
+    join_descent(&own, d);
+    return QN_OK;
+}
+
+qn_status qn__llvm_lower_piece(LLVMModuleRef module, const struct qn_hooks *hooks, qn_piece *p, int64_t most, const char *symbol,
+                               qn_debug *debug, qn_blob_info *info, qn_descent *d, qn_emitted *n, qn_error *err)
+{
+    enum { SYMBOL_BYTES = QN_DEBUG_NAME_BYTES + 16 };
+    LLVMValueRef function[2];
+    *n = (qn_emitted){0};
+    for (int i = 0; i < 2; i++) {
+        char name[SYMBOL_BYTES];
+        snprintf(name, sizeof name, "%s_%d", symbol, i + 1);
+        qn_status status = lower_part(module, hooks, p->part[i], most, name, debug, info, d, n, err);
+        if (status != QN_OK)
+            return status;
+        function[i] = LLVMGetNamedFunction(module, name);
+    }
+    bool is_whole = p->is_free && p->distribution.block_dim < 0; /* the rest is divided as if it were all */
+    if (!is_whole) {
+        info->split_dim = p->split_dim;
+        info->granule = 1;
+        info->second_dim = p->second_dim;
+        info->second_granule = p->second_dim >= 0;
+        info->split_merged = 0;
+        info->n_shared_reduces = 0;
+        info->n_sequential = 0;
+    }
+    int word = info->scratch_bytes ? qn__scratch_word(0, info->second_granule) : -1;
+    const source from = {.module = module, .k = p->kernel, .f = &p->facts, .hooks = hooks, .debug = debug};
+    const qn_emitted calls = lower_calls(&from, p, function, word, symbol);
+    if (calls.instructions < 0)
+        return qn__fail(err, QN_ERR_MEMORY, "qn__llvm_lower_piece: no memory");
+    join_emitted(&calls, n);
     return QN_OK;
 }

@@ -41,6 +41,13 @@ qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_fact
                          int64_t most, const char *symbol, qn_debug *debug, qn_blob_info *info, qn_descent *d, qn_emitted *n,
                          qn_error *err);
 
+struct qn_piece;
+/** qn__llvm_lower for a piece that has parts: a function for each of them, and `symbol`, which calls them. QN_ERR_LIMIT also
+ *  where a part would need fast instruction selection. */
+qn_status qn__llvm_lower_piece(LLVMModuleRef module, const struct qn_hooks *hooks, struct qn_piece *p, int64_t most,
+                               const char *symbol, qn_debug *debug, qn_blob_info *info, qn_descent *d, qn_emitted *n,
+                               qn_error *err);
+
 /* ---------------------------------------------------------------- emission (emit/emit.c) */
 
 /** Initialises the targets once per process. Any thread. */

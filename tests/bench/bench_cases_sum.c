@@ -113,6 +113,8 @@ static const sum_case cases[] = {
      {VECTOR, SQUARE, VECTOR}, expert_rows, NULL, true, false},
     {{"ATAX_2", COLUMNS "O(i) = s", .rank = 1, .n_out = 1, .n_in = 2, .ranks = "121"},
      {VECTOR, SQUARE, VECTOR}, expert_columns, NULL, true, false},
+    {{"SHARE_ROWS", "stripes(s, k, A, 1, A(i, k)); O(i, j) = A(i, j) / s", .rank = 2, .n_out = 1, .n_in = 1},
+     {SQUARE, SQUARE}, expert_share_rows, NULL, true, false},
 };
 
 /* ---------------------------------------------------------------- arrays */

@@ -189,6 +189,26 @@ void expert_rows(void *const *p)
     }
 }
 
+/* o = A(i,j) / (sum of row i), a row after the other: its sum with four accumulators, then its elements. */
+void expert_share_rows(void *const *p)
+{
+    OUT(0, o);
+    IN(0, a);
+    for (int64_t i = 0; i < EDGE; i++) {
+        const double *row = a + i * EDGE;
+        vector s[4] = {all(0), all(0), all(0), all(0)};
+        int64_t j = 0;
+        for (; j + 4 * LANES <= EDGE; j += 4 * LANES)
+            for (int u = 0; u < 4; u++)
+                s[u] = s[u] + load(row + j + u * LANES);
+        double sum = total((s[0] + s[1]) + (s[2] + s[3]));
+        for (; j < EDGE; j++)
+            sum += row[j];
+        for (j = 0; j < EDGE; j++)
+            o[i * EDGE + j] = row[j] / sum;
+    }
+}
+
 /* o = A' b, eight rows at a time: o is loaded and stored once for them. */
 void expert_columns(void *const *p)
 {

@@ -48,6 +48,7 @@ void expert_planes_1003(void *const *p), expert_planes_3003(void *const *p);
 void expert_dot(void *const *p);
 void expert_sum(void *const *p);
 void expert_rows(void *const *p);
+void expert_share_rows(void *const *p); /* each element over the sum of its row */
 void expert_columns(void *const *p);
 
 #endif

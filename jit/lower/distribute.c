@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * distribute.c: the function of a piece that has two parts (schedule/piece.h): loops over the dimensions of
+ * the first part, the last of them in blocks; in a block it calls the function of the first part, which
+ * leaves the results of the reduces in the frame, and then that of the rest. Between them it looks whether
+ * the launch was cancelled: a part that left early has not written all results.
+ */
+#include "jit/lower/distribute.h"
+
+#include <string.h>
+
+typedef struct caller {
+    lower *g;
+    const qn_piece *p;
+    const LLVMValueRef *function;            /* of the parts */
+    LLVMValueRef slots, range[2];            /* in the frame */
+    LLVMValueRef result[QN_MOST_DISTRIBUTED]; /* arrays in the frame */
+    LLVMValueRef scratch;                    /* a word; NULL: there is none */
+} caller;
+
+static LLVMValueRef word_at(lower *g, LLVMValueRef array, int64_t n)
+{
+    return qn__ahead(g, array, n * (int64_t)sizeof(int64_t));
+}
+
+static void set_word(lower *g, LLVMValueRef array, int64_t n, LLVMValueRef v)
+{
+    LLVMSetAlignment(LLVMBuildStore(g->b, v, word_at(g, array, n)), 8);
+}
+
+/** The part of dimension d that this call is to do. */
+static span range_of(const caller *c, int d)
+{
+    lower *g = c->g;
+    int at = d == c->p->split_dim ? 0 : d == c->p->second_dim ? qn__second_word(0) : -1;
+    return at < 0 ? (span){g->begin[d], g->end[d]} : (span){qn__range_word(g, at), qn__range_word(g, at + 1)};
+}
+
+static void copy_slots(const caller *c)
+{
+    lower *g = c->g;
+    loop l;
+    if (g->f->n_slots == 0)
+        return;
+    qn__loop_open(g, &l, qn__const_i64(g, 0), qn__const_i64(g, g->f->n_slots), 1, false, false, 0, NULL, NULL);
+    LLVMValueRef from = LLVMBuildGEP2(g->b, g->i64, g->slots, &l.index, 1, "");
+    LLVMValueRef to = LLVMBuildGEP2(g->b, g->i64, c->slots, &l.index, 1, "");
+    LLVMValueRef v = LLVMBuildLoad2(g->b, g->i64, from, "");
+    LLVMSetAlignment(v, 8);
+    LLVMSetAlignment(LLVMBuildStore(g->b, v, to), 8);
+    qn__loop_close(g, &l, NULL, NULL);
+}
+
+/** Where part n finds its ranges, for one index of the outer dimensions and a block of the last one. */
+static void set_range(const caller *c, int n, const span *block)
+{
+    lower *g = c->g;
+    const qn_piece *part = c->p->part[n];
+    int at = 2;
+    span s = part->split_dim < 0                               ? *block
+             : part->split_dim == c->p->distribution.block_dim ? *block
+                                                               : range_of(c, part->split_dim);
+    set_word(g, c->range[n], 0, s.low);
+    set_word(g, c->range[n], 1, s.high);
+    for (int d = 0; d < part->kernel->n_dims; d++)
+        if (qn__dim_kind(part->kernel, d) == QN_DIM_SEQUENTIAL) {
+            set_word(g, c->range[n], at++, g->iv[d]);
+            set_word(g, c->range[n], at++, LLVMBuildAdd(g->b, g->iv[d], qn__const_i64(g, 1), ""));
+        }
+    if (part->second_dim >= 0) {
+        s = range_of(c, part->second_dim);
+        set_word(g, c->range[n], at++, s.low);
+        set_word(g, c->range[n], at++, s.high);
+    }
+    if (c->scratch)
+        set_word(g, c->range[n], at, c->scratch);
+}
+
+/** Sets the data pointers of the results: index 0 of a view would be so far before the array. */
+static void set_results(const caller *c, LLVMValueRef low)
+{
+    lower *g = c->g;
+    for (int n = 0; n < c->p->distribution.n; n++) {
+        int64_t bytes = qn_dtype_bytes(g->k->inst[c->p->distribution.reduce[n]].type);
+        LLVMValueRef before = LLVMBuildMul(g->b, low, qn__const_i64(g, bytes), "");
+        LLVMValueRef at = LLVMBuildPtrToInt(g->b, c->result[n], g->i64, "");
+        set_word(g, c->slots, g->f->n_slots + n, LLVMBuildSub(g->b, at, before, ""));
+    }
+}
+
+static void call_part(const caller *c, int n, LLVMValueRef range)
+{
+    lower *g = c->g;
+    LLVMValueRef args[3] = {c->slots, range, g->fault};
+    LLVMTypeRef params[3] = {g->ptr, g->ptr, g->ptr};
+    LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(g->context), params, 3, false);
+    LLVMBuildCall2(g->b, type, c->function[n], args, 3, "");
+}
+
+static void call_both(const caller *c, const span *block)
+{
+    lower *g = c->g;
+    bool passes_on = c->p->is_free && c->p->distribution.block_dim < 0; /* the rest takes our own ranges */
+    set_results(c, block->low);
+    set_range(c, 0, block);
+    if (!passes_on)
+        set_range(c, 1, block);
+    call_part(c, 0, c->range[0]);
+    if (g->f->plan.poll >= 0)
+        qn__look(g);
+    call_part(c, 1, passes_on ? g->range : c->range[1]);
+}
+
+static void emit_loops(const caller *c, int d)
+{
+    lower *g = c->g;
+    const qn_distribution *x = &c->p->distribution;
+    while (d < g->k->n_dims && !(x->dims >> d & 1))
+        d++;
+    if (x->block_dim < 0) {
+        call_both(c, &(span){qn__const_i64(g, 0), qn__const_i64(g, 1)});
+        return;
+    }
+    span s = range_of(c, d);
+    loop l;
+    if (qn__is_known_empty(&s))
+        return;
+    if (d == x->block_dim) {
+        const int64_t step = qn__block_iterations(g->f);
+        LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, step - 1), "");
+        LLVMValueRef end = qn__whole_steps(g, (span){s.low, up}, step);
+        qn__loop_open(g, &l, s.low, end, step, true, false, 0, NULL, NULL);
+        LLVMValueRef next = LLVMBuildAdd(g->b, l.index, qn__const_i64(g, step), "");
+        call_both(c, &(span){l.index, qn__smin(g, next, s.high)});
+    } else {
+        qn__loop_open(g, &l, s.low, s.high, 1, true, false, 0, NULL, NULL);
+        qn__set_index(g, d, l.index);
+        emit_loops(c, d + 1);
+    }
+    qn__loop_close(g, &l, NULL, NULL);
+}
+
+void qn__lower_parts(lower *g, const qn_piece *p, const LLVMValueRef *function, int scratch_word)
+{
+    enum { ALIGN = 64 };
+    caller c = {.g = g, .p = p, .function = function};
+    uint64_t words = sizeof(int64_t);
+    c.slots = qn__new_buffer(g, words * (uint64_t)p->part[0]->facts.n_slots, ALIGN);
+    for (int n = 0; n < 2; n++)
+        c.range[n] = qn__new_buffer(g, words * QN_RANGE_WORDS, ALIGN);
+    for (int n = 0; n < p->distribution.n; n++)
+        c.result[n] = qn__new_buffer(g, words * (uint64_t)qn__block_iterations(g->f), ALIGN);
+    if (scratch_word >= 0)
+        c.scratch = qn__range_word(g, scratch_word);
+    copy_slots(&c);
+    emit_loops(&c, 0);
+}
