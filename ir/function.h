@@ -49,6 +49,8 @@ int qn__math_argument(const qn_function *f, int p, int dtype);
 /** What a word of a text is: nothing of ir/math, a keyword of quern/math.def, or one with "_" and the dtype of a function. */
 typedef enum qn_math_word { QN_MATH_NONE, QN_MATH_KEYWORD, QN_MATH_NAME } qn_math_word;
 qn_math_word qn__math_word(const char *word);
+/** A keyword of quern/math.def itself, static; NULL for other words. */
+const char *qn__math_keyword(const char *word);
 /** The dtype of the first argument of a keyword's function, if there is one function only; else QN_VOID. */
 int qn__math_only_dtype(const char *keyword);
 /** Looks at all keywords for the nearest to a wrong one. */

@@ -115,7 +115,8 @@ static qn_token lex_string(qn_lexer *x)
     return t;
 }
 
-/** Letters, digits, points, the sign of an exponent. Reading decides whether it is a number. */
+/** Letters, digits, points, the sign of an exponent; not the ".." of a range. Reading decides
+ * whether it is a number. */
 static void scan_number(qn_lexer *x)
 {
     bool is_hex = x->end - x->at >= 2 && x->at[0] == '0' && (x->at[1] | 0x20) == 'x';
@@ -123,7 +124,8 @@ static void scan_number(qn_lexer *x)
     for (char last = 0; x->at < x->end; last = *x->at++) {
         char c = *x->at;
         bool is_sign = (c == '+' || c == '-') && (last | 0x20) == exponent;
-        if (!is_digit(c) && !is_letter(c) && c != '.' && !is_sign)
+        bool is_range = c == '.' && x->end - x->at >= 2 && x->at[1] == '.';
+        if (is_range || (!is_digit(c) && !is_letter(c) && c != '.' && !is_sign))
             return;
     }
 }
@@ -132,6 +134,21 @@ static void scan_word(qn_lexer *x)
 {
     while (x->at < x->end && (is_letter(*x->at) || is_digit(*x->at)))
         x->at++;
+}
+
+/** Bytes of the longest symbol at x->at; 0 if there is none. */
+static size_t symbol_bytes(const qn_lexer *x)
+{
+    static const char *const longer[] = {"<<=", ">>=", "..", "==", "!=", "<=", ">=", "&&", "||",
+                                         "<<",  ">>",  "+=", "-=", "*=", "/=", "%=", "&=", "|=",
+                                         "^="};
+    size_t room = (size_t)(x->end - x->at);
+    for (size_t i = 0; i < sizeof longer / sizeof *longer; i++) {
+        size_t n = strlen(longer[i]);
+        if (n <= room && memcmp(x->at, longer[i], n) == 0)
+            return n;
+    }
+    return *x->at != '\0' && strchr("{}()[]:;,=+-*/%<>!&|^~?", *x->at) ? 1 : 0;
 }
 
 qn_token qn__lex(qn_lexer *x)
@@ -152,16 +169,14 @@ qn_token qn__lex(qn_lexer *x)
     } else if (is_digit(c)) {
         t.kind = QN_TOKEN_NUMBER;
         scan_number(x);
-    } else if (c == '%') {
+    } else if (c == '%' && x->end - start >= 2 && (is_letter(start[1]) || is_digit(start[1]))) {
         t.kind = QN_TOKEN_VALUE;
         t.text = ++x->at;
         scan_word(x);
-        if (x->at == t.text)
-            return bad_token(x, start, "'%' without the name of a value");
-    } else if (c == '\0' || !strchr("{}()[]:;,=-", c)) {
+    } else if (symbol_bytes(x) == 0) {
         return bad_token(x, start, "");
     } else {
-        x->at++;
+        x->at += symbol_bytes(x);
     }
     t.n = (size_t)(x->at - t.text);
     return t;

@@ -15,7 +15,7 @@ typedef enum qn_token_kind {
     QN_TOKEN_VALUE,  /* %name; `text` is without the % */
     QN_TOKEN_NUMBER, /* unsigned integer or float, see qn__read_integer and qn__read_float */
     QN_TOKEN_STRING, /* "..."; `text` is without the quotes, escapes were checked */
-    QN_TOKEN_SYMBOL, /* one character */
+    QN_TOKEN_SYMBOL, /* one character, or two or three of an operator */
     QN_TOKEN_BAD     /* `problem` says what is wrong */
 } qn_token_kind;
 

@@ -69,6 +69,14 @@ static bool is_keyword(const char *word, size_t n)
     return false;
 }
 
+const char *qn__math_keyword(const char *word)
+{
+    for (int i = 0; i < N_KEYWORDS; i++)
+        if (strcmp(keywords[i], word) == 0)
+            return keywords[i];
+    return NULL;
+}
+
 qn_math_word qn__math_word(const char *word)
 {
     const char *end = strrchr(word, '_');

@@ -83,18 +83,34 @@ bool qn__parse_check_builder(parser *p)
 
 void qn__parse_advance(parser *p)
 {
+    p->last_line = p->token.line;
     p->token = qn__lex(&p->lexer);
 }
 
 bool qn__parse_is_symbol(const parser *p, char c)
 {
-    return p->token.kind == QN_TOKEN_SYMBOL && *p->token.text == c;
+    return p->token.kind == QN_TOKEN_SYMBOL && p->token.n == 1 && *p->token.text == c;
 }
 
 bool qn__parse_is_word(const parser *p, const char *word)
 {
-    return p->token.kind == QN_TOKEN_WORD && p->token.n == strlen(word) &&
-           memcmp(p->token.text, word, p->token.n) == 0;
+    return qn__parse_token_is(&p->token, word);
+}
+
+bool qn__parse_is_operator(const qn_token *t, const char *text)
+{
+    return t->kind == QN_TOKEN_SYMBOL && t->n == strlen(text) && memcmp(t->text, text, t->n) == 0;
+}
+
+bool qn__parse_token_is(const qn_token *t, const char *word)
+{
+    return t->kind == QN_TOKEN_WORD && t->n == strlen(word) && memcmp(t->text, word, t->n) == 0;
+}
+
+qn_token qn__parse_peek(const parser *p)
+{
+    qn_lexer ahead = p->lexer;
+    return qn__lex(&ahead);
 }
 
 bool qn__parse_accept_symbol(parser *p, char c)
@@ -202,7 +218,7 @@ bool qn__parse_name(parser *p, const char **text, size_t *n)
     return true;
 }
 
-static const parameter *find_parameter(const parser *p, const char *name, size_t n)
+const parameter *qn__parse_find_parameter(const parser *p, const char *name, size_t n)
 {
     for (int i = 0; i < p->n_params; i++)
         if (p->param[i].name_bytes == n && memcmp(p->names.data + p->param[i].name, name, n) == 0)
@@ -218,7 +234,7 @@ bool qn__parse_reference(parser *p, bool is_view, const parameter **out)
     qn_token at = p->token;
     if (!qn__parse_name(p, &name, &n))
         return false;
-    *out = find_parameter(p, name, n);
+    *out = qn__parse_find_parameter(p, name, n);
     int shown = qn__parse_shown_bytes(name, n);
     if (!*out)
         return FAIL(p, &at, "no parameter \"%.*s\" is declared", shown, name);
@@ -237,7 +253,7 @@ bool qn__parse_array_name(parser *p, qn_array *out)
     qn_token at = p->token;
     if (!qn__parse_name(p, &name, &n))
         return false;
-    const parameter *a = find_parameter(p, name, n);
+    const parameter *a = qn__parse_find_parameter(p, name, n);
     if (!a || !a->is_array)
         return FAIL(p, &at, "no constant array \"%.*s\" is declared", qn__parse_shown_bytes(name, n), name);
     *out = a->array;
@@ -311,7 +327,7 @@ static bool parse_pin(parser *p, bool is_view)
     return qn__parse_check_builder(p);
 }
 
-/** ["{" pin ("," pin)* "}"] ";" */
+/** ["{" pin ("," pin)* "}"] */
 static bool parse_pins(parser *p, bool is_view)
 {
     bool is_good = qn__parse_check_builder(p);
@@ -321,10 +337,22 @@ static bool parse_pins(parser *p, bool is_view)
         while (is_good && qn__parse_accept_symbol(p, ','));
         is_good = is_good && qn__parse_expect_symbol(p, '}');
     }
-    return is_good && qn__parse_expect_symbol(p, ';');
+    return is_good;
 }
 
-/** ":" element "[" rank "]" trait* pins of a view, ":" dtype pins of a scalar. */
+/** "[" (rank | ","*) "]": "[,]" is rank 2. */
+static bool parse_rank(parser *p, int64_t *rank)
+{
+    if (!qn__parse_expect_symbol(p, '['))
+        return false;
+    if (p->token.kind == QN_TOKEN_NUMBER || qn__parse_is_symbol(p, '-')) /* the builder refuses negative ones */
+        return qn__parse_integer(p, QN_I32, rank) && qn__parse_expect_symbol(p, ']');
+    for (*rank = 1; qn__parse_accept_symbol(p, ',');)
+        ++*rank;
+    return qn__parse_expect_symbol(p, ']');
+}
+
+/** ":" element "[" rank "]" trait* [pins] of a view, ":" dtype [pins] of a scalar. */
 static bool declare_as(parser *p, parameter *a, qn_record **record)
 {
     int32_t dtype = QN_VOID;
@@ -333,8 +361,7 @@ static bool declare_as(parser *p, parameter *a, qn_record **record)
     if (!qn__parse_expect_symbol(p, ':') || !parse_element(p, a->is_view, &dtype, record))
         return false;
     if (a->is_view &&
-        (!qn__parse_expect_symbol(p, '[') || !qn__parse_integer(p, QN_I32, &rank) ||
-         !qn__parse_expect_symbol(p, ']') || !qn__parse_words(p, qn__trait_words, &traits)))
+        (!parse_rank(p, &rank) || !qn__parse_words(p, qn__trait_words, &traits)))
         return false;
     const char *name = p->names.data + a->name;
     if (*record)
@@ -354,7 +381,7 @@ static bool declare(parser *p, parameter *a)
     return is_declared;
 }
 
-/** ":" dtype "=" literal ("," literal)* ";" of a constant array. */
+/** ":" dtype "=" literal ("," literal)* of a constant array. */
 static bool declare_array(parser *p, parameter *a)
 {
     int32_t dtype = QN_VOID, n = 0;
@@ -376,24 +403,22 @@ static bool declare_array(parser *p, parameter *a)
     if (is_good)
         a->array = qn_const_array(p->b, dtype, n, elements.data);
     qn__text_release(&elements);
-    return is_good && qn__parse_check_builder(p) && qn__parse_expect_symbol(p, ';');
+    return is_good && qn__parse_check_builder(p);
 }
 
-/** "view" ..., "scalar" ... or "array" ... */
-static bool parse_parameter(parser *p)
+/** A name and what it is, up to what ends a declaration. */
+static bool parse_parameter(parser *p, parameter a)
 {
-    p->statement = p->token;
-    parameter a = {.is_view = qn__parse_is_word(p, "view"), .is_array = qn__parse_is_word(p, "array"), .name = p->names.n};
     int32_t *count = a.is_array ? &p->n_arrays : &p->n_declared, limit = a.is_array ? QN_MAX_ARRAYS : QN_MAX_PARAMS;
     if (*count == limit)
-        return FAIL(p, &p->token, "more than %d %s", (int)limit, a.is_array ? "constant arrays" : "parameters");
+        return FAIL(p, &p->statement, "more than %d %s", (int)limit, a.is_array ? "constant arrays" : "parameters");
     ++*count;
-    qn__parse_advance(p);
     const char *name = NULL;
     qn_token at = p->token;
+    a.name = p->names.n;
     if (!qn__parse_name(p, &name, &a.name_bytes))
         return false;
-    if (find_parameter(p, name, a.name_bytes))
+    if (qn__parse_find_parameter(p, name, a.name_bytes))
         return FAIL(p, &at, "parameter \"%.*s\" is already declared",
                     qn__parse_shown_bytes(name, a.name_bytes), name);
     qn__text_bytes(&p->names, name, a.name_bytes);
@@ -406,33 +431,109 @@ static bool parse_parameter(parser *p)
     return true;
 }
 
+/** "view" ..., "scalar" ... or "array" ..., with a ";" */
+static bool parse_declaration(parser *p)
+{
+    parameter a = {.is_view = qn__parse_is_word(p, "view"), .is_array = qn__parse_is_word(p, "array")};
+    p->statement = p->token;
+    qn__parse_advance(p);
+    return parse_parameter(p, a) && qn__parse_expect_symbol(p, ';');
+}
+
+/** Whether a list of parameters goes on with a view: name ":" "record", or name ":" dtype "[". */
+static bool is_view_ahead(const parser *p)
+{
+    qn_lexer ahead = p->lexer;
+    qn__lex(&ahead);
+    qn_token type = qn__lex(&ahead), next = qn__lex(&ahead);
+    return qn__parse_token_is(&type, "record") || qn__parse_is_operator(&next, "[");
+}
+
+/** "(" [name ":" type ("," name ":" type)*] ")" */
+static bool parse_parameter_list(parser *p)
+{
+    if (!qn__parse_expect_symbol(p, '('))
+        return false;
+    if (qn__parse_accept_symbol(p, ')'))
+        return true;
+    do {
+        p->statement = p->token;
+        if (!parse_parameter(p, (parameter){.is_view = is_view_ahead(p)}))
+            return false;
+    } while (qn__parse_accept_symbol(p, ','));
+    return qn__parse_expect_symbol(p, ')');
+}
+
 bool qn__parse_parameters(parser *p)
 {
     while (qn__parse_is_word(p, "view") || qn__parse_is_word(p, "scalar") || qn__parse_is_word(p, "array"))
-        if (!parse_parameter(p))
+        if (!parse_declaration(p))
             return false;
     return true;
 }
 
 /* -------------------------------------------------------------------------------------- kernels */
 
+/** Skips a list of parameters, which is read once there is a builder; errors are found then. */
+static void skip_list(parser *p)
+{
+    for (int depth = 0; p->token.kind != QN_TOKEN_END && p->token.kind != QN_TOKEN_BAD;) {
+        depth += qn__parse_is_symbol(p, '(') - qn__parse_is_symbol(p, ')');
+        qn__parse_advance(p);
+        if (depth <= 0)
+            return;
+    }
+}
+
+/** The name of a kernel or function with a zero behind it, in p->scratch. */
+static bool parse_title(parser *p, const char *what)
+{
+    const char *name = NULL;
+    size_t n = 0;
+    if (p->token.kind != QN_TOKEN_STRING && p->token.kind != QN_TOKEN_WORD)
+        return qn__parse_fail_expected(p, what);
+    bool is_word = p->token.kind == QN_TOKEN_WORD;
+    if (!qn__parse_name(p, &name, &n))
+        return false;
+    if (is_word) {
+        p->scratch.n = 0;
+        qn__text_bytes(&p->scratch, name, n);
+    }
+    return !p->scratch.failed || qn__parse_fail_memory(p);
+}
+
 bool qn__parse_head(parser *p, qn_builder *make(const char *name, uint32_t flags))
 {
     p->statement = p->token;
-    const char *name = NULL;
-    size_t n = 0;
     uint32_t flags = 0;
     qn__parse_advance(p);
-    if (p->token.kind != QN_TOKEN_STRING)
-        return qn__parse_fail_expected(p, make == qn_builder_new ? "the name of the kernel, a string,"
-                                                                 : "the name of the function, a string,");
-    if (!qn__parse_name(p, &name, &n) || !qn__parse_words(p, qn__flag_words, &flags))
+    if (!parse_title(p, make == qn_builder_new ? "the name of the kernel" : "the name of the function"))
         return false;
-    p->b = make(name, flags);
+    const qn_lexer list = p->lexer;
+    const qn_token first = p->token;
+    bool has_list = qn__parse_is_symbol(p, '(');
+    if (has_list)
+        skip_list(p);
+    if (!has_list || qn__parse_is_symbol(p, '{') || p->token.kind == QN_TOKEN_WORD)
+        if (!qn__parse_words(p, qn__flag_words, &flags))
+            return false;
+    p->b = make(p->scratch.data, flags);
     if (!p->b)
         return qn__parse_fail_memory(p);
     p->b->is_replay = p->b->keeps_products = p->is_canonical;
-    return qn__parse_check_builder(p) && qn__parse_expect_symbol(p, '{');
+    if (!qn__parse_check_builder(p))
+        return false;
+    if (has_list) {
+        const qn_lexer behind = p->lexer;
+        const qn_token next = p->token;
+        p->lexer = list;
+        p->token = first;
+        if (!parse_parameter_list(p))
+            return false;
+        p->lexer = behind;
+        p->token = next;
+    }
+    return qn__parse_expect_symbol(p, '{');
 }
 
 bool qn__parse_format(parser *p)
@@ -480,6 +581,11 @@ static void release_parser(parser *p)
     qn__free(p->block);
     for (int i = 0; i < p->n_functions; i++)
         qn_function_release(p->function[i]);
+    qn__free(p->node);
+    qn__free(p->pending);
+    qn__free(p->waiting);
+    qn__free(p->built);
+    qn__free(p->head);
     qn__free(p->symbols.entry);
     qn__free(p->symbols.bucket);
     qn__text_release(&p->names);

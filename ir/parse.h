@@ -16,6 +16,7 @@ typedef struct symbol {
     uint64_t hash;
     int32_t next; /* of the same bucket, or -1 */
     int32_t line;
+    bool is_variable; /* may be assigned again */
     qn_val value;
 } symbol;
 
@@ -35,6 +36,10 @@ typedef struct parameter {
 
 /** A block that is open, and the statement it belongs to. */
 typedef struct block block;
+/* Expressions, see expression.h. */
+typedef struct node node;
+typedef struct pending pending;
+typedef struct reduction reduction;
 
 typedef struct parser {
     qn_lexer lexer;
@@ -53,6 +58,16 @@ typedef struct parser {
     qn_function *function[QN_MAX_FUNCTIONS]; /* defined in this text, with references */
     const qn_library *uses;                  /* more functions, or NULL */
     const char *who;                         /* the public function */
+    node *node;         /* [n_nodes] of expressions in work */
+    pending *pending;   /* [n_pending] operators in work, room for MOST_PENDING */
+    int32_t *waiting;   /* [n_waiting] nodes that are operands of no node yet, room for MOST_WAITING */
+    qn_val *built;      /* [n_built] values of nodes, room for MOST_WAITING */
+    reduction *head;    /* [n_heads] of reductions */
+    int32_t n_nodes, node_capacity, n_pending, n_waiting, n_built, n_heads, head_capacity;
+    int last_line;      /* of the token before the next one */
+    bool is_in_range;   /* of a reduction: it has no reductions */
+    bool has_begun;     /* the body: dimensions of reductions are declared */
+    bool is_complete;   /* the block of the domain was closed */
     bool is_math;      /* of the library: it calls mathematical functions by their whole names */
     bool is_canonical;                       /* the text of a kernel made of kernels, see qn__kernel_parse_canonical */
 } parser;
@@ -82,6 +97,11 @@ struct block {
     int32_t scope;       /* names known before the statement */
     int32_t head_scope;  /* of a `while`: and its carried values */
     bool is_second;      /* the `else` of an `if`, the `do` of a `while` */
+    bool is_explicit;    /* says what it carries */
+    bool is_chained;     /* an `else` without braces, before an `if` */
+    int n_variables;     /* that are assigned in the block, and known before it */
+    int32_t variable[QN_MAX_CARRIED];
+    qn_val before[QN_MAX_CARRIED]; /* their values before the block */
 };
 
 /* ------------------------------------------------------------------ errors and tokens (parse.c) */
@@ -106,11 +126,18 @@ bool qn__parse_accept_symbol(parser *p, char c);
 bool qn__parse_accept_word(parser *p, const char *word);
 bool qn__parse_expect_symbol(parser *p, char c);
 bool qn__parse_expect_word(parser *p, const char *word);
+/** An operator of several characters, or one. */
+bool qn__parse_is_operator(const qn_token *t, const char *text);
+bool qn__parse_token_is(const qn_token *t, const char *word);
+/** The token behind the next one. */
+qn_token qn__parse_peek(const parser *p);
 /** The next token as a zero-terminated word; "" if it is none or too long to be a keyword. */
 void qn__parse_copy_word(const parser *p, char word[32]);
 bool qn__parse_dtype(parser *p, int32_t *dtype);
 /** An integer of the text itself: a rank, a dimension, a step. */
 bool qn__parse_integer(parser *p, int dtype, int64_t *value);
+/** The parameter or constant array of this name, or NULL. */
+const parameter *qn__parse_find_parameter(const parser *p, const char *name, size_t n);
 /** The name of a declared parameter of the wanted kind. */
 bool qn__parse_reference(parser *p, bool is_view, const parameter **out);
 /** The name of a declared constant array. */
@@ -145,21 +172,74 @@ bool qn__parse_value(parser *p, qn_val *value);
 int qn__parse_type_of(parser *p, const qn_token *t);
 /** value ("," value)*, appended to *v */
 bool qn__parse_values(parser *p, values *v);
+/** A value by its name, or an expression for a place of this dtype, see qn__parse_expression. */
+bool qn__parse_given(parser *p, int dtype, const char *what, qn_val *v);
+/** Whether a name without "%" may be given to something new. */
+bool qn__parse_is_new(parser *p, const qn_token *name);
 /** "%name: dtype" */
 bool qn__parse_typed(parser *p, definition *d);
 /** [typed ("," typed)* "="] */
 bool qn__parse_definitions(parser *p, definitions *d);
-/** "[" [value ("," value)*] "]" */
+/** "[" [expression ("," expression)*] "]" */
 bool qn__parse_index(parser *p, values *index);
+/** Gives a value a name without "%", from here to the end of the block; a variable may be assigned
+ *  again. */
+bool qn__parse_introduce(parser *p, const qn_token *name, qn_val value, bool is_variable);
+/** Number of the symbol of this name, or -1. */
+int32_t qn__parse_find(parser *p, const char *text, size_t n);
 /** Canonical bits of a literal of the dtype. */
 bool qn__parse_literal(parser *p, int dtype, uint64_t *bits);
+
+/* ------------------------------------------------------------------ expressions (expression_*.c) */
+
+enum { INDEX_TYPE = -1 };
+/** An expression of the dtype: QN_VOID if its place has none, INDEX_TYPE where any integer does.
+ *  `what` names the place in messages. */
+bool qn__parse_expression(parser *p, int dtype, const char *what, qn_val *out);
+/** expression ("," expression)*, appended to *v; each has a type of its own */
+bool qn__parse_expressions(parser *p, values *v);
 
 /* --------------------------------------------------------------- statements (parse_statement.c) */
 
 bool qn__parse_statement(parser *p);
+/** A slot for a block that is about to be opened, see qn__parse_open_block; NULL if memory runs out. */
+block *qn__parse_new_block(parser *p, const definitions *d,
+                           bool (*close)(parser *, block *, const values *));
+/** "{": what follows, up to the "}", belongs to the block in the next slot. */
+bool qn__parse_open_block(parser *p);
+/** The block in the next slot is open without a "{". */
+bool qn__parse_enter_block(parser *p);
+
+/* ----------------------------------------------- statements with names for people (parse_assign.c) */
+
+/** Whether an assignment or declaration of a name begins here, or a store with indices. */
+bool qn__parse_is_assignment(const parser *p);
+bool qn__parse_assignment(parser *p);
+/** "atomic" view index ("+=" | ...) expression */
+bool qn__parse_atomic_update(parser *p);
+/** Finds the variables that are assigned in the block at the next token, "{", and in the blocks of
+ *  "else" behind it; none for text of finished kernels. */
+bool qn__parse_find_variables(parser *p, block *b);
+/** The values of the variables of a block now, and others for them. */
+void qn__parse_get_variables(const parser *p, const block *b, qn_val *v);
+void qn__parse_set_variables(parser *p, const block *b, const qn_val *v);
+
+/* ------------------------------------------------------- domain, loops, reductions (parse_domain.c) */
+
+/** "for" ("all" | "sequential") ... or "for" name "in", "while" condition "max": whether one begins here. */
+bool qn__parse_is_domain(const parser *p);
+bool qn__parse_domain(parser *p);
+bool qn__parse_is_loop(const parser *p);
+bool qn__parse_loop(parser *p);
+bool qn__parse_is_repeat(const parser *p);
+bool qn__parse_repeat(parser *p);
+/** Before the first load, region or use of an index: declares the dimensions of all reductions. */
+bool qn__parse_begin_body(parser *p);
 
 /* ----------------------------------------------------------------- functions (parse_function.c) */
 
+/** The function of this name that can be called here, or NULL. */
+const qn_function *qn__parse_find_function(const parser *p, const char *name, size_t n);
 /** Definitions of functions, up to the first other token. */
 bool qn__parse_definitions_of_functions(parser *p);
 /** Adds the names of the functions that can be called. */

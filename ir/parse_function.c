@@ -59,12 +59,13 @@ const qn_function *qn_library_find(const qn_library *l, const char *name)
 
 /* ----------------------------------------------------------------------------------- definitions */
 
-/** "return" value ("," value)* ";" */
+/** "return" expression ("," expression)* [";"] */
 static bool parse_return(parser *p, values *results)
 {
     p->statement = p->token;
     results->n = 0;
-    return qn__parse_expect_word(p, "return") && qn__parse_values(p, results) && qn__parse_expect_symbol(p, ';');
+    return qn__parse_expect_word(p, "return") && qn__parse_expressions(p, results) &&
+           (qn__parse_is_symbol(p, '}') || qn__parse_expect_symbol(p, ';'));
 }
 
 /** Forgets the parameters and values of the last body. */
@@ -72,6 +73,8 @@ static void start_body(parser *p)
 {
     qn__parse_end_scope(p, 0);
     p->n_params = p->n_declared = p->n_arrays = 0;
+    p->n_heads = 0;
+    p->has_begun = p->is_complete = false;
     p->names.n = 0;
 }
 
@@ -169,6 +172,12 @@ void qn__parse_near_functions(const parser *p, const char *prefix, qn_nearest *n
         qn__nearest_add(near, prefix, qn_function_name(p->uses->function[i]));
 }
 
+const qn_function *qn__parse_find_function(const parser *p, const char *name, size_t n)
+{
+    const qn_function *f = find(p->function, p->n_functions, name, n);
+    return f || !p->uses ? f : find(p->uses->function, p->uses->n, name, n);
+}
+
 /** The function of a call, defined before or in the library. */
 static const qn_function *parse_function_name(parser *p)
 {
@@ -177,9 +186,7 @@ static const qn_function *parse_function_name(parser *p)
     qn_token at = p->token;
     if (!qn__parse_name(p, &name, &n))
         return NULL;
-    const qn_function *f = find(p->function, p->n_functions, name, n);
-    if (!f && p->uses)
-        f = find(p->uses->function, p->uses->n, name, n);
+    const qn_function *f = qn__parse_find_function(p, name, n);
     if (!f && p->is_math && n < 64) {
         char full[64] = "";
         memcpy(full, name, n);

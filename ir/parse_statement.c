@@ -151,6 +151,12 @@ static bool parse_load(parser *p, const definitions *d)
     return qn__parse_define(p, &d->d[0], v);
 }
 
+/** The dtype of a view's elements. */
+static int element_of(const parser *p, const parameter *view)
+{
+    return p->b->param[view->view.id - 1].dtype;
+}
+
 static bool parse_store(parser *p, const definitions *d)
 {
     const parameter *a = NULL;
@@ -159,7 +165,7 @@ static bool parse_store(parser *p, const definitions *d)
     int part = -1;
     (void)d;
     if (!qn__parse_reference(p, true, &a) || !qn__parse_index(p, &index) || !parse_part(p, &part) ||
-        !qn__parse_expect_symbol(p, ',') || !qn__parse_value(p, &value))
+        !qn__parse_expect_symbol(p, ',') || !qn__parse_given(p, part < 0 ? element_of(p, a) : QN_VOID, "the value", &value))
         return false;
     if (part < 0)
         qn_store(p->b, a->view, index.n, index.v, value);
@@ -176,9 +182,9 @@ static bool parse_atomic(parser *p, const definitions *d)
     int combine = 0;
     if (!parse_combine(p, &combine) || !qn__parse_reference(p, true, &a) ||
         !qn__parse_index(p, &index) || !qn__parse_expect_symbol(p, ',') ||
-        !qn__parse_value(p, &value))
+        !qn__parse_given(p, element_of(p, a), "the value", &value))
         return false;
-    if (qn__parse_accept_symbol(p, ',') && !qn__parse_value(p, &compare))
+    if (qn__parse_accept_symbol(p, ',') && !qn__parse_given(p, element_of(p, a), "the value", &compare))
         return false;
     qn_val old = qn_atomic(p->b, combine, a->view, index.n, index.v, value, compare);
     return qn__parse_define_all(p, d, &old);
@@ -194,7 +200,7 @@ static bool parse_message(parser *p, qn_text *message, values *shown)
     qn__parse_advance(p);
     bool is_good = !message->failed || qn__parse_fail_memory(p);
     if (is_good && !qn__parse_is_symbol(p, ';'))
-        is_good = qn__parse_values(p, shown);
+        is_good = qn__parse_expressions(p, shown);
     return is_good;
 }
 
@@ -205,7 +211,7 @@ static bool parse_assert(parser *p, const definitions *d)
     values shown = {.n = 0};
     qn_text message = {0};
     (void)d;
-    bool is_good = qn__parse_value(p, &condition) && parse_message(p, &message, &shown);
+    bool is_good = qn__parse_given(p, QN_BOOL, "the condition", &condition) && parse_message(p, &message, &shown);
     if (is_good) {
         qn_assert(p->b, condition, message.data, shown.n, shown.v);
         is_good = qn__parse_check_builder(p);
@@ -271,6 +277,8 @@ static bool parse_op(parser *p, const definitions *d, int op)
 
 /* --------------------------------------------------------------------------------------- blocks */
 
+static bool parse_if(parser *p, const definitions *d);
+
 /** "yield" [values] ";", which ends the block. */
 static bool parse_yield(parser *p, values *yield)
 {
@@ -280,8 +288,8 @@ static bool parse_yield(parser *p, values *yield)
            (qn__parse_is_symbol(p, '}') || qn__parse_fail_expected(p, "'}' after 'yield'"));
 }
 
-/** A slot for a block that is about to be opened, see open_block; NULL if memory runs out. */
-static block *new_block(parser *p, const definitions *d, bool (*close)(parser *, block *, const values *))
+/** A slot for a block that is about to be opened, see qn__parse_open_block; NULL if memory runs out. */
+block *qn__parse_new_block(parser *p, const definitions *d, bool (*close)(parser *, block *, const values *))
 {
     if (p->depth == p->block_capacity) {
         int capacity = p->block_capacity ? 2 * p->block_capacity : 4;
@@ -299,14 +307,21 @@ static block *new_block(parser *p, const definitions *d, bool (*close)(parser *,
 }
 
 /** "{": what follows, up to the "}", belongs to the block in the next slot. */
-static bool open_block(parser *p)
+bool qn__parse_open_block(parser *p)
 {
     if (!qn__parse_is_symbol(p, '{'))
         return qn__parse_fail_expected(p, "'{'");
+    if (!qn__parse_enter_block(p))
+        return false;
+    qn__parse_advance(p);
+    return true;
+}
+
+bool qn__parse_enter_block(parser *p)
+{
     if (p->depth == QN_MAX_NESTING)
         return FAIL(p, &p->token, "blocks are nested deeper than %d", QN_MAX_NESTING);
     p->block[p->depth++].statement = p->statement;
-    qn__parse_advance(p);
     return true;
 }
 
@@ -332,34 +347,91 @@ static bool check_yield(parser *p, const values *yield, int n, const char *what)
            FAIL(p, &p->statement, "%s yields %d values, expected %d", what, yield->n, n);
 }
 
+/** What a block gives: the values of its `yield`, then those of the variables that it assigns. */
+static bool list_values(parser *p, const block *b, const values *yield, values *all)
+{
+    *all = *yield;
+    if (yield->n + b->n_variables > QN_MAX_CARRIED)
+        return FAIL(p, &p->statement, "more than %d values", QN_MAX_CARRIED);
+    qn__parse_get_variables(p, b, all->v + yield->n);
+    all->n += b->n_variables;
+    return true;
+}
+
+/** The end of an `if` whose last block gave these values. An `else` before it without braces ends, too. */
+static bool finish_if(parser *p, block *b, const values *last)
+{
+    static const values none = {.n = 0};
+    qn_val results[QN_MAX_CARRIED] = {{0}};
+    values all = *last;
+    if (!b->is_second && b->n_variables > 0) {
+        qn_else(p->b, all.n, all.v);
+        memcpy(all.v, b->before, sizeof all.v);
+    }
+    qn_end_if(p->b, all.n, all.v, results);
+    qn__parse_set_variables(p, b, results + b->n);
+    if (!qn__parse_define_all(p, &b->d, results))
+        return false;
+    while (p->depth > 0 && p->block[p->depth - 1].is_chained) {
+        b = &p->block[--p->depth];
+        qn__parse_end_scope(p, b->scope);
+        if (!list_values(p, b, &none, &all))
+            return false;
+        qn_end_if(p->b, all.n, all.v, results);
+        qn__parse_set_variables(p, b, results);
+    }
+    return qn__parse_check_builder(p) && (qn__parse_accept_symbol(p, ';') || b->n == 0 || qn__parse_expect_symbol(p, ';'));
+}
+
+/** "else" of an `if` whose first block gave these values: a block, or an `if` without braces. */
+static bool start_else(parser *p, block *b, const values *first)
+{
+    b->is_second = true;
+    qn_else(p->b, first->n, first->v);
+    qn__parse_set_variables(p, b, b->before);
+    if (!qn__parse_check_builder(p))
+        return false;
+    if (b->n > 0 || !qn__parse_is_word(p, "if"))
+        return qn__parse_open_block(p);
+    b->is_chained = true;
+    if (!qn__parse_enter_block(p))
+        return false;
+    p->statement = p->token;
+    qn__parse_advance(p);
+    return parse_if(p, &(definitions){.n = 0});
+}
+
 /** The block of an `if`, or of its `else`. */
 static bool close_if(parser *p, block *b, const values *yield)
 {
-    qn_val results[QN_MAX_CARRIED] = {{0}};
-    if (!check_yield(p, yield, b->n, b->is_second ? "the block of 'else'" : "the block of 'if'"))
+    values all;
+    if (!check_yield(p, yield, b->n, b->is_second ? "the block of 'else'" : "the block of 'if'") ||
+        !list_values(p, b, yield, &all))
         return false;
     qn__parse_end_scope(p, b->scope);
-    if (!b->is_second && qn__parse_accept_word(p, "else")) {
-        b->is_second = true;
-        qn_else(p->b, yield->n, yield->v);
-        return qn__parse_check_builder(p) && open_block(p);
-    }
+    if (!b->is_second && qn__parse_accept_word(p, "else"))
+        return start_else(p, b, &all);
     if (!b->is_second && b->n > 0)
         return qn__parse_fail_expected(p, "'else', since the 'if' has results,");
-    qn_end_if(p->b, yield->n, yield->v, results);
-    return end_blocks(p, b, results);
+    return finish_if(p, b, &all);
 }
 
+/** ["rare"] condition block */
 static bool parse_if(parser *p, const definitions *d)
 {
     qn_val condition = {0};
-    if (!new_block(p, d, close_if))
+    block *b = qn__parse_begin_body(p) ? qn__parse_new_block(p, d, close_if) : NULL;
+    qn_token next = qn__parse_peek(p);
+    if (!b)
         return false;
-    void (*open)(qn_builder *, qn_val) = qn__parse_accept_word(p, "rare") ? qn_if_rare : qn_if;
-    if (!qn__parse_value(p, &condition))
+    bool is_rare = qn__parse_is_word(p, "rare") && (next.kind == QN_TOKEN_WORD || next.kind == QN_TOKEN_VALUE ||
+                                                    qn__parse_is_operator(&next, "("));
+    if (is_rare)
+        qn__parse_advance(p);
+    if (!qn__parse_given(p, QN_BOOL, "the condition", &condition) || !qn__parse_find_variables(p, b))
         return false;
-    open(p->b, condition);
-    return qn__parse_check_builder(p) && open_block(p);
+    (is_rare ? qn_if_rare : qn_if)(p->b, condition);
+    return qn__parse_check_builder(p) && qn__parse_open_block(p);
 }
 
 /** "(" [typed "=" value ("," typed "=" value)*] ")" */
@@ -378,6 +450,13 @@ static bool parse_carried(parser *p, definitions *d, values *init)
             return false;
     } while (qn__parse_accept_symbol(p, ','));
     return qn__parse_expect_symbol(p, ')');
+}
+
+/** A block that says what it carries assigns no variable that is known before it. */
+static bool keep_variables(block *b)
+{
+    b->is_explicit = true;
+    return true;
 }
 
 /** A loop has one result for each carried value. */
@@ -417,8 +496,8 @@ static bool close_for(parser *p, block *b, const values *yield)
 
 static bool parse_for(parser *p, const definitions *d)
 {
-    block *b = new_block(p, d, close_for);
-    return b && parse_for_head(p, &b->n) && check_results(p, d, b->n, "for") && open_block(p);
+    block *b = qn__parse_new_block(p, d, close_for);
+    return b && keep_variables(b) && parse_for_head(p, &b->n) && check_results(p, d, b->n, "for") && qn__parse_open_block(p);
 }
 
 static bool parse_while_head(parser *p, int *n_carried)
@@ -444,7 +523,7 @@ static bool close_while(parser *p, block *b, const values *yield)
         b->is_second = true;
         qn__parse_end_scope(p, b->head_scope);
         qn_do(p->b, yield->v[0]);
-        return qn__parse_check_builder(p) && qn__parse_expect_word(p, "do") && open_block(p);
+        return qn__parse_check_builder(p) && qn__parse_expect_word(p, "do") && qn__parse_open_block(p);
     }
     qn__parse_end_scope(p, b->scope);
     qn_end_while(p->b, yield->n, yield->v, results);
@@ -453,11 +532,11 @@ static bool close_while(parser *p, block *b, const values *yield)
 
 static bool parse_while(parser *p, const definitions *d)
 {
-    block *b = new_block(p, d, close_while);
-    if (!b || !parse_while_head(p, &b->n) || !check_results(p, d, b->n, "while"))
+    block *b = qn__parse_new_block(p, d, close_while);
+    if (!b || !keep_variables(b) || !parse_while_head(p, &b->n) || !check_results(p, d, b->n, "while"))
         return false;
     b->head_scope = p->symbols.n;
-    return open_block(p);
+    return qn__parse_open_block(p);
 }
 
 static bool close_reduce(parser *p, block *b, const values *yield)
@@ -473,7 +552,8 @@ static bool parse_reduce(parser *p, const definitions *d)
 {
     int combine = 0, order = QN_ORDER_DEFAULT;
     values dims = {.n = 0};
-    if (!new_block(p, d, close_reduce) || !parse_combine(p, &combine))
+    block *b = qn__parse_new_block(p, d, close_reduce);
+    if (!b || !keep_variables(b) || !parse_combine(p, &combine))
         return false;
     for (const qn_word *w = qn__order_words; w->text && order == QN_ORDER_DEFAULT; w++)
         if (qn__parse_accept_word(p, w->text))
@@ -481,7 +561,7 @@ static bool parse_reduce(parser *p, const definitions *d)
     if (!qn__parse_expect_word(p, "over") || !qn__parse_values(p, &dims))
         return false;
     qn_reduce(p->b, combine, order, dims.n, dims.v);
-    return qn__parse_check_builder(p) && open_block(p);
+    return qn__parse_check_builder(p) && qn__parse_open_block(p);
 }
 
 /** The statements that are no ops of the table, and how many values they define. */
@@ -541,10 +621,35 @@ static bool fail_unknown(parser *p, bool has_values)
                 near.prefix, near.best);
 }
 
+/** "atomic" view "[" */
+static bool is_atomic_update(const parser *p)
+{
+    qn_lexer ahead = p->lexer;
+    qn_token view = qn__lex(&ahead), bracket = qn__lex(&ahead);
+    return qn__parse_is_word(p, "atomic") && (view.kind == QN_TOKEN_WORD || view.kind == QN_TOKEN_STRING) &&
+           qn__parse_is_operator(&bracket, "[");
+}
+
+/** The statements that are not those of the printer: whether one begins here, and how it is read. */
+static const struct {
+    bool (*is_here)(const parser *);
+    bool (*parse)(parser *);
+} readable[] = {{qn__parse_is_assignment, qn__parse_assignment},
+                {is_atomic_update, qn__parse_atomic_update},
+                {qn__parse_is_domain, qn__parse_domain},
+                {qn__parse_is_loop, qn__parse_loop},
+                {qn__parse_is_repeat, qn__parse_repeat}};
+
 /** A statement, or the head of one with blocks, up to the "{". */
 static bool begin_statement(parser *p)
 {
     p->statement = p->token;
+    if (p->is_complete)
+        return qn__parse_fail_expected(p, "'}', since nothing stands behind the block of 'for all',");
+    bool is_word = p->token.kind == QN_TOKEN_WORD || p->token.kind == QN_TOKEN_STRING;
+    for (size_t i = 0; is_word && !p->is_canonical && i < sizeof readable / sizeof *readable; i++)
+        if (readable[i].is_here(p))
+            return readable[i].parse(p);
     definitions d;
     char word[32];
     int depth = p->depth;

@@ -49,29 +49,61 @@ static const symbol *find_symbol(symbols *s, const char *text, size_t n, uint64_
     return NULL;
 }
 
+/** Appends a name that is not known yet. */
+static bool enter(parser *p, const symbol *x)
+{
+    symbols *s = &p->symbols;
+    if (s->n == s->capacity && !grow_symbols(p))
+        return false;
+    int32_t *head = bucket_of(s, x->hash);
+    s->entry[s->n] = *x;
+    s->entry[s->n].next = *head;
+    *head = s->n++;
+    return true;
+}
+
 /** Gives a value its name, from here to the end of the block. */
 bool qn__parse_define(parser *p, const definition *d, qn_val value)
 {
     if (!qn__parse_check_builder(p))
         return false;
-    symbols *s = &p->symbols;
     int shown = qn__parse_shown_bytes(d->text, d->n), type = (int)qn_type_of(p->b, value);
     if (type != d->dtype)
         return qn__parse_fail_at(p, d->line, d->column, QN_ERR_PARSE,
                                  "%%%.*s is written as %s but is %s", shown, d->text,
                                  qn_dtype_name(d->dtype), qn_dtype_name(type));
     uint64_t hash = qn__hash(d->text, d->n, 0);
-    const symbol *other = find_symbol(s, d->text, d->n, hash);
+    const symbol *other = find_symbol(&p->symbols, d->text, d->n, hash);
     if (other)
         return qn__parse_fail_at(p, d->line, d->column, QN_ERR_PARSE,
                                  "%%%.*s is already defined in line %d", shown, d->text,
                                  (int)other->line);
-    if (s->n == s->capacity && !grow_symbols(p))
-        return false;
-    int32_t *head = bucket_of(s, hash);
-    s->entry[s->n] = (symbol){d->text, d->n, hash, *head, d->line, value};
-    *head = s->n++;
-    return true;
+    return enter(p, &(symbol){.text = d->text, .n = d->n, .hash = hash, .line = d->line, .value = value});
+}
+
+int32_t qn__parse_find(parser *p, const char *text, size_t n)
+{
+    const symbol *found = find_symbol(&p->symbols, text, n, qn__hash(text, n, 0));
+    return found ? (int32_t)(found - p->symbols.entry) : -1;
+}
+
+bool qn__parse_is_new(parser *p, const qn_token *name)
+{
+    int shown = qn__parse_shown_bytes(name->text, name->n);
+    if (name->kind != QN_TOKEN_WORD)
+        return FAIL(p, name, "expected a name");
+    if (qn__parse_find_parameter(p, name->text, name->n))
+        return FAIL(p, name, "\"%.*s\" is a parameter: it cannot be given to another value", shown, name->text);
+    int32_t other = qn__parse_find(p, name->text, name->n);
+    return other < 0 || FAIL(p, name, "\"%.*s\" is already defined in line %d", shown, name->text,
+                             (int)p->symbols.entry[other].line);
+}
+
+bool qn__parse_introduce(parser *p, const qn_token *name, qn_val value, bool is_variable)
+{
+    return qn__parse_check_builder(p) && qn__parse_is_new(p, name) &&
+           enter(p, &(symbol){.text = name->text, .n = name->n, .hash = qn__hash(name->text, name->n, 0),
+                              .line = name->line, .is_variable = is_variable, .value = value});
 }
 
 bool qn__parse_define_all(parser *p, const definitions *d, const qn_val *v)
@@ -201,12 +233,33 @@ bool qn__parse_literal(parser *p, int dtype, uint64_t *bits)
     return true;
 }
 
-/** "[" [value ("," value)*] "]" */
+/** Whether the next token is a value by its name, and a whole operand: text of the printer has no
+ *  other ones. */
+static bool is_plain(const parser *p)
+{
+    const char *c = p->lexer.at;
+    while (c < p->lexer.end && (*c == ' ' || *c == '\n' || *c == '\r' || *c == '\t'))
+        c++;
+    return p->token.kind == QN_TOKEN_VALUE && c < p->lexer.end && *c && strchr(",;]){\"", *c);
+}
+
+bool qn__parse_given(parser *p, int dtype, const char *what, qn_val *v)
+{
+    return is_plain(p) ? qn__parse_value(p, v) : qn__parse_expression(p, dtype, what, v);
+}
+
 bool qn__parse_index(parser *p, values *index)
 {
     if (!qn__parse_expect_symbol(p, '['))
         return false;
     if (qn__parse_accept_symbol(p, ']'))
         return true;
-    return qn__parse_values(p, index) && qn__parse_expect_symbol(p, ']');
+    do {
+        if (index->n == QN_MAX_CARRIED)
+            return FAIL(p, &p->token, "more than %d values", QN_MAX_CARRIED);
+        if (!qn__parse_given(p, INDEX_TYPE, "an index", &index->v[index->n]))
+            return false;
+        index->n++;
+    } while (qn__parse_accept_symbol(p, ','));
+    return qn__parse_expect_symbol(p, ']');
 }

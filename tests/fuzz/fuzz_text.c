@@ -5,8 +5,10 @@
  * must be a fixed point. Built on request only. From the root of the source:
  *
  *   clang-19 -std=c11 -g -O1 -fsanitize=fuzzer,address,undefined -I. -Iinclude \
- *            tests/fuzz/fuzz_text.c ir/[a-z]*.c -lm -o fuzz_text
- *   mkdir -p corpus && ./fuzz_text -max_len=4096 -max_total_time=60 corpus
+ *            tests/fuzz/fuzz_text.c $(find ir -name "*.c") build/release/generated/math_text.c \
+ *            -lm -o fuzz_text
+ *   mkdir -p corpus && cp examples/kernels/*.qn corpus
+ *   ./fuzz_text -dict=tests/fuzz/text.dict -max_len=4096 -max_total_time=60 corpus
  */
 /* clang-format on */
 #include "ir/ir.h"

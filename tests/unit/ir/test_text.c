@@ -182,6 +182,28 @@ static const char *const free_texts[] = {
     "  store a[%i], %s;\n"
     "}\n",
 
+    "kernel people (x: f32[], y: f32[,] read_only, h: u32[] atomic, n: i64) contract {\n"
+    "  array w: f32 = 0.25, 0.5, 0.25;\n"
+    "  last = extent(x, 0) - 1\n"
+    "  for sequential t in 0 .. n { for all i in inner(x, 1) {\n"
+    "    a: f32, k: i64 = 0, 0\n"
+    "    s, c = sincos(x[i])\n"
+    "    while a < 4 && k != n max 9 { a, k = a * a + w[k], k + 1 }\n"
+    "    for j in 0 .. extent(y, 1) step 2 { a += y[i, j] * f32(j) }\n"
+    "    if i % 2 == 0 { a = -a; c *= 2 } else if a > 1e3 { c = i < last ? x[i + 1] : 0 }\n"
+    "    h[i & 7] += 1; atomic h[0] -= 2\n"
+    "    x[i] = s + c * a + (sum m in 0 .. n of y[i, m]) + max k2 in k .. i of x[k2]\n"
+    "  } }\n"
+    "}\n",
+
+    "function f (v: f32[], i: i64) { return v[i], !(v[i] <= 1) ? min(v[i], 2) : sum j in v of v[j] }\n"
+    "kernel \"functions and both forms\" (x: f32[], y: f32[0]) {\n"
+    "  %n: i64 = extent x, 0;\n"
+    "  p, q = f(x, %n - 1)\n"
+    "  assert p > 0 || q >= 1 \"bad\" p * q;\n"
+    "  store y[], ~(i32(p) << 2 | 5) > 3 ? p : bitcast(f32, i32(7));\n"
+    "}\n",
+
     "kernel \"casts\" {\n"
     "  view a: u16[1]; view b: f32[1];\n"
     "  %z: i64 = const 0;\n"
@@ -493,13 +515,15 @@ static void test_memory(void)
 {
 #ifdef QN_FAULTS
     int n = 0;
-    for (size_t i = 0; i < sizeof printed_texts / sizeof printed_texts[0]; i++) {
+    enum { N_PRINTED = sizeof printed_texts / sizeof *printed_texts, N_FREE = sizeof free_texts / sizeof *free_texts };
+    for (size_t i = 0; i < N_PRINTED + N_FREE; i++) {
+        const char *tried = i < N_PRINTED ? printed_texts[i] : free_texts[i - N_PRINTED];
         qn_status status = QN_ERR_MEMORY;
         for (int at = 1; status == QN_ERR_MEMORY && at < 1000; at++, n++) {
             qn_kernel *k = NULL;
             qn_error err = {0};
             qn__fail_allocation(at, false);
-            status = qn_kernel_parse(printed_texts[i], strlen(printed_texts[i]), &k, &err);
+            status = qn_kernel_parse(tried, strlen(tried), &k, &err);
             qn__fail_allocation(0, false);
             if (status != QN_OK && (status != QN_ERR_MEMORY || k || !strstr(err.message, "memory")))
                 tap_ok(false, "allocation %d: %s", at, err.message);
@@ -544,7 +568,7 @@ static void test_prefixes(const char *text)
 
 static void test_mutations(const char *text, int n_mutations, uint64_t seed)
 {
-    static const char bytes[] = "%0123456789,;:=(){}[]\"\\-#. \nxafiy\0\x7f\xff";
+    static const char bytes[] = "%0123456789,;:=(){}[]\"\\-#. \nxafiy+*/<>!&|^~?\0\x7f\xff";
     size_t n = strlen(text);
     char *changed = malloc(n + 1);
     if (!changed)
