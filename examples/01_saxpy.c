@@ -16,9 +16,9 @@ static qn_kernel *build_saxpy(void)
     qn_val a = qn_scalar_param(b, "a", QN_F32);
 
     qn_val i = qn_parallel_over(b, py, 0);
-    qn_val x = qn_load(b, px, 1, &i);
-    qn_val y = qn_load(b, py, 1, &i);
-    qn_store(b, py, 1, &i, qn_add(b, qn_mul(b, a, x), y));
+    qn_val x = qn_load(b, px, QN_AT(i));
+    qn_val y = qn_load(b, py, QN_AT(i));
+    qn_store(b, py, QN_AT(i), qn_add(b, qn_mul(b, a, x), y));
 
     qn_kernel *k = NULL;
     qn_error err = {0};
@@ -70,19 +70,17 @@ int main(void)
     must(qn_view_wrap("x", x, QN_F32, &layout, 0, &vx, &err), &err);
     must(qn_view_wrap("y", y, QN_F32, &layout, 0, &vy, &err), &err);
 
-    qn_arg args[] = {qn_arg_view(&vx), qn_arg_view(&vy), qn_arg_f32(2.5f)};
-    must(qn_launch(c, k, 3, args, NULL, &err), &err);
+    must(qn_launch(c, k, QN_ARGS(qn_arg_view(&vx), qn_arg_view(&vy), qn_arg_f32(2.5f)), NULL, &err), &err);
     /* [end] */
     printf("y = 2.5*x + y on %d elements: y[10] = %g\n", N, (double)y[10]);
     failed += check(is_right(y, old, 2.5f, N, 1), "every element is fma(a, x, y)");
 
     /* [saxpy-subview] */
-    qn_slice every_other = {.kind = QN_RANGE, .begin = 0, .end = N, .step = 2};
+    qn_slice every_other = qn_range_step(0, N, 2);
     qn_view sx, sy;
     must(qn_subview(&vx, 1, &every_other, &sx, &err), &err);
     must(qn_subview(&vy, 1, &every_other, &sy, &err), &err);
-    qn_arg sub[] = {qn_arg_view(&sx), qn_arg_view(&sy), qn_arg_f32(-1.0f)};
-    must(qn_launch(c, k, 3, sub, NULL, &err), &err);
+    must(qn_launch(c, k, QN_ARGS(qn_arg_view(&sx), qn_arg_view(&sy), qn_arg_f32(-1.0f)), NULL, &err), &err);
     /* [end] */
     for (int i = 0; i < N; i++)
         old[i] = fmaf(2.5f, (float)i, old[i]);

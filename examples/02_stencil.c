@@ -11,8 +11,7 @@
 /* [stencil-build] */
 static qn_val load_at(qn_builder *b, qn_param p, qn_val i, qn_val j, int di, int dj)
 {
-    qn_val index[2] = {qn_add(b, i, qn_index(b, di)), qn_add(b, j, qn_index(b, dj))};
-    return qn_load(b, p, 2, index);
+    return qn_load(b, p, QN_AT(qn_add(b, i, qn_index(b, di)), qn_add(b, j, qn_index(b, dj))));
 }
 
 static qn_kernel *build_stencil(void)

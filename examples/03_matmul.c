@@ -21,10 +21,9 @@ static qn_kernel *build_matmul(void)
     qn_val j = qn_parallel_over(b, pc, 1);
     qn_val k = qn_reduction_over(b, pa, 1);
 
-    qn_reduce(b, QN_COMBINE_SUM, QN_ORDER_DEFAULT, 1, &k);
-    qn_val ik[2] = {i, k}, kj[2] = {k, j}, ij[2] = {i, j};
-    qn_val product = qn_mul(b, qn_load(b, pa, 2, ik), qn_load(b, pb, 2, kj));
-    qn_store(b, pc, 2, ij, qn_end_reduce(b, product));
+    qn_reduce(b, QN_COMBINE_SUM, QN_ORDER_DEFAULT, QN_AT(k));
+    qn_val product = qn_mul(b, qn_load(b, pa, QN_AT(i, k)), qn_load(b, pb, QN_AT(k, j)));
+    qn_store(b, pc, QN_AT(i, j), qn_end_reduce(b, product));
 
     qn_kernel *kernel = NULL;
     qn_error err = {0};
@@ -134,9 +133,7 @@ static int run_block(const place *at, const qn_kernel *k)
     qn_view whole = make_matrix(c, "whole", M + 4, N + 6, false), block;
     fill(&a, a_at);
     fill(&b, b_at);
-    qn_slice middle[2] = {{.kind = QN_RANGE, .begin = 2, .end = M + 2},
-                          {.kind = QN_RANGE, .begin = 3, .end = N + 3}};
-    must(qn_subview(&whole, 2, middle, &block, &err), &err);
+    must(qn_subview(&whole, QN_SLICES(qn_range(2, M + 2), qn_range(3, N + 3)), &block, &err), &err);
     multiply(at, k, &a, &b, &block);
     int failed = check(is_product(&block), "C is a block in the middle of a larger matrix");
     bool is_clean = true;

@@ -89,10 +89,8 @@ static int show_overlap(qn_context *c, const qn_kernel *k)
     /* [overlap-run] */
     count_up(x);
     qn_view all = wrap("x", x, QN_I32, N), first, last;
-    qn_slice head = {.kind = QN_RANGE, .begin = 0, .end = N - 1},
-             tail = {.kind = QN_RANGE, .begin = 1, .end = N};
-    must(qn_subview(&all, 1, &head, &first, &err), &err);
-    must(qn_subview(&all, 1, &tail, &last, &err), &err);
+    must(qn_subview(&all, QN_SLICES(qn_range(0, N - 1)), &first, &err), &err);
+    must(qn_subview(&all, QN_SLICES(qn_range(1, N)), &last, &err), &err);
     qn_arg args[] = {qn_arg_view(&first), qn_arg_view(&last), qn_arg_int(QN_I64, 0)};
     must(qn_launch(c, k, 3, args, NULL, &err), &err);
     /* [end] */

@@ -5,6 +5,13 @@
  * UNITS. Extents, strides, offsets, indices and spans count elements and are int64_t; a name that ends in
  * `_bytes` counts bytes. Rank is 0 to QN_MAX_RANK; rank 0 is a scalar. Index ranges are half open.
  *
+ * DIMENSIONS. Dimensions have the order of the indices, in C, C++, kernel text, Python, Lua and Fortran alike: in x[i, j] the index
+ * i belongs to dimension 0 and j to dimension 1 (dimensions 1 and 2 in Lua and Fortran, which count from 1). Lists with one
+ * entry for each dimension, of extents, strides, indices or slices, have this order. Which dimension is contiguous is said by
+ * the layout: the last one in a right layout, as in C, and the first one in a left layout, as in Fortran. A list named
+ * `order` of dimensions in memory names the fastest one first; the list of qn_layout_permuted is named `longest_first`. An order
+ * of loops names the outermost one first.
+ *
  * ERRORS. A function that can fail returns a qn_status and takes a `qn_error *` last, which may be NULL. On failure
  * the error holds the status and one line that starts with the name of the function; on success it is not touched.
  * Outputs are written only on success. The library never aborts, exits, prints or raises a signal. The builder is
@@ -32,8 +39,32 @@
 #include <stdint.h>
 
 #ifdef __cplusplus
+#include <initializer_list>
+namespace quern
+{
+/** Counts arguments without evaluating them: sizeof(count_of(...)) - 1. Never defined. */
+template <class... T> char (&count_of(const T &...))[sizeof...(T) + 1];
+} // namespace quern
 extern "C" {
 #endif
+
+/** Count and array of a list: two arguments of a function. The array lives as long as the call of the function. */
+#ifdef __cplusplus
+#define QN_LIST(type, ...)                                                                         \
+    static_cast<int>(sizeof(quern::count_of(__VA_ARGS__)) - 1),                                    \
+        std::initializer_list<type>{__VA_ARGS__}.begin()
+#else
+#define QN_LIST(type, ...)                                                                         \
+    (int)(sizeof((const type[]){{0}, __VA_ARGS__}) / sizeof(type)) - 1,                            \
+        (const type[]){{0}, __VA_ARGS__} + 1
+#endif
+/** Indices of an element: qn_load(b, x, QN_AT(i, j)), qn_store(b, y, QN_AT(i), v), and QN_AT() for rank 0. Any other list of
+ *  values, too: qn_reduce(b, QN_COMBINE_SUM, QN_ORDER_DEFAULT, QN_AT(k)). */
+#define QN_AT(...) QN_LIST(qn_val, __VA_ARGS__)
+/** Arguments of a launch: qn_launch(c, k, QN_ARGS(qn_arg_view(&x), qn_arg_f32(2)), NULL, &err). */
+#define QN_ARGS(...) QN_LIST(qn_arg, __VA_ARGS__)
+/** Slices, one for each dimension: qn_subview(&v, QN_SLICES(qn_all(), qn_range(2, 8), qn_at(0)), &part, &err). */
+#define QN_SLICES(...) QN_LIST(qn_slice, __VA_ARGS__)
 
 #if defined(__GNUC__)
 #define QN_API __attribute__((visibility("default")))

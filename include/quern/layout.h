@@ -176,6 +176,33 @@ typedef struct qn_slice {
 } qn_slice;
 /** Kinds of a slice: the whole dimension, one index, a range. */
 enum { QN_ALL = 0, QN_AT = 1, QN_RANGE = 2 };
+/** All indices of a dimension, which stays with its lower bound. */
+static inline qn_slice qn_all(void)
+{
+    qn_slice s = {QN_ALL, 0, 0, 0};
+    return s;
+}
+/** One index of a dimension, which is dropped. */
+static inline qn_slice qn_at(int64_t index)
+{
+    qn_slice s = {QN_AT, 0, 0, 0};
+    s.begin = index;
+    return s;
+}
+/** The indices begin .. end - 1 of a dimension, in steps of `step` >= 1; index 0 of the result is `begin`. */
+static inline qn_slice qn_range_step(int64_t begin, int64_t end, int64_t step)
+{
+    qn_slice s = {QN_RANGE, 0, 0, 0};
+    s.begin = begin;
+    s.end = end;
+    s.step = step;
+    return s;
+}
+/** The indices begin .. end - 1 of a dimension; index 0 of the result is `begin`. */
+static inline qn_slice qn_range(int64_t begin, int64_t end)
+{
+    return qn_range_step(begin, end, 1);
+}
 
 /**
  * Cuts a layout: QN_AT drops the dimension, QN_ALL keeps it with its lower bound, QN_RANGE keeps ceil((end-begin)/step)

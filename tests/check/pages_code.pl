@@ -147,7 +147,7 @@ my $function = 'qn_error err; qn_builder *kernel_builder = 0; qn_val v = {0}, re
 my @nothing = ('no code', 'output');
 my @grammar = ('no code', 'grammar');
 my %rules = (
-    'README.md' => [['names'], (map { ['elsewhere', 'readme.sh'] } 1 .. 3), ['no code', 'folders']],
+    'README.md' => [['names'], (map { ['elsewhere', 'readme.sh'] } 1 .. 2), ['parse', '', ''], ['elsewhere', 'readme.sh'], ['no code', 'folders']],
     'docs/adding-an-op.md' => [['no code', 'a row with a blank to fill in']],
     'docs/ahead-of-time.md' => [['shell'], ['c', '', $host], ['shell'],
         ['c', 'static int64_t rows, columns; static double *old_data, *new_data;', '']],
@@ -162,7 +162,7 @@ my %rules = (
     'docs/functions.md' => [['parse', '', ''], ['c', '', $function], ['lookup']],
     'docs/interop.md' => [['cpp', '', ''], ['cpp', '', 'quern::builder builder("k"); quern::value p, q;'], ['no code', 'needs packages: tests/packages'],
         ['elsewhere', 'install.sh'], ['elsewhere', 'install.sh'], ['no code', 'needs Conan']],
-    'docs/kernel-text.md' => [['parse', '', ''], [@grammar], ['parse', "kernel \"k\" {\n", "%zero: i64 = const 0; %v: f32 = load x[%zero, %zero]; store x[%zero, %zero], %v;\n}\n"], [@nothing]],
+    'docs/kernel-text.md' => [(map { ['elsewhere', 'tests/unit/ir/test_expressions.c'] } 1 .. 8), [@grammar], ['parse', "kernel \"k\" {\n", "%zero: i64 = const 0; %v: f32 = load x[%zero, %zero]; store x[%zero, %zero], %v;\n}\n"], [@nothing]],
     'docs/language.md' => [['all elsewhere', 'language.sh']],
     'docs/lowering.md' => [['no code', 'a drawing']],
     'docs/lua.md' => [['all elsewhere', 'lua.sh']],
@@ -182,6 +182,8 @@ my %rules = (
     'docs/testing.md' => [['names'], ['no code', 'a case file with dots in it'], ['no code', 'needs a GPU']],
     'docs/tool.md' => [['elsewhere', 'pages.sh'], ['shell']],
     'docs/tutorial.md' => [['all elsewhere', 'examples.sh']],
+    'docs/views.md' => [['c', '', 'qn_error err; qn_context *c = 0; qn_kernel *k = 0; qn_builder *b = 0; qn_val i = {0}, j = {0}; ' .
+        'qn_param x = {0}, y = {0}; qn_view whole = {0}, part = {0};']],
     'docs/which-tool.md' => [['names']],
 );
 

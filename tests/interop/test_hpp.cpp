@@ -10,6 +10,7 @@
 #include "tests/interop/mdspan.hpp"
 
 #include <cmath>
+#include <cstring>
 #include <cstdio>
 #include <numeric>
 
@@ -537,6 +538,30 @@ void test_c_headers()
     ok(v.use_count() == 2 && back.data<float>() == v.data<float>(), "DLPack from C++");
 }
 
+/** The lists of quern.h: each argument is evaluated once, and the array lives through the call. */
+void test_lists()
+{
+    qn_builder *b = qn_builder_new("lists", 0);
+    qn_param x = qn_view_param(b, "x", QN_F32, 2, 0), s = qn_view_param(b, "s", QN_F32, 0, 0);
+    int n_calls = 0;
+    const auto next = [&] { return qn_index(b, ++n_calls); };
+    qn_store(b, s, QN_AT(), qn_load(b, x, QN_AT(next(), next())));
+    qn_kernel *k = nullptr;
+    qn_error err{};
+    ok(qn_finish(b, &k, &err) == QN_OK && n_calls == 2, "QN_AT in C++ evaluates each index once");
+    char text[400];
+    qn_kernel_print(k, text, sizeof text);
+    ok(std::strstr(text, "load x[%0, %1];") != nullptr, "... and gives them in their order");
+    qn_kernel_release(k);
+    qn_builder_release(b);
+    const std::int64_t extents[] = {4, 10};
+    qn_layout l, part;
+    qn_layout_right(2, extents, &l, &err);
+    ok(qn_layout_slice(&l, QN_SLICES(qn_at(1), qn_range(2, 6)), &part, &err) == QN_OK && part.rank == 1 &&
+           part.dim[0].extent == 4 && part.origin == 12,
+       "QN_SLICES in C++");
+}
+
 } // namespace
 
 int main()
@@ -561,5 +586,6 @@ int main()
         test_mdspan();
         test_standard();
         test_c_headers();
+        test_lists();
     });
 }

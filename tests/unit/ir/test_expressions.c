@@ -534,6 +534,89 @@ static void test_wrong_texts(void)
                      wrong_kernels[i].part, "whole text");
 }
 
+/* -------------------------------------------------------------------------------------- the page */
+
+/* Parts of kernels on the page, by their first words, and what stands around them. */
+static const struct {
+    const char *begin, *before, *after;
+} fragments[] = {
+    {"kernel name", "", "s[] = 1 }"},
+    {"t = a * x[i]", "kernel k (x: f32[], y: f32[], h: u32[], a: f32) { for all i in x { bin = i % 4\n", "} }"},
+    {"if x[i] < 0", "kernel k (x: f32[], y: f32[]) { for all i in x { t = x[i]; n: i64 = 0\n", "} }"},
+    {"s[i] = sum", "kernel k (s: f64[], x: f64[], y: f64[], z: f64[], a: f64[,], b: f64[,], c: f64[,], row: i32[], value: f64[],\n"
+                   "column: i32[], n: i64) contract { for all i in s { j = i\n", "} }"},
+    {"function relu", "", ""},
+    {"kernel ", "", ""},
+};
+enum { N_FRAGMENTS = sizeof fragments / sizeof *fragments };
+
+/** Whether a block of the page is read, with what belongs around it. */
+static bool reads_block(const char *block, size_t n)
+{
+    for (int i = 0; i < N_FRAGMENTS; i++) {
+        char text[4000];
+        if (strncmp(block, fragments[i].begin, strlen(fragments[i].begin)))
+            continue;
+        snprintf(text, sizeof text, "%s%.*s%s", fragments[i].before, (int)n, block, fragments[i].after);
+        char *printed = canonical(text);
+        free(printed);
+        return printed != NULL;
+    }
+    tap_note("no fragment for: %.*s", (int)n, block);
+    return false;
+}
+
+/** All code of docs/kernel-text.md before its grammar. */
+static void test_page(void)
+{
+    static char page[1 << 16];
+    FILE *f = fopen(QN_SOURCE_DIR "/docs/kernel-text.md", "rb");
+    size_t n = f ? fread(page, 1, sizeof page - 1, f) : 0;
+    int n_read = 0;
+    if (f)
+        fclose(f);
+    page[n] = '\0';
+    char *end = strstr(page, "## Grammar"), *at = page;
+    tap_ok(end != NULL, "docs/kernel-text.md has a grammar");
+    if (end)
+        *end = '\0';
+    while ((at = strstr(at, "\n```\n")) != NULL) {
+        char *block = at + 5, *close = strstr(block, "```\n");
+        if (!close)
+            break;
+        bool is_read = reads_block(block, (size_t)(close - block));
+        n_read += is_read;
+        tap_ok(is_read, "block \"%.20s\" of docs/kernel-text.md is read", block);
+        at = close;
+    }
+    tap_is_int(n_read, 8, "all blocks of docs/kernel-text.md are read");
+}
+
+/** Lists of C: QN_AT, QN_SLICES and the constructors of slices. */
+static void test_macros(void)
+{
+    qn_builder *b = qn_builder_new("macros", 0);
+    qn_param x = qn_view_param(b, "x", QN_F32, 2, 0), s = qn_view_param(b, "s", QN_F32, 0, 0);
+    qn_val i = qn_index(b, 1), j = qn_index(b, 2);
+    qn_store(b, s, QN_AT(), qn_load(b, x, QN_AT(i, qn_add(b, i, j))));
+    qn_kernel *k = NULL;
+    qn_error err = {0};
+    tap_is_int(qn_finish(b, &k, &err), QN_OK, "a kernel whose indices are QN_AT(...)");
+    char text[400];
+    qn_kernel_print(k, text, sizeof text);
+    tap_contains(text, "load x[%0, %1];\n  store s[], %2;", "... has two indices, and none for rank 0");
+    qn_kernel_release(k);
+    qn_builder_release(b);
+    qn_layout l, part;
+    qn_layout_right(3, (const int64_t[]){4, 10, 5}, &l, &err);
+    tap_is_int(qn_layout_slice(&l, QN_SLICES(qn_at(3), qn_range_step(2, 9, 3), qn_all()), &part, &err), QN_OK,
+               "slices are QN_SLICES(...)");
+    tap_ok(part.rank == 2 && part.dim[0].extent == 3 && part.dim[0].stride == 15 && part.dim[1].extent == 5 && part.origin == 160,
+           "... of one index, a range with a step, and all");
+    tap_is_int(qn_layout_slice(&l, QN_SLICES(qn_range(1, 3), qn_range(0, 10), qn_at(0)), &part, &err), QN_OK, "ranges without a step");
+    tap_ok(part.rank == 2 && part.dim[0].extent == 2 && part.origin == 50, "... begin at their first index");
+}
+
 /* ----------------------------------------------------------------------------------- large texts */
 
 /** head, `unit` n times, middle, `close` n times, tail. */
@@ -587,6 +670,8 @@ int main(void)
     test_expressions();
     test_kernels();
     test_wrong_texts();
+    test_page();
+    test_macros();
     test_large_texts();
     return tap_done();
 }
