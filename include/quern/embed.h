@@ -98,7 +98,7 @@ QN_API qn_status qn_fill_arg(qn_context *c, const qn_view *v, const qn_arg *valu
  * The builder with values as numbers. A value or view parameter of a builder is one number, its
  * `id` in the low half and its `builder` in the high half; 0 is inert. Each function is the one of
  * quern.h without "_n"; results and carried values go to arrays. Together they build whatever
- * quern.h does, but for records, which are views of fields here.
+ * quern.h does.
  */
 QN_API uint64_t qn_view_param_n(qn_builder *b, const char *name, int dtype, int rank,
                                 uint32_t traits);
@@ -147,6 +147,28 @@ QN_API void qn_assert_n(qn_builder *b, uint64_t condition, const char *message, 
 QN_API void qn_print_n(qn_builder *b, const char *message, int n, const uint64_t *values);
 QN_API qn_status qn_function_finish_n(qn_builder *b, int n, const uint64_t *results,
                                       qn_function **out, qn_error *err);
+/** Views of records, their fields, and values that are records. */
+QN_API uint64_t qn_record_param_n(qn_builder *b, const char *name, const qn_record *record, int rank,
+                                  uint32_t traits);
+QN_API uint64_t qn_load_field_n(qn_builder *b, uint64_t view, int field, int n,
+                                const uint64_t *index);
+QN_API void qn_store_field_n(qn_builder *b, uint64_t view, int field, int n, const uint64_t *index,
+                             uint64_t value);
+QN_API uint64_t qn_field_of_n(qn_builder *b, uint64_t x, int field);
+QN_API uint64_t qn_with_field_n(qn_builder *b, uint64_t x, int field, uint64_t value);
+QN_API uint64_t qn_record_of_n(qn_builder *b, const qn_record *r, int n, const uint64_t *values);
+/** Typed indices: the index kind is in the `id` of a value. */
+QN_API void qn_param_kinds_n(qn_builder *b, uint64_t view, const uint8_t *kinds);
+QN_API uint64_t qn_with_kind_n(qn_builder *b, uint64_t x, int kind);
+/** Rows of different lengths. */
+QN_API uint64_t qn_row_begin_n(qn_builder *b, uint64_t map, uint64_t row);
+QN_API uint64_t qn_row_end_n(qn_builder *b, uint64_t map, uint64_t row);
+QN_API uint64_t qn_row_at_n(qn_builder *b, uint64_t map, uint64_t row, uint64_t k);
+QN_API uint64_t qn_for_row_n(qn_builder *b, uint64_t map, uint64_t row, int n, const uint64_t *init,
+                             uint64_t *carried);
+/** The body of a finished kernel. */
+QN_API void qn_apply_n(qn_builder *b, const qn_kernel *k, int n_index, const uint64_t *index,
+                       int n_values, const uint64_t *values, int n_views, const uint64_t *views);
 /** Kinds of dimensions. */
 enum { QN_DIMENSION_PARALLEL = 0, QN_DIMENSION_REDUCTION = 1, QN_DIMENSION_SEQUENTIAL = 2 };
 

@@ -272,6 +272,90 @@ qn_status qn_function_finish_n(qn_builder *b, int n, const uint64_t *results, qn
     return qn_function_finish(b, n, values_of(n, results, x), out, err);
 }
 
+/* ---------------------------------------------------------------- records, kinds, rows, kernels */
+
+uint64_t qn_record_param_n(qn_builder *b, const char *name, const qn_record *record, int rank,
+                           uint32_t traits)
+{
+    qn_param p = qn_record_param(b, name, record, rank, traits);
+    return (uint64_t)p.builder << 32 | p.id;
+}
+
+uint64_t qn_load_field_n(qn_builder *b, uint64_t view, int field, int n, const uint64_t *index)
+{
+    qn_val at[MOST] = {{0}};
+    return number_of(qn_load_field(b, param_of(view), field, n, values_of(n, index, at)));
+}
+
+void qn_store_field_n(qn_builder *b, uint64_t view, int field, int n, const uint64_t *index,
+                      uint64_t value)
+{
+    qn_val at[MOST] = {{0}};
+    qn_store_field(b, param_of(view), field, n, values_of(n, index, at), value_of(value));
+}
+
+uint64_t qn_field_of_n(qn_builder *b, uint64_t x, int field)
+{
+    return number_of(qn_field_of(b, value_of(x), field));
+}
+
+uint64_t qn_with_field_n(qn_builder *b, uint64_t x, int field, uint64_t value)
+{
+    return number_of(qn_with_field(b, value_of(x), field, value_of(value)));
+}
+
+uint64_t qn_record_of_n(qn_builder *b, const qn_record *r, int n, const uint64_t *values)
+{
+    qn_val x[MOST] = {{0}};
+    return number_of(qn_record_of(b, r, n, values_of(n, values, x)));
+}
+
+void qn_param_kinds_n(qn_builder *b, uint64_t view, const uint8_t *kinds)
+{
+    qn_param_kinds(b, param_of(view), kinds);
+}
+
+uint64_t qn_with_kind_n(qn_builder *b, uint64_t x, int kind)
+{
+    return number_of(qn_with_kind(b, value_of(x), kind));
+}
+
+uint64_t qn_row_begin_n(qn_builder *b, uint64_t map, uint64_t row)
+{
+    return number_of(qn_row_begin(b, param_of(map), value_of(row)));
+}
+
+uint64_t qn_row_end_n(qn_builder *b, uint64_t map, uint64_t row)
+{
+    return number_of(qn_row_end(b, param_of(map), value_of(row)));
+}
+
+uint64_t qn_row_at_n(qn_builder *b, uint64_t map, uint64_t row, uint64_t k)
+{
+    return number_of(qn_row_at(b, param_of(map), value_of(row), value_of(k)));
+}
+
+uint64_t qn_for_row_n(qn_builder *b, uint64_t map, uint64_t row, int n, const uint64_t *init,
+                      uint64_t *carried)
+{
+    qn_val x[MOST] = {{0}}, y[MOST] = {{0}};
+    uint64_t index = number_of(
+        qn_for_row(b, param_of(map), value_of(row), n, values_of(n, init, x), room(n, y)));
+    give_numbers(n, y, carried);
+    return index;
+}
+
+void qn_apply_n(qn_builder *b, const qn_kernel *k, int n_index, const uint64_t *index, int n_values,
+                const uint64_t *values, int n_views, const uint64_t *views)
+{
+    qn_val at[MOST] = {{0}}, x[MOST] = {{0}};
+    qn_param p[QN_MAX_PARAMS];
+    for (int i = 0; views && i < n_views && i < QN_MAX_PARAMS; i++)
+        p[i] = param_of(views[i]);
+    qn_apply(b, k, n_index, values_of(n_index, index, at), n_values, values_of(n_values, values, x),
+             n_views, views ? p : NULL);
+}
+
 void qn_builder_name_n(qn_builder *b, uint64_t x, const char *name)
 {
     qn_builder_name(b, value_of(x), name);

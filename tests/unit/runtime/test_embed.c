@@ -435,6 +435,77 @@ static void test_format(void)
     tap_contains(err.message, "format 2", "... is named");
 }
 
+/** A kernel of records and rows, by structs and by numbers: the same text. */
+static qn_kernel *records_by_structs(const qn_record *r, const qn_kernel *inner)
+{
+    qn_builder *b = qn_builder_new("records", 0);
+    qn_kernel *k = NULL;
+    qn_param p = qn_record_param(b, "p", r, 1, 0), map = qn_view_param(b, "map", QN_I32, 1, 0);
+    qn_param y = qn_view_param(b, "y", QN_F64, 1, 0);
+    const uint8_t kinds[1] = {7};
+    qn_param_kinds(b, y, kinds);
+    qn_val i = qn_parallel_over(b, y, 0), row = qn_with_kind(b, i, 0);
+    qn_val zero = qn_const_float(b, QN_F64, 0), sum, last;
+    qn_val k0 = qn_for_row(b, map, row, 1, &zero, &sum);
+    sum = qn_add(b, sum, qn_load_field(b, p, 1, 1, &k0));
+    qn_end_for(b, 1, &sum, &sum);
+    last = qn_row_at(b, map, row, qn_sub(b, qn_row_end(b, map, row), qn_row_begin(b, map, row)));
+    qn_val whole = qn_with_field(b, qn_load(b, p, 1, &last), 1, sum);
+    qn_val made = qn_record_of(b, r, 2, (qn_val[]){qn_field_of(b, whole, 0), sum});
+    qn_store_field(b, p, 1, 1, &row, qn_field_of(b, made, 1));
+    qn_apply(b, inner, 1, &i, 1, &sum, 1, &y);
+    tap_is_int(qn_finish(b, &k, NULL), QN_OK, "a kernel by structs");
+    qn_builder_release(b);
+    return k;
+}
+
+static qn_kernel *records_by_numbers(const qn_record *r, const qn_kernel *inner)
+{
+    qn_builder *b = qn_builder_new("records", 0);
+    qn_kernel *k = NULL;
+    uint64_t p = qn_record_param_n(b, "p", r, 1, 0), map = qn_view_param_n(b, "map", QN_I32, 1, 0);
+    uint64_t y = qn_view_param_n(b, "y", QN_F64, 1, 0);
+    const uint8_t kinds[1] = {7};
+    qn_param_kinds_n(b, y, kinds);
+    uint64_t low = qn_lower_n(b, y, 0), extent = qn_extent_n(b, y, 0);
+    uint64_t end = qn_op_n(b, QN_OP_add, 2, (uint64_t[]){low, extent});
+    uint64_t i = qn_dimension_n(b, QN_DIMENSION_PARALLEL, low, end), row = qn_with_kind_n(b, i, 0);
+    uint64_t zero = qn_const_float_n(b, QN_F64, 0), sum, last;
+    uint64_t k0 = qn_for_row_n(b, map, row, 1, &zero, &sum);
+    sum = qn_op_n(b, QN_OP_add, 2, (uint64_t[]){sum, qn_load_field_n(b, p, 1, 1, &k0)});
+    qn_end_for_n(b, 1, &sum, &sum);
+    uint64_t n[2] = {qn_row_end_n(b, map, row), qn_row_begin_n(b, map, row)};
+    last = qn_row_at_n(b, map, row, qn_op_n(b, QN_OP_sub, 2, n));
+    uint64_t whole = qn_with_field_n(b, qn_load_n(b, p, 1, &last), 1, sum);
+    uint64_t made = qn_record_of_n(b, r, 2, (uint64_t[]){qn_field_of_n(b, whole, 0), sum});
+    qn_store_field_n(b, p, 1, 1, &row, qn_field_of_n(b, made, 1));
+    qn_apply_n(b, inner, 1, &i, 1, &sum, 1, &y);
+    tap_is_int(qn_finish(b, &k, NULL), QN_OK, "a kernel by numbers");
+    qn_builder_release(b);
+    return k;
+}
+
+static void test_twins(void)
+{
+    static const char text[] = "kernel inner (y: f64[], s: f64) { for all i in y { y[i] = s + f64(i) } }";
+    const qn_field fields[2] = {{.name = "n", .dtype = QN_I32, .offset = QN_NEXT}, {.name = "v", .dtype = QN_F64, .offset = QN_NEXT}};
+    char printed[2][4000] = {"", ""};
+    qn_record *r = NULL;
+    qn_kernel *inner = NULL;
+    qn_error err = {0};
+    if (qn_record_new(2, fields, 0, 0, &r, &err) || qn_kernel_parse(text, sizeof text - 1, &inner, &err))
+        tap_note("%s", err.message);
+    qn_kernel *k[2] = {records_by_structs(r, inner), records_by_numbers(r, inner)};
+    for (int i = 0; i < 2; i++)
+        qn_kernel_print(k[i], printed[i], sizeof printed[i]);
+    tap_ok(strlen(printed[0]) > 500, "the kernel has records, rows, kinds and another kernel's body");
+    tap_is_str(printed[1], printed[0], "the twins of functions with structs build the same kernel");
+    for (int i = 0; i < 2; i++)
+        qn_kernel_release(k[i]);
+    qn_kernel_release(inner);
+    qn_record_release(r);
+}
+
 int main(void)
 {
     qn_context *c = context_with(NULL);
@@ -447,6 +518,7 @@ int main(void)
     test_memory();
     test_options();
     test_boxes();
+    test_twins();
     test_format();
     qn_context_release(c);
     return tap_done();
