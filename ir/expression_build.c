@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * expression_build.c: calls the builder for the nodes of an expression, whose types are known. The
- * order is that of the nodes; their values wait on a stack of the parser. Errors of the builder have
- * the place of the operator or name.
+ * order is that of the nodes; their values wait on a stack of the parser. Errors of the builder
+ * have the place of the operator or name.
  */
 #include "ir/build/builder.h"
 #include "ir/expression.h"
@@ -25,7 +25,8 @@ static const char *read_number(const node *x, int dtype, uint64_t *bits)
     }
     if (class == QN_CLASS_F)
         return qn__read_float(&x->token, x->is_negative, dtype, bits);
-    return qn__is_integer(dtype) ? qn__read_integer(&x->token, x->is_negative, dtype, bits) : "is a number";
+    return qn__is_integer(dtype) ? qn__read_integer(&x->token, x->is_negative, dtype, bits)
+                                 : "is a number";
 }
 
 static bool build_number(parser *p, const node *x, qn_val *out)
@@ -36,12 +37,15 @@ static bool build_number(parser *p, const node *x, qn_val *out)
     const char *problem = read_number(x, part, &bits);
     if (problem)
         return FAIL(p, &x->token, "literal \"%s%.*s\" %s (%s)", x->is_negative ? "-" : "",
-                    qn__parse_shown_bytes(x->token.text, x->token.n), x->token.text, problem, qn_dtype_name(x->dtype));
-    *out = is_complex ? qn__complex_const(p->b, "a literal", x->dtype, bits, 0) : qn_const_bits(p->b, x->dtype, bits);
+                    qn__parse_shown_bytes(x->token.text, x->token.n), x->token.text, problem,
+                    qn_dtype_name(x->dtype));
+    *out = is_complex ? qn__complex_const(p->b, "a literal", x->dtype, bits, 0)
+                      : qn_const_bits(p->b, x->dtype, bits);
     return true;
 }
 
-/* ----------------------------------------------------------------------- operands that are left out */
+/* ----------------------------------------------------------------------- operands that are left
+ * out */
 
 /** Opens the `if` around an operand, or goes to the other one. */
 static void build_mark(parser *p, const node *x)
@@ -88,10 +92,13 @@ static void open_reduction(parser *p, const node *x)
         return;
     }
     p->n_built -= 2;
-    uint64_t identity = qn__dtype_class(x->dtype) == QN_CLASS_C ? 0 : qn__reduce_empty(r->combine, x->dtype);
-    qn_val start = qn__dtype_class(x->dtype) == QN_CLASS_C ? qn_const_complex(p->b, x->dtype, 0, 0)
-                                                            : qn_const_bits(p->b, x->dtype, identity);
-    r->value[0] = qn_for(p->b, p->built[p->n_built], p->built[p->n_built + 1], 1, 1, &start, &r->carried);
+    uint64_t identity =
+        qn__dtype_class(x->dtype) == QN_CLASS_C ? 0 : qn__reduce_empty(r->combine, x->dtype);
+    qn_val start = qn__dtype_class(x->dtype) == QN_CLASS_C
+                       ? qn_const_complex(p->b, x->dtype, 0, 0)
+                       : qn_const_bits(p->b, x->dtype, identity);
+    r->value[0] =
+        qn_for(p->b, p->built[p->n_built], p->built[p->n_built + 1], 1, 1, &start, &r->carried);
 }
 
 static bool close_reduction(parser *p, const node *x, const qn_val *args, qn_val *out)
@@ -140,7 +147,8 @@ static bool build_leaf(parser *p, const node *x, qn_val *out)
         *out = (qn_val){.id = x->view.id, .builder = x->view.builder};
         return true;
     default:
-        *out = x->kind == NODE_EXTENT ? qn_extent(p->b, x->view, x->link) : qn_lower(p->b, x->view, x->link);
+        *out = x->kind == NODE_EXTENT ? qn_extent(p->b, x->view, x->link)
+                                      : qn_lower(p->b, x->view, x->link);
         return true;
     }
 }
@@ -150,7 +158,8 @@ static bool build_inner(parser *p, const node *x, const qn_val *args, qn_val *ou
 {
     switch (x->kind) {
     case NODE_LOAD:
-        *out = x->part < 0 ? qn_load(p->b, x->view, x->n_args, args) : qn__load_part(p->b, x->view, x->part, x->n_args, args);
+        *out = x->part < 0 ? qn_load(p->b, x->view, x->n_args, args)
+                           : qn__load_part(p->b, x->view, x->part, x->n_args, args);
         return true;
     case NODE_LOOKUP:
         *out = qn_lookup(p->b, x->array, args[0]);
@@ -159,7 +168,8 @@ static bool build_inner(parser *p, const node *x, const qn_val *args, qn_val *ou
         *out = qn_op(p->b, x->op, x->n_args, args);
         return true;
     case NODE_CAST: /* of a number: the number itself */
-        *out = (int)qn_type_of(p->b, args[0]) == x->dtype ? args[0] : qn_cast(p->b, x->dtype, args[0]);
+        *out =
+            (int)qn_type_of(p->b, args[0]) == x->dtype ? args[0] : qn_cast(p->b, x->dtype, args[0]);
         return true;
     case NODE_BITCAST:
         *out = qn_bitcast(p->b, x->dtype, args[0]);
@@ -199,7 +209,8 @@ static bool build_node(parser *p, const node *x, values *out)
     p->n_built -= n;
     const qn_val *args = p->built + p->n_built;
     bool is_leaf = x->kind <= NODE_LOWER;
-    if (!(is_leaf ? build_leaf(p, x, result) : build_inner(p, x, args, result)) || !qn__parse_check_builder(p))
+    if (!(is_leaf ? build_leaf(p, x, result) : build_inner(p, x, args, result)) ||
+        !qn__parse_check_builder(p))
         return false;
     if (x->parent >= 0) {
         p->built[p->n_built++] = result[0];

@@ -26,12 +26,12 @@ static const struct {
     const char *text;
     uint8_t level, kind, op;
 } binaries[] = {
-    {"||", 2, NODE_OR, QN_OP_or},   {"&&", 3, NODE_AND, QN_OP_and}, {"|", 4, NODE_OP, QN_OP_or},
-    {"^", 5, NODE_OP, QN_OP_xor},   {"&", 6, NODE_OP, QN_OP_and},   {"==", 7, NODE_OP, QN_OP_eq},
-    {"!=", 7, NODE_OP, QN_OP_ne},   {"<", 8, NODE_OP, QN_OP_lt},    {"<=", 8, NODE_OP, QN_OP_le},
-    {">", 8, NODE_OP, QN_OP_gt},    {">=", 8, NODE_OP, QN_OP_ge},   {"<<", 9, NODE_OP, QN_OP_shl},
-    {">>", 9, NODE_OP, QN_OP_shr},  {"+", 10, NODE_OP, QN_OP_add},  {"-", 10, NODE_OP, QN_OP_sub},
-    {"*", 11, NODE_OP, QN_OP_mul},  {"/", 11, NODE_OP, QN_OP_div},  {"%", 11, NODE_OP, QN_OP_rem},
+    {"||", 2, NODE_OR, QN_OP_or},  {"&&", 3, NODE_AND, QN_OP_and}, {"|", 4, NODE_OP, QN_OP_or},
+    {"^", 5, NODE_OP, QN_OP_xor},  {"&", 6, NODE_OP, QN_OP_and},   {"==", 7, NODE_OP, QN_OP_eq},
+    {"!=", 7, NODE_OP, QN_OP_ne},  {"<", 8, NODE_OP, QN_OP_lt},    {"<=", 8, NODE_OP, QN_OP_le},
+    {">", 8, NODE_OP, QN_OP_gt},   {">=", 8, NODE_OP, QN_OP_ge},   {"<<", 9, NODE_OP, QN_OP_shl},
+    {">>", 9, NODE_OP, QN_OP_shr}, {"+", 10, NODE_OP, QN_OP_add},  {"-", 10, NODE_OP, QN_OP_sub},
+    {"*", 11, NODE_OP, QN_OP_mul}, {"/", 11, NODE_OP, QN_OP_div},  {"%", 11, NODE_OP, QN_OP_rem},
 };
 
 /* --------------------------------------------------------------------------------------- stacks */
@@ -95,7 +95,8 @@ int32_t qn__node_add(parser *p, const node *x, int n_args)
 /** A mark before an operand; its number is put in *mark. */
 static bool add_mark(parser *p, bool is_second, int32_t *mark)
 {
-    *mark = qn__node_add(p, &(node){.kind = NODE_MARK, .is_second = is_second, .token = p->token}, 0);
+    *mark =
+        qn__node_add(p, &(node){.kind = NODE_MARK, .is_second = is_second, .token = p->token}, 0);
     return *mark >= 0;
 }
 
@@ -157,7 +158,11 @@ static bool read_bound(parser *p, const qn_token *t, bool *is_bound)
         const reduction *r = &p->head[p->pending[i].node.head];
         for (int j = 0; j < r->n && !*is_bound; j++)
             if (r->name[j].n == t->n && memcmp(r->name[j].text, t->text, t->n) == 0) {
-                node x = {.kind = NODE_BOUND, .dtype = QN_I64, .link = j, .head = p->pending[i].node.head, .token = *t};
+                node x = {.kind = NODE_BOUND,
+                          .dtype = QN_I64,
+                          .link = j,
+                          .head = p->pending[i].node.head,
+                          .token = *t};
                 *is_bound = true;
                 if (!add_leaf(p, &x))
                     return false;
@@ -188,8 +193,9 @@ static bool fail_function(parser *p, const qn_token *t)
         qn__nearest_add(&near, "", qn__op_info[op].name);
     qn__near_math(&near);
     qn__parse_near_functions(p, "", &near);
-    return FAIL(p, t, "no function \"%.*s\" is known%s%s%s", qn__parse_shown_bytes(t->text, t->n), t->text,
-                near.best ? ": did you mean \"" : "", near.best ? near.best : "", near.best ? "\"?" : "");
+    return FAIL(p, t, "no function \"%.*s\" is known%s%s%s", qn__parse_shown_bytes(t->text, t->n),
+                t->text, near.best ? ": did you mean \"" : "", near.best ? near.best : "",
+                near.best ? "\"?" : "");
 }
 
 /** What the word before a "(" calls. */
@@ -231,7 +237,8 @@ static bool read_call(parser *p, bool *is_operand)
         return false;
     qn__parse_advance(p);
     qn__parse_advance(p);
-    if (x.kind == NODE_BITCAST && (!qn__parse_dtype(p, &x.dtype) || !qn__parse_expect_symbol(p, ',')))
+    if (x.kind == NODE_BITCAST &&
+        (!qn__parse_dtype(p, &x.dtype) || !qn__parse_expect_symbol(p, ',')))
         return false;
     if (qn__parse_accept_symbol(p, ')')) {
         *is_operand = true;
@@ -259,7 +266,8 @@ static bool read_parameter(parser *p, const parameter *a, const qn_token *t, boo
         x.kind = NODE_LOOKUP;
         x.array = a->array;
         return has_index ? open_index(p, &x, is_operand)
-                         : FAIL(p, t, "\"%.*s\" is a constant array: write its index in [ ]", (int)t->n, t->text);
+                         : FAIL(p, t, "\"%.*s\" is a constant array: write its index in [ ]",
+                                (int)t->n, t->text);
     }
     if (a->is_view) {
         x.kind = has_index ? NODE_LOAD : NODE_VIEW;
@@ -317,7 +325,8 @@ static bool read_name(parser *p, bool *is_operand)
         return read_symbol(p, &t, i);
     if (is_word && !is_known && !read_literal_word(p, &t, &is_known))
         return false;
-    return is_known || FAIL(p, &t, "no name \"%.*s\" is known here", qn__parse_shown_bytes(name, n), name);
+    return is_known ||
+           FAIL(p, &t, "no name \"%.*s\" is known here", qn__parse_shown_bytes(name, n), name);
 }
 
 /** "sum" k "in" ... "of", whose value follows. */
@@ -328,19 +337,24 @@ static bool read_reduction(parser *p)
     if (begin.head < 0)
         return false;
     const reduction *r = &p->head[begin.head];
-    node end = {.kind = NODE_END, .op = (uint8_t)r->combine, .head = begin.head, .token = begin.token};
+    node end = {
+        .kind = NODE_END, .op = (uint8_t)r->combine, .head = begin.head, .token = begin.token};
     end.link = qn__node_add(p, &begin, r->is_loop ? 2 : 0);
-    return end.link >= 0 &&
-           push_pending(p, (pending){.kind = PENDING_REDUCTION, .level = LEVEL_REDUCTION, .node = end, .n_args = 1});
+    return end.link >= 0 && push_pending(p, (pending){.kind = PENDING_REDUCTION,
+                                                      .level = LEVEL_REDUCTION,
+                                                      .node = end,
+                                                      .n_args = 1});
 }
 
 /** "-", "!", "~" before an operand; a number behind "-" is a negative number. */
 static bool read_prefix(parser *p, bool *is_operand)
 {
-    node x = {.kind = NODE_OP, .op = *p->token.text == '-' ? QN_OP_neg : QN_OP_not, .token = p->token};
+    node x = {
+        .kind = NODE_OP, .op = *p->token.text == '-' ? QN_OP_neg : QN_OP_not, .token = p->token};
     qn__parse_advance(p);
     if (x.op != QN_OP_neg || p->token.kind != QN_TOKEN_NUMBER)
-        return push_pending(p, (pending){.kind = PENDING_PREFIX, .level = LEVEL_PREFIX, .node = x, .n_args = 1});
+        return push_pending(
+            p, (pending){.kind = PENDING_PREFIX, .level = LEVEL_PREFIX, .node = x, .n_args = 1});
     x = (node){.kind = NODE_NUMBER, .is_negative = true, .token = p->token};
     qn__parse_advance(p);
     *is_operand = true;
@@ -367,7 +381,8 @@ static bool read_operand(parser *p, bool *is_operand)
     case QN_TOKEN_WORD:
         if (qn__parse_is_reduction(&p->lexer, &p->token))
             return read_reduction(p);
-        return qn__parse_is_operator(&next, "(") ? read_call(p, is_operand) : read_name(p, is_operand);
+        return qn__parse_is_operator(&next, "(") ? read_call(p, is_operand)
+                                                 : read_name(p, is_operand);
     case QN_TOKEN_STRING:
         return read_name(p, is_operand);
     default:
@@ -433,7 +448,8 @@ static bool read_part(parser *p, node *x)
 {
     qn_token next = qn__parse_peek(p);
     int64_t part = -1;
-    bool is_there = x->kind == NODE_LOAD && qn__parse_is_word(p, "part") && next.kind == QN_TOKEN_NUMBER;
+    bool is_there =
+        x->kind == NODE_LOAD && qn__parse_is_word(p, "part") && next.kind == QN_TOKEN_NUMBER;
     if (!is_there)
         return true;
     qn__parse_advance(p);
@@ -443,7 +459,8 @@ static bool read_part(parser *p, node *x)
     return true;
 }
 
-/** ",", ")" or "]": goes on in the brackets that are open, or closes them. *is_end: there are none. */
+/** ",", ")" or "]": goes on in the brackets that are open, or closes them. *is_end: there are none.
+ */
 static bool read_bracket(parser *p, int32_t base, bool *wants_operand, bool *is_end)
 {
     if (!complete_above(p, base, LEVEL_REDUCTION))
@@ -452,7 +469,8 @@ static bool read_bracket(parser *p, int32_t base, bool *wants_operand, bool *is_
     *is_end = !x;
     if (!x)
         return true;
-    bool is_comma = qn__parse_is_symbol(p, ','), has_list = x->kind == PENDING_ARGUMENTS || x->kind == PENDING_INDEX;
+    bool is_comma = qn__parse_is_symbol(p, ','),
+         has_list = x->kind == PENDING_ARGUMENTS || x->kind == PENDING_INDEX;
     if (is_comma && has_list) {
         x->n_args++;
         qn__parse_advance(p);
@@ -460,7 +478,9 @@ static bool read_bracket(parser *p, int32_t base, bool *wants_operand, bool *is_
         return true;
     }
     if (x->kind == PENDING_THEN || !qn__parse_is_symbol(p, x->kind == PENDING_INDEX ? ']' : ')'))
-        return qn__parse_fail_expected(p, x->kind == PENDING_THEN ? "':'" : x->kind == PENDING_INDEX ? "']'" : "')'");
+        return qn__parse_fail_expected(p, x->kind == PENDING_THEN    ? "':'"
+                                          : x->kind == PENDING_INDEX ? "']'"
+                                                                     : "')'");
     qn__parse_advance(p);
     if (!has_list) {
         p->n_pending--;
@@ -500,8 +520,9 @@ bool qn__expression_read(parser *p, expression *e)
     bool wants_operand = true, is_end = false;
     e->begin = p->n_nodes;
     while (!is_end) {
-        bool is_operand = false, is_good = wants_operand ? read_operand(p, &is_operand)
-                                                         : read_operator(p, base, &wants_operand, &is_end);
+        bool is_operand = false, is_good = wants_operand
+                                               ? read_operand(p, &is_operand)
+                                               : read_operator(p, base, &wants_operand, &is_end);
         if (!is_good)
             return false;
         if (wants_operand && is_operand)
@@ -517,7 +538,8 @@ bool qn__parse_expression(parser *p, int dtype, const char *what, qn_val *out)
     expression e;
     values v = {.n = 0};
     const qn_token at = p->token;
-    if (!qn__expression_read(p, &e) || !qn__expression_settle(p, &e, dtype, what) || !qn__expression_build(p, &e, &v))
+    if (!qn__expression_read(p, &e) || !qn__expression_settle(p, &e, dtype, what) ||
+        !qn__expression_build(p, &e, &v))
         return false;
     *out = v.v[0];
     return v.n == 1 || FAIL(p, &at, "%s is one value, not %d", what, v.n);

@@ -31,8 +31,10 @@ static bool join(parser *p, const node *x, int n, const int32_t *args, int32_t *
         if (type == QN_VOID || type == *out)
             continue;
         if (*out != QN_VOID)
-            return FAIL(p, &x->token, "operands of \"%.*s\" are %s and %s: convert one, as in %s(...)", shown(x), x->token.text,
-                        qn__type_words(*out), qn__type_words(type), qn__type_words(*out));
+            return FAIL(p, &x->token,
+                        "operands of \"%.*s\" are %s and %s: convert one, as in %s(...)", shown(x),
+                        x->token.text, qn__type_words(*out), qn__type_words(type),
+                        qn__type_words(*out));
         *out = type;
     }
     return true;
@@ -44,30 +46,36 @@ static bool check_bool(parser *p, const node *x, int n, const int32_t *args)
     for (int i = 0; i < n; i++) {
         const node *arg = &p->node[args[i]];
         if (arg->dtype != QN_BOOL)
-            return FAIL(p, &x->token, "\"%.*s\" takes bool, not %s: compare, as in x != 0", shown(x), x->token.text,
-                        qn__type_words(arg->dtype));
+            return FAIL(p, &x->token, "\"%.*s\" takes bool, not %s: compare, as in x != 0",
+                        shown(x), x->token.text, qn__type_words(arg->dtype));
     }
     return true;
 }
 
 static bool check_count(parser *p, const node *x, int n, int wanted)
 {
-    return n == wanted || FAIL(p, &x->token, "\"%.*s\" takes %d argument%s, not %d", shown(x), x->token.text, wanted,
-                               wanted == 1 ? "" : "s", n);
+    return n == wanted || FAIL(p, &x->token, "\"%.*s\" takes %d argument%s, not %d", shown(x),
+                               x->token.text, wanted, wanted == 1 ? "" : "s", n);
 }
 
 static bool type_op(parser *p, node *x, int n, const int32_t *args)
 {
     const qn_op_info *info = &qn__op_info[x->op];
-    bool is_select = info->rule == QN_RULE_SELECT, is_not = *x->token.text == '!' && x->op == QN_OP_not;
-    if (!check_count(p, x, n, info->arity) || ((is_select || is_not) && !check_bool(p, x, 1, args)) ||
+    bool is_select = info->rule == QN_RULE_SELECT,
+         is_not = *x->token.text == '!' && x->op == QN_OP_not;
+    if (!check_count(p, x, n, info->arity) ||
+        ((is_select || is_not) && !check_bool(p, x, 1, args)) ||
         !join(p, x, n - is_select, args + is_select, &x->operands))
         return false;
-    bool is_comparison = info->rule == QN_RULE_COMPARE, is_length = x->op == QN_OP_abs && qn__dtype_class(x->operands) == QN_CLASS_C;
-    x->dtype = is_comparison ? QN_BOOL : is_length ? qn__part_dtype(x->operands, NULL, 0) : x->operands;
+    bool is_comparison = info->rule == QN_RULE_COMPARE,
+         is_length = x->op == QN_OP_abs && qn__dtype_class(x->operands) == QN_CLASS_C;
+    x->dtype = is_comparison ? QN_BOOL
+               : is_length   ? qn__part_dtype(x->operands, NULL, 0)
+                             : x->operands;
     return !is_comparison || x->operands != QN_VOID ||
-           FAIL(p, &x->token, "operands of \"%.*s\" are numbers without a type: write one as f32(...), i64(...)", shown(x),
-                x->token.text);
+           FAIL(p, &x->token,
+                "operands of \"%.*s\" are numbers without a type: write one as f32(...), i64(...)",
+                shown(x), x->token.text);
 }
 
 static bool type_choose(parser *p, node *x, int n, const int32_t *args)
@@ -98,8 +106,9 @@ static bool check_indices(parser *p, const node *x, int n, const int32_t *args, 
     for (int i = 0; i < n; i++) {
         const node *arg = &p->node[args[i]];
         if (arg->dtype != QN_VOID && !qn__is_integer(arg->dtype))
-            return FAIL(p, &arg->token, "%s %d of \"%.*s\" is %s, not an integer: convert it, as in i64(...)", what, i, shown(x),
-                        x->token.text, qn__type_words(arg->dtype));
+            return FAIL(p, &arg->token,
+                        "%s %d of \"%.*s\" is %s, not an integer: convert it, as in i64(...)", what,
+                        i, shown(x), x->token.text, qn__type_words(arg->dtype));
     }
     return true;
 }
@@ -109,11 +118,12 @@ static bool type_load(parser *p, node *x, int n, const int32_t *args)
     const qn_kernel_parameter *view = &p->b->param[x->view.id - 1];
     int n_parts = qn__n_parts(view->dtype, view->record);
     if (n != view->rank)
-        return FAIL(p, &x->token, "view \"%.*s\" has %d dimension%s, and here %d %s", shown(x), x->token.text, view->rank,
-                    view->rank == 1 ? "" : "s", n, n == 1 ? "index" : "indices");
+        return FAIL(p, &x->token, "view \"%.*s\" has %d dimension%s, and here %d %s", shown(x),
+                    x->token.text, view->rank, view->rank == 1 ? "" : "s", n,
+                    n == 1 ? "index" : "indices");
     if (x->part >= n_parts)
-        return FAIL(p, &x->token, "elements of view \"%.*s\" have %d parts, and no part %d", shown(x), x->token.text, n_parts,
-                    (int)x->part);
+        return FAIL(p, &x->token, "elements of view \"%.*s\" have %d parts, and no part %d",
+                    shown(x), x->token.text, n_parts, (int)x->part);
     x->has_access = true;
     x->dtype = x->part < 0 ? view->dtype : qn__part_dtype(view->dtype, view->record, x->part);
     return check_indices(p, x, n, args, "index");
@@ -129,8 +139,10 @@ static bool type_lookup(parser *p, node *x, int n, const int32_t *args)
 static bool check_argument(parser *p, const node *x, int i, int type, int wanted)
 {
     return type == QN_VOID || type == wanted ||
-           FAIL(p, &x->token, "argument %d of \"%.*s\" is %s, expected %s: convert it, as in %s(...)", i, shown(x), x->token.text,
-                qn__type_words(type), qn__type_words(wanted), qn__type_words(wanted));
+           FAIL(p, &x->token,
+                "argument %d of \"%.*s\" is %s, expected %s: convert it, as in %s(...)", i,
+                shown(x), x->token.text, qn__type_words(type), qn__type_words(wanted),
+                qn__type_words(wanted));
 }
 
 static bool type_call(parser *p, node *x, int n, const int32_t *args)
@@ -142,7 +154,8 @@ static bool type_call(parser *p, node *x, int n, const int32_t *args)
         const node *arg = &p->node[args[i]];
         bool is_view = body->param[i].rank >= 0;
         if ((arg->kind == NODE_VIEW) != is_view)
-            return FAIL(p, &arg->token, "argument %d of \"%.*s\" is %s view", i, shown(x), x->token.text, is_view ? "a" : "no");
+            return FAIL(p, &arg->token, "argument %d of \"%.*s\" is %s view", i, shown(x),
+                        x->token.text, is_view ? "a" : "no");
         if (!is_view && !check_argument(p, x, i, arg->dtype, body->param[i].dtype))
             return false;
     }
@@ -157,7 +170,8 @@ static bool find_math(parser *p, node *x, int type)
     qn_error e = {0};
     x->function = qn__math_of(x->word, type, &e);
     if (!x->function)
-        return qn__parse_fail_at(p, x->token.line, x->token.column, (qn_status)e.status, "%s", e.message);
+        return qn__parse_fail_at(p, x->token.line, x->token.column, (qn_status)e.status, "%s",
+                                 e.message);
     x->operands = type;
     x->n_results = (uint8_t)x->function->n_results;
     int32_t result = (int32_t)qn_function_result(x->function, 0);
@@ -179,7 +193,8 @@ static bool type_math(parser *p, node *x, int n, const int32_t *args)
     if (!find_math(p, x, type) || !check_count(p, x, n, x->function->body.n_params))
         return false;
     for (int i = 0; i < n; i++)
-        if (!check_argument(p, x, i, p->node[args[i]].dtype, qn__math_argument(x->function, i, type)))
+        if (!check_argument(p, x, i, p->node[args[i]].dtype,
+                            qn__math_argument(x->function, i, type)))
             return false;
     return true;
 }
@@ -200,17 +215,20 @@ static bool type_end(parser *p, node *x, int n, const int32_t *args)
 bool qn__node_type(parser *p, node *x, int n, const int32_t *args)
 {
     static bool (*const rules[])(parser *, node *, int, const int32_t *) = {
-        [NODE_LOAD] = type_load,     [NODE_LOOKUP] = type_lookup, [NODE_OP] = type_op,    [NODE_CAST] = type_cast,
-        [NODE_BITCAST] = type_cast,  [NODE_MATH] = type_math,     [NODE_CALL] = type_call, [NODE_CHOOSE] = type_choose,
-        [NODE_AND] = type_both,      [NODE_OR] = type_both,       [NODE_BEGIN] = type_begin, [NODE_END] = type_end};
+        [NODE_LOAD] = type_load, [NODE_LOOKUP] = type_lookup, [NODE_OP] = type_op,
+        [NODE_CAST] = type_cast, [NODE_BITCAST] = type_cast,  [NODE_MATH] = type_math,
+        [NODE_CALL] = type_call, [NODE_CHOOSE] = type_choose, [NODE_AND] = type_both,
+        [NODE_OR] = type_both,   [NODE_BEGIN] = type_begin,   [NODE_END] = type_end};
     for (int i = 0; i < n; i++) {
         const node *arg = &p->node[args[i]];
         x->has_access = x->has_access || arg->has_access;
         if (arg->kind == NODE_VIEW && x->kind != NODE_CALL)
-            return FAIL(p, &arg->token, "\"%.*s\" is a view: write indices in [ ]", shown(arg), arg->token.text);
+            return FAIL(p, &arg->token, "\"%.*s\" is a view: write indices in [ ]", shown(arg),
+                        arg->token.text);
         if (arg->n_results != 1)
-            return FAIL(p, &arg->token, "\"%.*s\" has %d results: give them names, as in a, b = %.*s(...)", shown(arg),
-                        arg->token.text, arg->n_results, shown(arg), arg->token.text);
+            return FAIL(p, &arg->token,
+                        "\"%.*s\" has %d results: give them names, as in a, b = %.*s(...)",
+                        shown(arg), arg->token.text, arg->n_results, shown(arg), arg->token.text);
     }
     x->has_access = x->has_access || x->kind == NODE_VIEW;
     bool has_rule = x->kind < sizeof rules / sizeof *rules && rules[x->kind];
@@ -240,8 +258,10 @@ static int wanted_by(const node *x, int position)
 
 static bool fail_ambiguous(parser *p, const node *x)
 {
-    return FAIL(p, &x->token, "\"%.*s\" has no type here: write it as f32(...) or i64(...), or the name as t: f32 = ...", shown(x),
-                x->token.text);
+    return FAIL(
+        p, &x->token,
+        "\"%.*s\" has no type here: write it as f32(...) or i64(...), or the name as t: f32 = ...",
+        shown(x), x->token.text);
 }
 
 /** Gives a node its type, if it has none, once that of its parent is known. */
@@ -253,7 +273,8 @@ static bool settle_node(parser *p, node *x, int wanted)
         if (wanted == QN_VOID)
             return fail_ambiguous(p, x);
         x->dtype = wanted;
-        if (x->kind == NODE_MATH && (!find_math(p, x, wanted) || !check_count(p, x, x->n_args, x->function->body.n_params)))
+        if (x->kind == NODE_MATH &&
+            (!find_math(p, x, wanted) || !check_count(p, x, x->n_args, x->function->body.n_params)))
             return false;
     }
     if (x->kind == NODE_END)
@@ -265,7 +286,8 @@ bool qn__expression_settle(parser *p, const expression *e, int dtype, const char
 {
     const node *root = &p->node[e->end - 1];
     if (root->kind == NODE_VIEW)
-        return FAIL(p, &root->token, "\"%.*s\" is a view: write indices in [ ]", shown(root), root->token.text);
+        return FAIL(p, &root->token, "\"%.*s\" is a view: write indices in [ ]", shown(root),
+                    root->token.text);
     bool is_index = dtype == INDEX_TYPE;
     int place = is_index ? QN_I64 : dtype;
     for (int32_t i = e->end; i-- > e->begin;) {
@@ -273,8 +295,10 @@ bool qn__expression_settle(parser *p, const expression *e, int dtype, const char
         if (!settle_node(p, x, x->parent < 0 ? place : wanted_by(&p->node[x->parent], x->position)))
             return false;
     }
-    bool is_wanted = is_index ? qn__is_integer(root->dtype) : dtype == QN_VOID || root->dtype == dtype;
-    return is_wanted || FAIL(p, &root->token, "%s is %s, and the expression is %s: convert it, as in %s(...)", what,
-                             is_index ? "an integer" : qn__type_words(dtype), qn__type_words(root->dtype),
-                             qn__type_words(place));
+    bool is_wanted =
+        is_index ? qn__is_integer(root->dtype) : dtype == QN_VOID || root->dtype == dtype;
+    return is_wanted ||
+           FAIL(p, &root->token, "%s is %s, and the expression is %s: convert it, as in %s(...)",
+                what, is_index ? "an integer" : qn__type_words(dtype), qn__type_words(root->dtype),
+                qn__type_words(place));
 }

@@ -149,8 +149,12 @@ bool qn__parse_name(parser *p, const char **text, size_t *n);
 /** "format" integer ";", which may stand first; false for a format of another version. */
 bool qn__parse_format(parser *p);
 bool qn__parse_head(parser *p, qn_builder *make(const char *name, uint32_t flags));
-/** The declarations of parameters. */
+/** Words of a list, each at most once, or-ed together. */
+bool qn__parse_words(parser *p, const qn_word *list, uint32_t *bits);
+/** The declarations of parameters, each with a ";". */
 bool qn__parse_parameters(parser *p);
+/** "(" [name ":" type ("," name ":" type)*] ")" */
+bool qn__parse_parameter_list(parser *p);
 /** What a text is read for. */
 typedef struct reading {
     const char *who;               /* the public function */
@@ -209,6 +213,19 @@ block *qn__parse_new_block(parser *p, const definitions *d,
 bool qn__parse_open_block(parser *p);
 /** The block in the next slot is open without a "{". */
 bool qn__parse_enter_block(parser *p);
+
+bool qn__parse_combine(parser *p, int *combine);
+
+/* ------------------------------------------------------------------------ blocks (parse_block.c) */
+
+bool qn__parse_if(parser *p, const definitions *d);
+bool qn__parse_for(parser *p, const definitions *d);
+bool qn__parse_while(parser *p, const definitions *d);
+bool qn__parse_reduce(parser *p, const definitions *d);
+/** [values] ";" behind "yield", which ends the block. */
+bool qn__parse_yield(parser *p, values *yield);
+/** "}": the innermost block goes on with what its kind has behind it. */
+bool qn__parse_close_block(parser *p, const values *yield);
 
 /* ----------------------------------------------- statements with names for people (parse_assign.c) */
 

@@ -15,10 +15,17 @@ static const struct {
     const char *text;
     int op, combine;
 } updates[] = {
-    {"=", 0, QN_COMBINE_EXCHANGE},       {"+=", QN_OP_add, QN_COMBINE_SUM}, {"-=", QN_OP_sub, QN_COMBINE_SUM},
-    {"*=", QN_OP_mul, -1},               {"/=", QN_OP_div, -1},             {"%=", QN_OP_rem, -1},
-    {"&=", QN_OP_and, QN_COMBINE_AND},   {"|=", QN_OP_or, QN_COMBINE_OR},   {"^=", QN_OP_xor, QN_COMBINE_XOR},
-    {"<<=", QN_OP_shl, -1},              {">>=", QN_OP_shr, -1},
+    {"=", 0, QN_COMBINE_EXCHANGE},
+    {"+=", QN_OP_add, QN_COMBINE_SUM},
+    {"-=", QN_OP_sub, QN_COMBINE_SUM},
+    {"*=", QN_OP_mul, -1},
+    {"/=", QN_OP_div, -1},
+    {"%=", QN_OP_rem, -1},
+    {"&=", QN_OP_and, QN_COMBINE_AND},
+    {"|=", QN_OP_or, QN_COMBINE_OR},
+    {"^=", QN_OP_xor, QN_COMBINE_XOR},
+    {"<<=", QN_OP_shl, -1},
+    {">>=", QN_OP_shr, -1},
 };
 enum { N_UPDATES = sizeof updates / sizeof updates[0], WHAT_BYTES = 80 };
 
@@ -45,11 +52,12 @@ bool qn__parse_is_assignment(const parser *p)
     if (p->token.kind != QN_TOKEN_WORD && p->token.kind != QN_TOKEN_STRING)
         return false;
     qn_token next = qn__parse_peek(p);
-    return update_of(&next) >= 0 || qn__parse_is_operator(&next, "[") || qn__parse_is_operator(&next, ":") ||
-           qn__parse_is_operator(&next, ",");
+    return update_of(&next) >= 0 || qn__parse_is_operator(&next, "[") ||
+           qn__parse_is_operator(&next, ":") || qn__parse_is_operator(&next, ",");
 }
 
-/* ---------------------------------------------------------------------------------------- stores */
+/* ---------------------------------------------------------------------------------------- stores
+ */
 
 /** view index ["part" number] and the operator of an assignment. */
 typedef struct element {
@@ -64,8 +72,10 @@ static bool read_element(parser *p, element *x)
     const parameter *a = NULL;
     const qn_token at = p->token;
     int64_t part = -1;
-    if (!qn__parse_begin_body(p) || !qn__parse_reference(p, true, &a) || !qn__parse_index(p, &x->index) ||
-        (qn__parse_accept_word(p, "part") && !qn__parse_integer(p, QN_I16, &part)) || !expect_update(p, &x->row))
+    if (!qn__parse_begin_body(p) || !qn__parse_reference(p, true, &a) ||
+        !qn__parse_index(p, &x->index) ||
+        (qn__parse_accept_word(p, "part") && !qn__parse_integer(p, QN_I16, &part)) ||
+        !expect_update(p, &x->row))
         return false;
     const qn_kernel_parameter *view = &p->b->param[a->view.id - 1];
     int n_parts = qn__n_parts(view->dtype, view->record);
@@ -74,11 +84,13 @@ static bool read_element(parser *p, element *x)
     x->view = a->view;
     x->part = (int)part;
     x->dtype = part < 0 ? view->dtype : qn__part_dtype(view->dtype, view->record, (int)part);
-    snprintf(x->what, sizeof x->what, "an element of \"%.*s\"", qn__parse_shown_bytes(at.text, at.n), at.text);
+    snprintf(x->what, sizeof x->what, "an element of \"%.*s\"",
+             qn__parse_shown_bytes(at.text, at.n), at.text);
     return true;
 }
 
-/** view index ["part" number] ("=" | "+=" | ...) expression. An update through an atomic view is one atomic update. */
+/** view index ["part" number] ("=" | "+=" | ...) expression. An update through an atomic view is
+ * one atomic update. */
 static bool parse_store(parser *p)
 {
     element x = {.part = -1};
@@ -87,7 +99,8 @@ static bool parse_store(parser *p)
         return false;
     int n = x.index.n;
     if (updates[x.row].op) {
-        qn_val old = x.part < 0 ? qn_load(p->b, x.view, n, x.index.v) : qn__load_part(p->b, x.view, x.part, n, x.index.v);
+        qn_val old = x.part < 0 ? qn_load(p->b, x.view, n, x.index.v)
+                                : qn__load_part(p->b, x.view, x.part, n, x.index.v);
         v = qn_op(p->b, updates[x.row].op, 2, (const qn_val[]){old, v});
     }
     if (x.part < 0)
@@ -106,8 +119,10 @@ bool qn__parse_atomic_update(parser *p)
     if (!read_element(p, &x))
         return false;
     if (updates[x.row].combine < 0 || x.part >= 0)
-        return FAIL(p, &at, "no atomic does this: atomics are =, +=, -=, &=, |=, ^=; others are updates of a view with "
-                            "the trait atomic");
+        return FAIL(p, &at,
+                    "no atomic does this: atomics are =, +=, -=, &=, |=, ^=; others are updates of "
+                    "a view with "
+                    "the trait atomic");
     if (!qn__parse_expression(p, x.dtype, x.what, &v))
         return false;
     if (updates[x.row].op == QN_OP_sub)
@@ -117,7 +132,8 @@ bool qn__parse_atomic_update(parser *p)
     return qn__parse_check_builder(p);
 }
 
-/* ----------------------------------------------------------------------------------------- names */
+/* ----------------------------------------------------------------------------------------- names
+ */
 
 /** A name that is assigned; its dtype is QN_VOID where it is that of the expression. */
 typedef struct target {
@@ -142,14 +158,18 @@ static bool read_target(parser *p, target *t)
     const parameter *a = qn__parse_find_parameter(p, text, t->name.n);
     int shown = qn__parse_shown_bytes(text, t->name.n);
     if (a)
-        return FAIL(p, &t->name, a->is_view ? "\"%.*s\" is a view: write indices in [ ]" : "\"%.*s\" is a parameter", shown, text);
+        return FAIL(p, &t->name,
+                    a->is_view ? "\"%.*s\" is a view: write indices in [ ]"
+                               : "\"%.*s\" is a parameter",
+                    shown, text);
     t->symbol = qn__parse_find(p, text, t->name.n);
     if (t->symbol < 0)
         return true;
     const symbol *s = &p->symbols.entry[t->symbol];
     t->dtype = (int32_t)qn_type_of(p->b, s->value);
-    return s->is_variable || FAIL(p, &t->name, "\"%.*s\" is an index or a value of line %d, and keeps its value", shown, text,
-                                  (int)s->line);
+    return s->is_variable ||
+           FAIL(p, &t->name, "\"%.*s\" is an index or a value of line %d, and keeps its value",
+                shown, text, (int)s->line);
 }
 
 /** The values of the expressions behind "=": one for each name, or all results of one function. */
@@ -163,13 +183,17 @@ static bool read_values(parser *p, const targets *names, values *v)
             return false;
         int n_results = p->node[e.end - 1].n_results;
         if (v->n + n_results > names->n)
-            return FAIL(p, &at, "more values than the %d name%s", names->n, names->n == 1 ? "" : "s");
+            return FAIL(p, &at, "more values than the %d name%s", names->n,
+                        names->n == 1 ? "" : "s");
         const target *t = &names->t[v->n];
-        snprintf(what, sizeof what, "\"%.*s\"", qn__parse_shown_bytes(t->name.text, t->name.n), t->name.text);
-        if (!qn__expression_settle(p, &e, n_results == 1 ? t->dtype : QN_VOID, what) || !qn__expression_build(p, &e, v))
+        snprintf(what, sizeof what, "\"%.*s\"", qn__parse_shown_bytes(t->name.text, t->name.n),
+                 t->name.text);
+        if (!qn__expression_settle(p, &e, n_results == 1 ? t->dtype : QN_VOID, what) ||
+            !qn__expression_build(p, &e, v))
             return false;
     } while (qn__parse_accept_symbol(p, ','));
-    return v->n == names->n || FAIL(p, &p->token, "%d value%s for %d names", v->n, v->n == 1 ? "" : "s", names->n);
+    return v->n == names->n ||
+           FAIL(p, &p->token, "%d value%s for %d names", v->n, v->n == 1 ? "" : "s", names->n);
 }
 
 static bool assign(parser *p, const target *t, qn_val v)
@@ -178,11 +202,14 @@ static bool assign(parser *p, const target *t, qn_val v)
         return qn__parse_introduce(p, &t->name, v, true);
     for (int d = 0; d < p->depth; d++)
         if (p->block[d].is_explicit && t->symbol < p->block[d].scope)
-            return FAIL(p, &t->name, "\"%.*s\" is assigned in a block that says what it carries: write for k in, while c max n",
+            return FAIL(p, &t->name,
+                        "\"%.*s\" is assigned in a block that says what it carries: write for k "
+                        "in, while c max n",
                         qn__parse_shown_bytes(t->name.text, t->name.n), t->name.text);
     int type = (int)qn_type_of(p->b, v);
     if (type != t->dtype)
-        return FAIL(p, &t->name, "\"%.*s\" is %s and cannot be %s", qn__parse_shown_bytes(t->name.text, t->name.n), t->name.text,
+        return FAIL(p, &t->name, "\"%.*s\" is %s and cannot be %s",
+                    qn__parse_shown_bytes(t->name.text, t->name.n), t->name.text,
                     qn__type_words(t->dtype), qn__type_words(type));
     p->symbols.entry[t->symbol].value = v;
     return true;
@@ -193,7 +220,8 @@ static bool update_name(parser *p, const target *t, int row)
 {
     qn_val v = {0};
     char what[WHAT_BYTES];
-    snprintf(what, sizeof what, "\"%.*s\"", qn__parse_shown_bytes(t->name.text, t->name.n), t->name.text);
+    snprintf(what, sizeof what, "\"%.*s\"", qn__parse_shown_bytes(t->name.text, t->name.n),
+             t->name.text);
     if (t->symbol < 0)
         return FAIL(p, &t->name, "no name %s is known here", what);
     if (!qn__parse_expression(p, t->dtype, what, &v))
@@ -218,7 +246,8 @@ static bool parse_names(parser *p)
     if (!expect_update(p, &row))
         return false;
     if (updates[row].op)
-        return names.n == 1 ? update_name(p, &names.t[0], row) : FAIL(p, &at, "%d names are updated at once", names.n);
+        return names.n == 1 ? update_name(p, &names.t[0], row)
+                            : FAIL(p, &at, "%d names are updated at once", names.n);
     if (!read_values(p, &names, &v))
         return false;
     for (int i = 0; i < names.n; i++)
@@ -237,7 +266,8 @@ bool qn__parse_assignment(parser *p)
     return true;
 }
 
-/* ------------------------------------------------------------------------------------- variables */
+/* ------------------------------------------------------------------------------------- variables
+ */
 
 /** Adds a variable that a block assigns. */
 static bool add_variable(parser *p, block *b, const qn_token *t)
@@ -249,7 +279,8 @@ static bool add_variable(parser *p, block *b, const qn_token *t)
         if (b->variable[j] == i)
             return true;
     if (b->n_variables == QN_MAX_CARRIED)
-        return FAIL(p, t, "a block assigns more than %d names that are known before it", QN_MAX_CARRIED);
+        return FAIL(p, t, "a block assigns more than %d names that are known before it",
+                    QN_MAX_CARRIED);
     b->variable[b->n_variables] = i;
     b->before[b->n_variables++] = p->symbols.entry[i].value;
     return true;
@@ -295,7 +326,8 @@ bool qn__parse_find_variables(parser *p, block *b)
         depth += qn__parse_is_operator(&t, "{") - qn__parse_is_operator(&t, "}");
         if (!scan_token(p, b, &r, &t))
             return false;
-        bool is_end = depth <= 0 && qn__parse_is_operator(&t, "}") && !qn__parse_token_is(&next, "else");
+        bool is_end =
+            depth <= 0 && qn__parse_is_operator(&t, "}") && !qn__parse_token_is(&next, "else");
         if (is_end || depth < 0)
             return true;
         t = next;

@@ -2,8 +2,9 @@
 /*
  * parse_domain.c: ranges of kernel text for people: the domain ("for all i, j in y"), loops ("for k
  * in a .. b", "while c max n"), and the ranges of reductions ("sum k in 0 .. n of ..."). Dimensions
- * stand before all else in a kernel, so those of reductions are found ahead where the body begins. A
- * reduction whose range is known in the body only is a loop, which combines in the order of its index.
+ * stand before all else in a kernel, so those of reductions are found ahead where the body begins.
+ * A reduction whose range is known in the body only is a loop, which combines in the order of its
+ * index.
  */
 #include "ir/build/builder.h"
 #include "ir/expression.h"
@@ -45,30 +46,33 @@ static void set_over(parser *p, bindings *b, int i, qn_param view, int d, int64_
 static bool read_call(parser *p, const parameter **view, int64_t *number)
 {
     qn__parse_advance(p);
-    return qn__parse_expect_symbol(p, '(') && qn__parse_reference(p, true, view) && qn__parse_expect_symbol(p, ',') &&
-           qn__parse_integer(p, QN_I32, number) && qn__parse_expect_symbol(p, ')');
+    return qn__parse_expect_symbol(p, '(') && qn__parse_reference(p, true, view) &&
+           qn__parse_expect_symbol(p, ',') && qn__parse_integer(p, QN_I32, number) &&
+           qn__parse_expect_symbol(p, ')');
 }
 
 /** All dimensions of a view, one name each. */
-static bool bind_all(parser *p, bindings *b, int first, const parameter *view, int64_t margin, const qn_token *at)
+static bool bind_all(parser *p, bindings *b, int first, const parameter *view, int64_t margin,
+                     const qn_token *at)
 {
     int rank = p->b->param[view->view.id - 1].rank;
     if (b->n - first != rank)
-        return FAIL(p, at, "%d name%s for the %d dimension%s of the view", b->n - first, b->n - first == 1 ? "" : "s", rank,
-                    rank == 1 ? "" : "s");
+        return FAIL(p, at, "%d name%s for the %d dimension%s of the view", b->n - first,
+                    b->n - first == 1 ? "" : "s", rank, rank == 1 ? "" : "s");
     for (int d = 0; d < rank; d++)
         set_over(p, b, first + d, view->view, d, margin);
     return qn__parse_check_builder(p);
 }
 
-/** view | "inner" "(" view "," margin ")" | "dim" "(" view "," d ")" | expression ".." expression: of the names from
- *  `first` on. */
+/** view | "inner" "(" view "," margin ")" | "dim" "(" view "," d ")" | expression ".." expression:
+ * of the names from `first` on. */
 static bool read_range(parser *p, bindings *b, int first)
 {
     const qn_token at = p->token, next = qn__parse_peek(p);
     const parameter *view = view_ahead(p);
     int64_t number = 0;
-    bool is_call = qn__parse_is_operator(&next, "("), is_inner = is_call && qn__parse_is_word(p, "inner");
+    bool is_call = qn__parse_is_operator(&next, "("),
+         is_inner = is_call && qn__parse_is_word(p, "inner");
     bool is_dim = is_call && qn__parse_is_word(p, "dim");
     if (view)
         qn__parse_advance(p);
@@ -133,13 +137,15 @@ bool qn__parse_is_domain(const parser *p)
     qn_lexer ahead = p->lexer;
     qn_token kind = qn__lex(&ahead), name = qn__lex(&ahead);
     bool is_kind = qn__parse_token_is(&kind, "all") || qn__parse_token_is(&kind, "sequential");
-    return qn__parse_is_word(p, "for") && is_kind && name.kind == QN_TOKEN_WORD && !qn__parse_token_is(&name, "in");
+    return qn__parse_is_word(p, "for") && is_kind && name.kind == QN_TOKEN_WORD &&
+           !qn__parse_token_is(&name, "in");
 }
 
 static bool close_domain(parser *p, block *b, const values *yield)
 {
     if (yield->n)
-        return FAIL(p, &p->statement, "the block of 'for all' yields %d values, expected 0", yield->n);
+        return FAIL(p, &p->statement, "the block of 'for all' yields %d values, expected 0",
+                    yield->n);
     qn__parse_end_scope(p, b->scope);
     p->is_complete = true;
     qn__parse_accept_symbol(p, ';');
@@ -169,11 +175,13 @@ bool qn__parse_is_loop(const parser *p)
 {
     qn_lexer ahead = p->lexer;
     qn_token name = qn__lex(&ahead), in = qn__lex(&ahead);
-    return qn__parse_is_word(p, "for") && name.kind == QN_TOKEN_WORD && qn__parse_token_is(&in, "in");
+    return qn__parse_is_word(p, "for") && name.kind == QN_TOKEN_WORD &&
+           qn__parse_token_is(&in, "in");
 }
 
 /** A loop of statements ends: its variables have the values after the last trip. */
-static bool end_loop(parser *p, block *b, const values *yield, void (*end)(qn_builder *, int, const qn_val *, qn_val *))
+static bool end_loop(parser *p, block *b, const values *yield,
+                     void (*end)(qn_builder *, int, const qn_val *, qn_val *))
 {
     qn_val next[QN_MAX_CARRIED] = {{0}}, results[QN_MAX_CARRIED] = {{0}};
     if (yield->n)
@@ -198,9 +206,11 @@ bool qn__parse_loop(parser *p)
     int64_t step = 1;
     qn_val carried[QN_MAX_CARRIED] = {{0}};
     qn__parse_advance(p);
-    block *b = qn__parse_begin_body(p) ? qn__parse_new_block(p, &(definitions){.n = 0}, close_loop) : NULL;
+    block *b =
+        qn__parse_begin_body(p) ? qn__parse_new_block(p, &(definitions){.n = 0}, close_loop) : NULL;
     if (!b || !read_names(p, &r.n, r.name) || !read_range(p, &r, 0) ||
-        (qn__parse_accept_word(p, "step") && !qn__parse_integer(p, QN_I64, &step)) || !qn__parse_find_variables(p, b))
+        (qn__parse_accept_word(p, "step") && !qn__parse_integer(p, QN_I64, &step)) ||
+        !qn__parse_find_variables(p, b))
         return false;
     qn_val index = qn_for(p->b, r.begin[0], r.end[0], step, b->n_variables, b->before, carried);
     if (!qn__parse_check_builder(p))
@@ -214,7 +224,8 @@ bool qn__parse_is_repeat(const parser *p)
 {
     qn_lexer ahead = p->lexer;
     qn_token first = qn__lex(&ahead), second = qn__lex(&ahead);
-    return qn__parse_is_word(p, "while") && !(qn__parse_token_is(&first, "max") && !qn__parse_is_operator(&second, "("));
+    return qn__parse_is_word(p, "while") &&
+           !(qn__parse_token_is(&first, "max") && !qn__parse_is_operator(&second, "("));
 }
 
 static bool close_repeat(parser *p, block *b, const values *yield)
@@ -229,7 +240,8 @@ bool qn__parse_repeat(parser *p)
     values holds = {.n = 0};
     qn_val trips = {0}, carried[QN_MAX_CARRIED] = {{0}};
     qn__parse_advance(p);
-    if (!qn__parse_begin_body(p) || !qn__expression_read(p, &condition) || !qn__parse_expect_word(p, "max") ||
+    if (!qn__parse_begin_body(p) || !qn__expression_read(p, &condition) ||
+        !qn__parse_expect_word(p, "max") ||
         !qn__parse_expression(p, INDEX_TYPE, "the greatest number of trips", &trips))
         return false;
     block *b = qn__parse_new_block(p, &(definitions){.n = 0}, close_repeat);
@@ -239,7 +251,8 @@ bool qn__parse_repeat(parser *p)
     if (!qn__parse_check_builder(p))
         return false;
     qn__parse_set_variables(p, b, carried);
-    if (!qn__expression_settle(p, &condition, QN_BOOL, "the condition") || !qn__expression_build(p, &condition, &holds))
+    if (!qn__expression_settle(p, &condition, QN_BOOL, "the condition") ||
+        !qn__expression_build(p, &condition, &holds))
         return false;
     qn_do(p->b, holds.v[0]);
     return qn__parse_check_builder(p) && qn__parse_open_block(p);
@@ -267,7 +280,8 @@ static int order_of(const qn_token *t)
 /** Whether a name, and behind it "in" or ",". */
 static bool is_binding(const qn_token *name, const qn_token *next)
 {
-    return name->kind == QN_TOKEN_WORD && (qn__parse_token_is(next, "in") || qn__parse_is_operator(next, ","));
+    return name->kind == QN_TOKEN_WORD &&
+           (qn__parse_token_is(next, "in") || qn__parse_is_operator(next, ","));
 }
 
 bool qn__parse_is_reduction(const qn_lexer *x, const qn_token *t)
@@ -299,20 +313,23 @@ static bool is_uniform(parser *p, const qn_token *t, const qn_token *next)
 {
     if (qn__parse_is_operator(next, "["))
         return false;
-    if (qn__parse_is_operator(next, "(") || (t->kind == QN_TOKEN_WORD && qn__parse_find_parameter(p, t->text, t->n)))
+    if (qn__parse_is_operator(next, "(") ||
+        (t->kind == QN_TOKEN_WORD && qn__parse_find_parameter(p, t->text, t->n)))
         return true;
     int32_t i = qn__parse_find(p, t->text, t->n);
     return i >= 0 && p->b->note[qn__number(p->symbols.entry[i].value)].is_uniform;
 }
 
-/** Whether the reduction that begins at the next token has dimensions of its own: its bounds are uniform. */
+/** Whether the reduction that begins at the next token has dimensions of its own: its bounds are
+ * uniform. */
 static bool has_dimensions(parser *p)
 {
     qn_lexer ahead = p->lexer;
     bool is_name = true;
     int depth = 0;
     qn_token t = qn__lex(&ahead);
-    for (int n = 0; n < MOST_BOUND_TOKENS && t.kind != QN_TOKEN_END && t.kind != QN_TOKEN_BAD; n++) {
+    for (int n = 0; n < MOST_BOUND_TOKENS && t.kind != QN_TOKEN_END && t.kind != QN_TOKEN_BAD;
+         n++) {
         qn_token next = qn__lex(&ahead);
         bool is_of = qn__parse_token_is(&t, "of"), is_in = qn__parse_token_is(&t, "in");
         if (is_of || qn__parse_is_operator(&t, ";") || qn__parse_is_operator(&t, "{"))
@@ -360,8 +377,10 @@ static qn_val dimension_of(parser *p, const bindings *b, int i)
     for (int32_t h = 0; h < p->n_heads; h++)
         for (int j = 0; j < p->head[h].n; j++) {
             const reduction *r = &p->head[h];
-            bool is_name = r->name[j].n == b->name[i].n && memcmp(r->name[j].text, b->name[i].text, b->name[i].n) == 0;
-            if (is_name && is_same_value(r->begin[j], b->begin[i]) && is_same_value(r->end[j], b->end[i]))
+            bool is_name = r->name[j].n == b->name[i].n &&
+                           memcmp(r->name[j].text, b->name[i].text, b->name[i].n) == 0;
+            if (is_name && is_same_value(r->begin[j], b->begin[i]) &&
+                is_same_value(r->end[j], b->end[i]))
                 return r->value[j];
         }
     return qn_reduction(p->b, b->begin[i], b->end[i]);
@@ -398,7 +417,8 @@ static bool declare(parser *p)
 /** Declares the dimensions of the reductions from the next token to the end of the body. */
 static bool declare_ahead(parser *p)
 {
-    for (int depth = 0; depth >= 0 && p->token.kind != QN_TOKEN_END && p->token.kind != QN_TOKEN_BAD;) {
+    for (int depth = 0;
+         depth >= 0 && p->token.kind != QN_TOKEN_END && p->token.kind != QN_TOKEN_BAD;) {
         if (qn__parse_is_reduction(&p->lexer, &p->token) && has_dimensions(p)) {
             if (!declare(p))
                 return false;
@@ -444,11 +464,12 @@ static bool add_over(parser *p, const parameter *view, int d, const qn_token *at
     node lower = {.kind = NODE_LOWER, .dtype = QN_I64, .view = view->view, .link = d, .token = *at};
     node extent = lower, sum = {.kind = NODE_OP, .op = QN_OP_add, .token = *at};
     extent.kind = NODE_EXTENT;
-    return qn__node_add(p, &lower, 0) >= 0 && qn__node_add(p, &lower, 0) >= 0 && qn__node_add(p, &extent, 0) >= 0 &&
-           qn__node_add(p, &sum, 2) >= 0;
+    return qn__node_add(p, &lower, 0) >= 0 && qn__node_add(p, &lower, 0) >= 0 &&
+           qn__node_add(p, &extent, 0) >= 0 && qn__node_add(p, &sum, 2) >= 0;
 }
 
-/** name "in" (view | "dim" "(" view "," d ")" | expression ".." expression) "of" of a reduction that is a loop. */
+/** name "in" (view | "dim" "(" view "," d ")" | expression ".." expression) "of" of a reduction
+ * that is a loop. */
 static bool read_loop(parser *p, reduction *r)
 {
     const qn_token at = p->token, next = qn__parse_peek(p);
@@ -460,7 +481,8 @@ static bool read_loop(parser *p, reduction *r)
     if (is_dim && !read_call(p, &view, &d))
         return false;
     if (view && !is_dim && p->b->param[view->view.id - 1].rank != 1)
-        return FAIL(p, &at, "a loop has one index: write dim(%.*s, 0)", qn__parse_shown_bytes(at.text, at.n), at.text);
+        return FAIL(p, &at, "a loop has one index: write dim(%.*s, 0)",
+                    qn__parse_shown_bytes(at.text, at.n), at.text);
     if (view)
         return add_over(p, view, (int)d, &at) && qn__parse_expect_word(p, "of");
     if (!read_bound(p))
@@ -494,7 +516,9 @@ int32_t qn__reduction_head(parser *p)
     if (!read_names(p, &found.n, found.name))
         return -1;
     if (found.n != 1 || (found.order != QN_ORDER_DEFAULT && found.order != QN_ORDERED)) {
-        FAIL(p, &at, "the range of this reduction is known in the body only: it is a loop of one index, in its order");
+        FAIL(p, &at,
+             "the range of this reduction is known in the body only: it is a loop of one index, in "
+             "its order");
         return -1;
     }
     p->is_in_range = true;

@@ -110,11 +110,7 @@ code "${ir[@]}" "${jit[@]}" | grep -E '\b(getenv|secure_getenv)\b' |
     is_empty "ir/ and jit/ do not read the environment"
 
 # Cases, pages, pictures and lists have none: a comment would be part of what they say, or has no place.
-<<<<<<< HEAD
-find CMakeLists.txt bootstrap .ci include ir jit runtime tests examples docs -type f ! -name '*.case' ! -name '*.md' ! -name '*.png' ! -name '*.jpg' \
-=======
-find CMakeLists.txt bootstrap .ci include ir jit runtime tests examples docs -type f ! -name '*.case' ! -name '*.md' ! -name '*.png' ! -name '*.gz' \
->>>>>>> 8253d5a (Lists of C by QN_AT, QN_ARGS and QN_SLICES, constructors of slices, one order of dimensions said in quern.h and docs/views.md; the page of kernel text is for people first; abidiff compares a dump of the headers)
+find CMakeLists.txt bootstrap .ci include ir jit runtime tests examples docs -type f ! -name '*.case' ! -name '*.md' ! -name '*.png' ! -name '*.jpg' ! -name '*.gz' \
     ! -name '*.npy' ! -name '*.json.in' ! -name '*.ipynb' ! -path 'tests/tool_cases/*' ! -path 'tests/language/*.txt' ! -path tests/check/abi.txt ! -path '*/__pycache__/*' \
     ! -path runtime/packages/copyright.in |
     while read -r file; do

@@ -441,7 +441,7 @@ static qn_kernel *records_by_structs(const qn_record *r, const qn_kernel *inner)
     qn_builder *b = qn_builder_new("records", 0);
     qn_kernel *k = NULL;
     qn_param p = qn_record_param(b, "p", r, 1, 0), map = qn_view_param(b, "map", QN_I32, 1, 0);
-    qn_param y = qn_view_param(b, "y", QN_F64, 1, 0);
+    qn_param y = qn_view_param(b, "y", QN_F64, 1, 0), z = qn_view_param(b, "z", QN_F64, 1, 0);
     const uint8_t kinds[1] = {7};
     qn_param_kinds(b, y, kinds);
     qn_val i = qn_parallel_over(b, y, 0), row = qn_with_kind(b, i, 0);
@@ -453,8 +453,12 @@ static qn_kernel *records_by_structs(const qn_record *r, const qn_kernel *inner)
     qn_val whole = qn_with_field(b, qn_load(b, p, 1, &last), 1, sum);
     qn_val made = qn_record_of(b, r, 2, (qn_val[]){qn_field_of(b, whole, 0), sum});
     qn_store_field(b, p, 1, 1, &row, qn_field_of(b, made, 1));
-    qn_apply(b, inner, 1, &i, 1, &sum, 1, &y);
-    tap_is_int(qn_finish(b, &k, NULL), QN_OK, "a kernel by structs");
+    qn_store(b, y, 1, &i, sum);
+    qn_apply(b, inner, 1, &row, 1, &sum, 1, &z);
+    qn_error err = {0};
+    tap_is_int(qn_finish(b, &k, &err), QN_OK, "a kernel by structs");
+    if (!k)
+        tap_note("%s", err.message);
     qn_builder_release(b);
     return k;
 }
@@ -464,7 +468,7 @@ static qn_kernel *records_by_numbers(const qn_record *r, const qn_kernel *inner)
     qn_builder *b = qn_builder_new("records", 0);
     qn_kernel *k = NULL;
     uint64_t p = qn_record_param_n(b, "p", r, 1, 0), map = qn_view_param_n(b, "map", QN_I32, 1, 0);
-    uint64_t y = qn_view_param_n(b, "y", QN_F64, 1, 0);
+    uint64_t y = qn_view_param_n(b, "y", QN_F64, 1, 0), z = qn_view_param_n(b, "z", QN_F64, 1, 0);
     const uint8_t kinds[1] = {7};
     qn_param_kinds_n(b, y, kinds);
     uint64_t low = qn_lower_n(b, y, 0), extent = qn_extent_n(b, y, 0);
@@ -479,8 +483,12 @@ static qn_kernel *records_by_numbers(const qn_record *r, const qn_kernel *inner)
     uint64_t whole = qn_with_field_n(b, qn_load_n(b, p, 1, &last), 1, sum);
     uint64_t made = qn_record_of_n(b, r, 2, (uint64_t[]){qn_field_of_n(b, whole, 0), sum});
     qn_store_field_n(b, p, 1, 1, &row, qn_field_of_n(b, made, 1));
-    qn_apply_n(b, inner, 1, &i, 1, &sum, 1, &y);
-    tap_is_int(qn_finish(b, &k, NULL), QN_OK, "a kernel by numbers");
+    qn_store_n(b, y, 1, &i, sum);
+    qn_apply_n(b, inner, 1, &row, 1, &sum, 1, &z);
+    qn_error err = {0};
+    tap_is_int(qn_finish(b, &k, &err), QN_OK, "a kernel by numbers");
+    if (!k)
+        tap_note("%s", err.message);
     qn_builder_release(b);
     return k;
 }

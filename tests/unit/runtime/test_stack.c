@@ -55,6 +55,33 @@ static char *nested_text(const char *kind)
     return text;
 }
 
+/** The form for people, nested to the limit: loops that carry two names, a sum that is a loop, parentheses. */
+static char *readable_text(void)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+    int depth = QN_MAX_NESTING - 2, n_brackets = 150;
+    fprintf(f, "kernel nested (x: f32[], y: f32[]) {\n for all i in y { t = x[i]; u = t\n");
+    for (int d = 0; d < depth; d++)
+        if (d % 2)
+            fprintf(f, "for k%d in 0 .. 1 { u += t\n", d);
+        else
+            fprintf(f, "if t > -1 { t += 0 * u\n");
+    fprintf(f, "s = sum l in i .. i + 1 of (i > 0 && x[i - 1] > t ? sqrt(x[i]) : ");
+    for (int d = 0; d < n_brackets; d++)
+        fprintf(f, "(");
+    fprintf(f, "x[l]");
+    for (int d = 0; d < n_brackets + 1; d++)
+        fprintf(f, ")");
+    fprintf(f, "\n t += s + sum m in x of x[m]\n");
+    for (int d = 0; d < depth; d++)
+        fprintf(f, "}\n");
+    fprintf(f, " y[i] = t + u } }\n");
+    fclose(f);
+    return text;
+}
+
 /* ---------------------------------------------------------------- entries */
 
 static bool do_nothing(work *w)
@@ -340,6 +367,9 @@ int main(void)
     char reason[600];
     bool has_code = has_x86(reason, sizeof reason);
     test_kernel(COPY_TEXT, "flat", has_code);
+    char *people = readable_text();
+    test_kernel(people, "people", has_code);
+    free(people);
     for (int i = 0; i < 3; i++) {
         char *text = nested_text(kinds[i]);
         test_kernel(text, kinds[i], has_code);
