@@ -19,6 +19,7 @@
 #define QN_JIT_JIT_H
 
 #include "ir/ir.h"
+#include "jit/facts/machine.h"
 #include "jit/facts/target.h"
 
 /* ---------------------------------------------------------------- targets */
@@ -33,10 +34,9 @@ static inline int qn__target_of(int isa)
 int qn__isa_of_gpu(int capability);
 /** The lowest PTX ISA version (times 10) that has an instruction set; 0 for x86 and unknown ones. */
 int qn__ptx_of_isa(int isa);
-/** Threads that one multiprocessor of a GPU of this instruction set holds, and bytes of its shared
- * memory; 0 for x86 and unknown ones. */
-int qn__threads_of_isa(int isa);
-int qn__shared_of_isa(int isa);
+
+/** A record as text, one line for each group of numbers that it has. */
+void qn__machine_print(const qn_machine *m, qn_text *out);
 
 /* ---------------------------------------------------------------- facts (jit/facts/facts.c, facts/gpu.c) */
 
@@ -109,17 +109,6 @@ typedef struct qn_param_fact {
     qn_dim_fact dim[QN_MAX_RANK];
 } qn_param_fact;
 
-/** Data caches of the machine that the code is for: log2 of the bytes of each, rounded down. */
-typedef struct qn_caches {
-    int32_t first, second; /* of a core */
-    int32_t last;          /* what lies before memory */
-} qn_caches;
-enum { QN_LEAST_CACHE_CLASS = 12, QN_MOST_CACHE_CLASS = 32 };
-static inline int64_t qn__cache_bytes(int32_t cache_class)
-{
-    return INT64_C(1) << cache_class;
-}
-
 /** Everything the code depends on besides the kernel. */
 typedef struct qn_facts {
     int32_t n_params, n_dims, n_slots, n_digits;
@@ -130,7 +119,7 @@ typedef struct qn_facts {
     int32_t checks;     /* QN_CHECKS_... */
     int32_t is_ordered; /* overlap: scalar code in iteration order */
     int32_t atomics;    /* x86: QN_ATOMICS_OF_...; QN_ATOMICS_OF_ALL if there are none. Set by the launch, after collecting */
-    qn_caches caches;
+    qn_machine machine; /* that the code is for, in classes */
     int32_t is_portable; /* the code is for any processor of its instruction set; see
                             qn__facts_make_portable */
     int32_t is_large;    /* of a launch with dynamic extents: what it writes is worth non-temporal stores; else 0 */
@@ -219,17 +208,19 @@ bool qn__facts_copy(const qn_facts *f, qn_facts *to);
  * depends on the domain; given those of its operands, value[number]. */
 qn_interval qn__facts_range(const qn_kernel *k, const qn_facts *f, const qn_interval *value,
                             uint32_t i);
-/** Sets `caches` and is_large; the rest was collected for these arguments. */
-void qn__facts_measure(const qn_kernel *k, const qn_arg *args, const qn_domain *domain, const qn_caches *caches, qn_facts *f);
-/** Leaves out what depends on the machine: caches are of the usual sizes, is_large is 0. Slots and
- * the rest stay. */
+/** Sets `machine`, from numbers that were read, and is_large; the rest was collected for these arguments. */
+void qn__facts_measure(const qn_kernel *k, const qn_arg *args, const qn_domain *domain, const qn_machine *machine,
+                       qn_facts *f);
+/** Leaves out what depends on the machine: the machine is the row of the instruction set, is_large
+ * is 0. Slots and the rest stay. */
 void qn__facts_make_portable(qn_facts *f);
 /* Non-temporal stores pay where all that is touched is more than the cache, of which larger ones than 2^26 bytes are those of
  * many processors together, what is written more than a part of it, and rows are long. */
-enum { QN_STREAM_ROW_BYTES = 1024, QN_STREAM_CACHE_CLASS = 26, QN_STREAM_PARTS = 8 };
+enum { QN_STREAM_ROW_BYTES = 1024, QN_STREAM_CACHE_BYTES = 1 << 26, QN_STREAM_PARTS = 8 };
 static inline double qn__stream_cache(const qn_facts *f)
 {
-    return (double)qn__cache_bytes(f->caches.last < QN_STREAM_CACHE_CLASS ? f->caches.last : QN_STREAM_CACHE_CLASS);
+    int64_t bytes = f->machine.cache[QN_CACHE_LAST].bytes;
+    return (double)(bytes < QN_STREAM_CACHE_BYTES ? bytes : QN_STREAM_CACHE_BYTES);
 }
 static inline bool qn__is_worth_streaming(const qn_facts *f, double touched_bytes, double written_bytes)
 {

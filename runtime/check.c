@@ -117,6 +117,11 @@ static qn_status take_stream(qn_launch_state *l, qn_error *err)
     return QN_OK;
 }
 
+const qn_machine *qn__machine_of(const qn_launch_state *l)
+{
+    return l->stream ? &l->stream->gpu->machine : &l->context->machine;
+}
+
 static qn_status take_options(qn_launch_state *l, const qn_options *o, qn_error *err)
 {
     l->options = o ? *o : (qn_options){.bytes = sizeof l->options};

@@ -238,7 +238,7 @@ static bool init_parts(qn_context *c)
     qn__compiler_init(&c->compiler);
     qn__background_init(&c->background);
     c->isa = qn__isa_best();
-    c->caches = qn__caches_read();
+    c->machine = qn__machine_read(QN_SYSTEM_FOLDER);
     qn__processor_name(c->processor);
     return true;
 }
@@ -282,6 +282,7 @@ qn_status qn_context_new(const qn_context_options *o, qn_context **out, qn_error
         qn__fpu_leave(host);
     }
     *out = c;
+    qn__log_machine(c, &c->machine, c->isa ? c->isa : QN_ISA_V3);
     return QN_OK;
 }
 

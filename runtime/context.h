@@ -40,7 +40,7 @@ struct qn_context {
     bool is_watched;            /* somebody looks at launches, so that none takes a short way; never changes */
     uint64_t told;              /* bit s: the hook knows that for status s no code can be had */
     int isa;                    /* best of the machine; 0: below v3 */
-    qn_caches caches;
+    qn_machine machine;         /* as read: the processor's */
     char processor[QN_PROCESSOR_BYTES];
     qn_memory *memory;    /* of views and launches */
     qn_disk disk, bundle; /* folders of entries; never changed but for what they count */
@@ -101,9 +101,12 @@ double qn__now_ms(void);
 int64_t qn__now_ns(void);
 double qn__ms_of_ns(int64_t ns);
 
-/** Best instruction set of this machine: QN_ISA_V4, QN_ISA_V3 or 0; its caches (runtime/isa.c). */
+/** Best instruction set of this machine: QN_ISA_V4, QN_ISA_V3 or 0 (runtime/isa.c). */
 int qn__isa_best(void);
-qn_caches qn__caches_read(void);
+/** What the system says of the processor, in a folder like /sys/devices/system/cpu/cpu0; 0 where it says nothing
+ *  (runtime/machine.c). */
+qn_machine qn__machine_read(const char *folder);
+#define QN_SYSTEM_FOLDER "/sys/devices/system/cpu/cpu0"
 /** Maker, family and model of the processor: what LLVM tunes for. */
 void qn__processor_name(char out[QN_PROCESSOR_BYTES]);
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * isa.c: what the processor and the operating system offer: x86-64-v3, v4, or neither, by cpuid and
- * xgetbv; its name; the sizes of the caches.
+ * xgetbv; its name.
  */
 #define _GNU_SOURCE
 #include "runtime/context.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -70,57 +69,3 @@ void qn__processor_name(char out[QN_PROCESSOR_BYTES])
 }
 
 #endif
-
-/** Reads what the system says of cache `index` of processor 0, in one word; false if nothing. */
-static bool read_word(int index, const char *what, char word[16])
-{
-    char path[80];
-    (void)snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index, what);
-    FILE *file = fopen(path, "re");
-    bool is_read = file && fscanf(file, "%15s", word) == 1;
-    if (file)
-        fclose(file);
-    return is_read;
-}
-
-enum { MOST_LEVELS = 4 };
-
-/** Bytes of the data caches that processor 0 shares, by their level; 0 where nothing is known. */
-static void read_sizes(long bytes[MOST_LEVELS])
-{
-    char word[16], unit;
-    int level;
-    long size;
-    for (int index = 0; read_word(index, "level", word) && index < 2 * MOST_LEVELS; index++) {
-        bool is_known = sscanf(word, "%d", &level) == 1 && level > 0 && level < MOST_LEVELS && bytes[level] == 0;
-        if (is_known && read_word(index, "type", word) && strcmp(word, "Instruction") != 0 && read_word(index, "size", word) &&
-            sscanf(word, "%ld%c", &size, &unit) == 2 && unit == 'K' && size > 0 && size < 1 << 30)
-            bytes[level] = size * 1024;
-    }
-}
-
-/** The log2 of a size, or of the other if the first is none; `unknown` if neither is. */
-static int32_t class_of(long bytes, long otherwise, int32_t unknown)
-{
-    const long least = 1L << QN_LEAST_CACHE_CLASS;
-    int32_t n = 0;
-    bytes = bytes >= least ? bytes : otherwise;
-    if (bytes < least)
-        return unknown;
-    while (bytes >>= 1)
-        n++;
-    return n < QN_MOST_CACHE_CLASS ? n : QN_MOST_CACHE_CLASS;
-}
-
-qn_caches qn__caches_read(void)
-{
-    enum { FIRST = 15, SECOND = 20, LAST = 25 };
-    long bytes[MOST_LEVELS] = {0};
-    read_sizes(bytes);
-    int32_t second = class_of(bytes[2], sysconf(_SC_LEVEL2_CACHE_SIZE), 0);
-    return (qn_caches){
-        .first = class_of(bytes[1], sysconf(_SC_LEVEL1_DCACHE_SIZE), FIRST),
-        .second = second ? second : SECOND,
-        /* sysconf adds up the caches of a socket, of which one core reaches a part */
-        .last = class_of(bytes[3], sysconf(_SC_LEVEL3_CACHE_SIZE), second ? second : LAST)};
-}

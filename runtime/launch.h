@@ -270,4 +270,7 @@ const char *qn__call_copied_list(const qn_call *call);
 /** Reports a fault and counts it. */
 qn_status qn__task_fault(const qn_task *t, const qn_fault *fault, qn_error *err);
 
+/** What was read of the machine that a launch runs on: that of its stream, or the processor (check.c). */
+const qn_machine *qn__machine_of(const qn_launch_state *l);
+
 #endif

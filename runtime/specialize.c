@@ -320,7 +320,7 @@ qn_status qn__version_key(qn_launch_state *l, const qn_policy *policy, qn_facts 
     qn__free(proved);
     if (status)
         return status;
-    qn__facts_measure(k, l->args, &l->domain, &l->context->caches, facts);
+    qn__facts_measure(k, l->args, &l->domain, qn__machine_of(l), facts);
     facts->is_large &= !policy->is_generic;
     facts->atomics = atomics_of(l, isa);
     qn__key_encode(facts, key);

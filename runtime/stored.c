@@ -288,9 +288,9 @@ static const char *find_portable_as(qn_context *c, const qn_code *f, int32_t isa
     qn_facts facts = f->facts; /* its arrays are borrowed */
     qn_text key = {0};
     const char *from = NULL;
-    qn__facts_make_portable(&facts);
     facts.isa = isa;
     facts.target = qn__target_row(isa);
+    qn__facts_make_portable(&facts);
     facts.ptx = qn__ptx_of_isa(isa);
     facts.atomics = atomics;
     qn__key_encode(&facts, &key);

@@ -11,11 +11,7 @@
  */
 #include "jit/facts/facts.h"
 
-
 #include <string.h>
-
-/* Until they are measured: 32 KiB, 1 MiB, 32 MiB. */
-static const qn_caches default_caches = {.first = 15, .second = 20, .last = 25};
 
 /* ---------------------------------------------------------------- one fact */
 
@@ -272,7 +268,7 @@ qn_status qn__facts_collect(const qn_kernel *k, const qn_arg *args, const qn_dom
         .n_params = k->n_params, .n_dims = k->n_dims, .n_accesses = k->n_accesses, .isa = isa, .target = qn__target_row(isa)};
     f.checks = o ? o->checks : QN_CHECKS_REPORT;
     f.is_ordered = is_ordered;
-    f.caches = default_caches;
+    f.machine = *qn__machine_usual(isa);
     if (o && o->plan)
         f.plan = *o->plan;
     if (!allocate(&f, k, args)) {
@@ -345,9 +341,10 @@ static __attribute__((noinline)) bool is_worth_it(const qn_kernel *k, const qn_a
     return has_rows && qn__is_worth_streaming(f, all, written);
 }
 
-void qn__facts_measure(const qn_kernel *k, const qn_arg *args, const qn_domain *domain, const qn_caches *caches, qn_facts *f)
+void qn__facts_measure(const qn_kernel *k, const qn_arg *args, const qn_domain *domain, const qn_machine *machine, qn_facts *f)
 {
-    f->caches = *caches;
+    f->machine = *machine;
+    qn__machine_classify(&f->machine, f->isa);
     f->is_large = 0;
     if (f->ptx || !is_dynamic(f))
         return;
@@ -359,7 +356,7 @@ void qn__facts_measure(const qn_kernel *k, const qn_arg *args, const qn_domain *
 void qn__facts_make_portable(qn_facts *f)
 {
     f->is_portable = 1;
-    f->caches = default_caches;
+    f->machine = *qn__machine_usual(f->isa);
     f->is_large = 0;
 }
 

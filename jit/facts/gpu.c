@@ -1,40 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu.c: what is specific to NVPTX before any code is generated: which instruction sets there are, the facts about
+ * gpu.c: what is specific to NVPTX before any code is generated: the facts about
  * views that only PTX uses, and how much work a launch has. Knows neither LLVM nor CUDA.
  */
 #include "jit/facts/facts.h"
-
-/* ---------------------------------------------------------------- instruction sets */
-
-/** Threads that one multiprocessor holds, and its shared memory in KiB (CUDA C++ Programming Guide, technical specifications per
- *  compute capability). */
-static const struct {
-    int isa, threads, shared;
-} isas[] = {{QN_ISA_SM70, 2048, 96},  {QN_ISA_SM75, 1024, 64},  {QN_ISA_SM80, 2048, 164},
-            {QN_ISA_SM86, 1536, 100}, {QN_ISA_SM89, 1536, 100}, {QN_ISA_SM90, 2048, 228}};
-enum { N_ISAS = sizeof isas / sizeof isas[0] };
-
-/** Its place in the table, or -1. */
-static int place_of(int isa)
-{
-    for (int i = 0; i < N_ISAS; i++)
-        if (isas[i].isa == isa)
-            return i;
-    return -1;
-}
-
-int qn__threads_of_isa(int isa)
-{
-    int at = place_of(isa);
-    return at < 0 ? 0 : isas[at].threads;
-}
-
-int qn__shared_of_isa(int isa)
-{
-    int at = place_of(isa);
-    return at < 0 ? 0 : isas[at].shared << 10;
-}
 
 /* ---------------------------------------------------------------- views */
 

@@ -223,6 +223,43 @@ static void code_param(codec *c, qn_facts *f, qn_param_fact *param)
     c->next_slot += param->is_constant ? 0 : param->n_parts;
 }
 
+/** The class of a size. */
+static int64_t code_size(codec *c, int64_t n, int64_t least, int64_t most, const char *field)
+{
+    int32_t size_class = c->out ? qn__size_class(n) : 0;
+    code_i32(c, &size_class, qn__size_class(least), qn__size_class(most), field);
+    if (qn__size_class(qn__size_of_class(size_class)) != size_class) /* two classes below 4 are none */
+        refuse(c, field);
+    return qn__size_of_class(size_class);
+}
+
+/** What plans depend on of what is read of a machine; the rest follows from the instruction set. */
+static void code_machine(codec *c, qn_facts *f)
+{
+    qn_machine *m = &f->machine;
+    if (!c->out) {
+        f->target = qn__target_row(f->isa);
+        *m = *qn__machine_usual(f->isa);
+    }
+    if (f->target->has_grid) {
+        int32_t shared = m->shared_bytes >> 10;
+        m->multiprocessors = (int32_t)code_size(c, m->multiprocessors, 1, QN_MOST_MULTIPROCESSORS, "multiprocessors");
+        m->threads = (int32_t)code_size(c, m->threads, 1, QN_MOST_RESIDENT, "threads of a multiprocessor");
+        code_i32(c, &shared, 1, QN_MOST_SHARED_BYTES >> 10, "shared memory");
+        m->shared_bytes = shared << 10;
+        return;
+    }
+    for (int n = 0; n < QN_N_CACHES; n++) {
+        m->cache[n].bytes = code_size(c, m->cache[n].bytes, QN_LEAST_CACHE_BYTES, QN_MOST_CACHE_BYTES, "cache");
+        if (n != QN_CACHE_LAST)
+            code_i32(c, &m->cache[n].ways, 1, QN_MOST_WAYS, "ways of a cache");
+    }
+    code_i32(c, &m->cache[0].line, QN_LEAST_LINE_BYTES, QN_MOST_LINE_BYTES, "line of a cache");
+    if (m->cache[0].line & (m->cache[0].line - 1))
+        refuse(c, "line of a cache");
+    m->cache[QN_CACHE_SECOND].line = m->cache[QN_CACHE_LAST].line = m->cache[0].line;
+}
+
 static void code_counts(codec *c, qn_facts *f)
 {
     int32_t n_accesses = (int32_t)f->n_accesses;
@@ -238,9 +275,7 @@ static void code_counts(codec *c, qn_facts *f)
     code_i32(c, &f->checks, QN_CHECKS_REPORT, QN_CHECKS_NONE, "checks");
     code_i32(c, &f->is_ordered, 0, 1, "is_ordered");
     code_i32(c, &f->atomics, QN_ATOMICS_OF_ALL, QN_ATOMICS_OF_ONE, "atomics");
-    code_i32(c, &f->caches.first, QN_LEAST_CACHE_CLASS, QN_MOST_CACHE_CLASS, "first cache");
-    code_i32(c, &f->caches.second, QN_LEAST_CACHE_CLASS, QN_MOST_CACHE_CLASS, "second cache");
-    code_i32(c, &f->caches.last, QN_LEAST_CACHE_CLASS, QN_MOST_CACHE_CLASS, "last cache");
+    code_machine(c, f);
     code_i32(c, &f->is_portable, 0, 1, "is_portable");
     code_i32(c, &f->is_large, 0, 1, "is_large");
     f->n_accesses = (uint32_t)n_accesses;
@@ -278,7 +313,6 @@ qn_status qn__key_decode(const void *key, size_t n, qn_facts *out, qn_error *err
     if (read_number(&c, 4, "magic") != MAGIC)
         refuse(&c, "magic");
     code_counts(&c, &f);
-    f.target = qn__target_row(f.isa);
     if (!c.bad && (size_t)f.n_digits + f.n_accesses > n)
         refuse(&c, "counts");
     if (!c.bad) {
@@ -399,9 +433,10 @@ void qn__key_print(const qn_facts *f, const qn_kernel *k, qn_text *out)
     else
         qn__text_add(out, "isa: v%" PRId32 "\n", f->isa);
     qn__text_add(out,
-                 "checks: %s\nordered: %s\ncaches: 2^%" PRId32 ", 2^%" PRId32 ", 2^%" PRId32 " bytes\nlarge: %s\nslots: %" PRId32 "\n",
-                 check_names[f->checks], f->is_ordered ? "yes" : "no", f->caches.first, f->caches.second, f->caches.last,
+                 "checks: %s\nordered: %s\nlarge: %s\nslots: %" PRId32 "\n",
+                 check_names[f->checks], f->is_ordered ? "yes" : "no",
                  f->is_large ? "yes" : "no", f->n_slots);
+    qn__machine_print(&f->machine, out);
     if (f->is_portable)
         qn__text_add(out, "processor: any\n");
     if (f->atomics)

@@ -5,8 +5,8 @@
  */
 #include "jit/schedule/gpu.h"
 
-/* Threads of a block: enough to hide latency with several blocks on one processor, few enough to leave registers. */
-enum { BLOCK_THREADS = 256, WARP = 32 };
+/* Warps of a block: enough to hide latency with several blocks on one processor, few enough to leave registers. */
+enum { BLOCK_WARPS = 8 };
 /* Additions of reduces that have no loop. */
 enum { MOST_STRAIGHT = 256 };
 
@@ -111,12 +111,12 @@ static int32_t power_above(int64_t n, int32_t most)
 }
 
 /** Threads along the innermost loop: as many as there are, in blocks that leave few of them idle. */
-static int32_t threads_across(int64_t n, int32_t widest, bool has_more)
+static int32_t threads_across(int64_t n, int32_t widest, int32_t warp, bool has_more)
 {
     if (n < 0)
-        return has_more && widest > 2 * WARP ? 2 * WARP : widest;
+        return has_more && widest > 2 * warp ? 2 * warp : widest;
     int32_t best = power_above(n, widest);
-    for (int32_t threads = best / 2; threads >= WARP; threads /= 2) {
+    for (int32_t threads = best / 2; threads >= warp; threads /= 2) {
         int64_t waste = (n + best - 1) / best * best - n, less = (n + threads - 1) / threads * threads - n;
         if ((waste - less) * 8 > n)
             best = threads;
@@ -130,9 +130,10 @@ static void choose_threads(const gpu_planner *s, int n_shared)
 {
     qn_plan *p = s->p;
     bool is_warp = p->team == QN_TEAM_WARP; /* which is the threads along x */
-    int32_t widest = p->is_crossed ? WARP / 4 : n_shared == 0 ? BLOCK_THREADS : n_shared == 1 ? 2 * WARP : WARP;
-    int32_t left = is_warp ? BLOCK_THREADS / WARP : p->is_crossed ? BLOCK_THREADS / 2 : BLOCK_THREADS;
-    while (is_warp && left > 1 && left * p->kept_bytes > MOST_SHARED_BYTES)
+    int32_t warp = s->f->machine.warp, block = BLOCK_WARPS * warp;
+    int32_t widest = p->is_crossed ? warp / 4 : n_shared == 0 ? block : n_shared == 1 ? 2 * warp : warp;
+    int32_t left = is_warp ? BLOCK_WARPS : p->is_crossed ? block / 2 : block;
+    while (is_warp && left > 1 && left * p->kept_bytes > s->f->machine.block_shared_bytes)
         left /= 2;
     int n_axes = is_warp ? 1 : 0;
     for (int n = p->n_loops - 1; n >= 0; n--) {
@@ -143,7 +144,7 @@ static void choose_threads(const gpu_planner *s, int n_shared)
         t = t > 0 ? (t + qn__plan_reach(p, d) + each - 1) / each : t;
         p->threads[d] = 1;
         if (n_axes < 3 && t != 1 && left > 1) {
-            p->threads[d] = n_axes == 0 ? threads_across(t, widest, n > 0 && qn__is_parallel(s->k, p->order[n - 1]))
+            p->threads[d] = n_axes == 0 ? threads_across(t, widest, warp, n > 0 && qn__is_parallel(s->k, p->order[n - 1]))
                                         : power_above(t < 0 ? left : t, left);
             p->axis[n_axes++] = d;
         }

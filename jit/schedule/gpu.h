@@ -14,8 +14,8 @@
 #define GPU_COST_SAME 0.25
 #define GPU_COST_APART 8.0
 
-/* Shared memory of a block, and how deep an index may be made of other values. */
-enum { MOST_SHARED_BYTES = 48 << 10, MOST_INDEX_DEPTH = 8 };
+/* How deep an index may be made of other values. */
+enum { MOST_INDEX_DEPTH = 8 };
 
 /* Iterations of the jammed dimension in a thread, and instructions of all of them. */
 enum { MOST_JAM = 16, MOST_EMITTED = 1500 };

@@ -10,12 +10,13 @@
 enum { BYTES_UNDER_WAY = 64, MOST_EACH = 16, SMALL_REGION = 16, MEDIUM_REGION = 40, LARGE_REGION = 120 };
 /* Points that are worth the barriers: in rows, and where neighbouring threads take neighbouring iterations. */
 enum { SHORTEST_ROW = 32, SHORTEST_COLUMN = 64 };
-/* Blocks that keep a large GPU busy, and iterations from which on a thread for each has enough loads under way: in bytes. */
-enum { ENOUGH_UNITS = 512, BYTES_OF_MANY = 1 << 19 };
+/* For each multiprocessor: blocks that keep it busy, and iterations from which on a thread for each has enough loads under way,
+ * in bytes. */
+enum { ENOUGH_UNITS = 4, BYTES_OF_MANY = 1 << 12 };
 /* Iterations of a tile: at the least, and where their number is not known. */
 enum { SMALLEST_TILE = 8, SMALLEST_COLUMNS = 16, USUAL_TILE = 32, LARGEST_TILE = 256, LONGEST_CHUNK = 1024 };
-/** Warps, one for each iteration, that leave a large GPU idle: blocks of points are then better apart. */
-enum { FEW_WARPS = 2048 };
+/** Warps for each multiprocessor, one for each iteration, that leave it idle: blocks of points are then better apart. */
+enum { FEW_WARPS = 16 };
 
 /* ---------------------------------------------------------------- may it? */
 
@@ -171,18 +172,18 @@ static bool is_worth(const gpu_planner *s, const survey *v)
         return false;
     if (v->by_points < v->by_iterations)
         return v->points < 0 || v->points >= SHORTEST_ROW;
-    return (v->points < 0 || v->points >= SHORTEST_COLUMN) && n < BYTES_OF_MANY / v->bytes;
+    return (v->points < 0 || v->points >= SHORTEST_COLUMN) && n < (int64_t)BYTES_OF_MANY * s->f->machine.multiprocessors / v->bytes;
 }
 
 /* ---------------------------------------------------------------- the tile */
 
 /** Points of a chunk that each thread evaluates: a power of two. */
-static int64_t points_each(const survey *v)
+static int64_t points_each(const gpu_planner *s, const survey *v)
 {
     int64_t most = v->size <= SMALL_REGION ? MOST_EACH : v->size <= MEDIUM_REGION ? MOST_EACH / 2 : MOST_EACH / 4, n = most;
     while (n > 1 && n * v->bytes > BYTES_UNDER_WAY)
         n /= 2;
-    while (n > 1 && 2 * QN_STAGE_THREADS * n * v->arrays > MOST_SHARED_BYTES * 3 / 4)
+    while (n > 1 && 2 * QN_STAGE_THREADS * n * v->arrays > s->f->machine.block_shared_bytes * 3 / 4)
         n /= 2;
     return n;
 }
@@ -206,9 +207,10 @@ static void choose_shape(const gpu_planner *s, const survey *v, int x, int64_t t
     int64_t trips = qn__trips(s->f, x), all = qn__gpu_iterations(s), least = p->is_along_points ? 32 : 1;
     int64_t tile = p->is_along_points || trips < 0 ? USUAL_TILE : LARGEST_TILE;
     int64_t smallest = p->is_along_points ? SMALLEST_TILE : SMALLEST_COLUMNS;
-    p->is_split = v->may_split && all >= 0 && all / USUAL_TILE < ENOUGH_UNITS;
+    int64_t enough = (int64_t)ENOUGH_UNITS * s->f->machine.multiprocessors;
+    p->is_split = v->may_split && all >= 0 && all / USUAL_TILE < enough;
     tile = !p->is_split ? tile : v->is_slow ? 2 * USUAL_TILE : USUAL_TILE;
-    while (tile > smallest && trips >= 0 && (tile / 2 >= trips || (!p->is_split && all / tile < ENOUGH_UNITS)))
+    while (tile > smallest && trips >= 0 && (tile / 2 >= trips || (!p->is_split && all / tile < enough)))
         tile /= 2;
     while (tile < LARGEST_TILE &&
            (total / tile > LONGEST_CHUNK || (v->points >= 0 && total / tile >= 2 * v->points && total / tile > least)))
@@ -227,7 +229,7 @@ bool qn__gpu_choose_block(const gpu_planner *s, int lanes)
     if (lanes < 0 || p->team == QN_TEAM_GRID || (wanted && wanted != QN_TEAM_BLOCK) || !is_applicable(s))
         return false;
     survey v = look(s, lanes);
-    bool are_few = v.may_split && qn__gpu_iterations(s) >= 0 && qn__gpu_iterations(s) < FEW_WARPS;
+    bool are_few = v.may_split && qn__gpu_iterations(s) >= 0 && qn__gpu_iterations(s) < FEW_WARPS * s->f->machine.multiprocessors;
     if (!wanted && (!is_worth(s, &v) || (p->team == QN_TEAM_WARP && !are_few)))
         return false;
     p->is_along_points = v.by_points < v.by_iterations;
@@ -242,6 +244,6 @@ bool qn__gpu_choose_block(const gpu_planner *s, int lanes)
         p->threads[d] = d == x ? QN_STAGE_THREADS : 1;
         p->tile[d] = 1;
     }
-    choose_shape(s, &v, x, QN_STAGE_THREADS * points_each(&v));
+    choose_shape(s, &v, x, QN_STAGE_THREADS * points_each(s, &v));
     return true;
 }

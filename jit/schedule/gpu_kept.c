@@ -222,8 +222,8 @@ static uint32_t index_of(const gpu_planner *s, uint32_t i, int d)
 static void choose_for(const gpu_planner *s, uint32_t to, uint32_t index, int d, uint32_t *same)
 {
     const qn_kernel *k = s->k;
-    int64_t most = qn__shared_of_isa(s->f->isa) / FEWEST_TEAMS;
-    most = most < MOST_SHARED_BYTES ? most : MOST_SHARED_BYTES;
+    int64_t most = s->f->machine.shared_bytes / FEWEST_TEAMS;
+    most = most < s->f->machine.block_shared_bytes ? most : s->f->machine.block_shared_bytes;
     uint32_t best = 0, most_equal = 0;
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t from = pass ? best : k->body; from && from < to;

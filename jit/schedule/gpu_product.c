@@ -43,7 +43,7 @@ static uint64_t product_loads(const gpu_planner *s, uint32_t reduce, int x, int 
         either |= has_x ? 1u : 2u;
         bytes += QN_PRODUCT_CHUNK * (QN_PRODUCT_SIDE * size + 16);
     }
-    return either == 3 && __builtin_popcountll(found) <= 4 && bytes <= MOST_SHARED_BYTES ? found : 0;
+    return either == 3 && __builtin_popcountll(found) <= 4 && bytes <= s->f->machine.block_shared_bytes ? found : 0;
 }
 
 /** The only reduce of a kernel, at the top, over one dimension in index order (or any) and without regions inside; 0 else. */
@@ -64,8 +64,8 @@ static uint32_t only_reduce(const gpu_planner *s)
     return found;
 }
 
-/** The shortest dimension that is worth a tile, and tiles of full size that keep a large GPU busy: below, smaller ones. */
-enum { SHORTEST = 48, ENOUGH_TILES = 200 };
+/** The shortest dimension that is worth a tile, and tiles of full size that keep 16 multiprocessors busy: below, smaller ones. */
+enum { SHORTEST = 48, ENOUGH_TILES = 25 };
 
 /** Dimensions of unknown length are taken for long ones. */
 static bool is_short(const gpu_planner *s, int d, int64_t least)
@@ -106,7 +106,7 @@ bool qn__gpu_choose_product(const gpu_planner *s, int x)
     }
     if (!p->staged)
         return false;
-    bool is_small = tiles(s, x, p->stage_dim) < ENOUGH_TILES;
+    bool is_small = tiles(s, x, p->stage_dim) < ENOUGH_TILES * s->f->machine.multiprocessors / 16;
     p->is_product = 1;
     p->axis[0] = x;
     for (int n = 0; n < p->n_loops; n++) {

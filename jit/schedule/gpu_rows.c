@@ -102,7 +102,7 @@ static int reduced_rows(int64_t trips, int most)
 /** Few enough that all accumulators stay in registers and all of the GPU has work. */
 bool qn__gpu_choose_rows(const gpu_planner *s, int x)
 {
-    enum { MOST_SUMS = 16, ENOUGH_THREADS = 1 << 17 };
+    enum { MOST_SUMS = 16, ENOUGH_THREADS = 1 << 10 /* of a multiprocessor */ };
     qn_plan *p = s->p;
     int best = -1, most = 0, n_reduces = 0, wanted = s->f->plan.jam_dim - 1;
     int64_t iterations = qn__gpu_iterations(s);
@@ -120,7 +120,7 @@ bool qn__gpu_choose_rows(const gpu_planner *s, int x)
         return false;
     int limit = s->f->plan.jam > 1 ? s->f->plan.jam : MOST_SUMS / n_reduces;
     while (limit > 1 && (limit > MOST_JAM || limit * (int)(s->k->n_insts - s->k->body) > MOST_EMITTED ||
-                         (s->f->plan.jam <= 1 && iterations / limit < ENOUGH_THREADS)))
+                         (s->f->plan.jam <= 1 && iterations / limit < ENOUGH_THREADS * s->f->machine.multiprocessors)))
         limit /= 2;
     if (limit > 1 && s->f->plan.jam <= 1)
         limit = reduced_rows(qn__trips(s->f, best), limit);

@@ -34,7 +34,7 @@ static uint64_t staged_loads(const gpu_planner *s, int x, int y)
         if (!is_along || qn__gpu_access_cost(s, i, x) < GPU_COST_APART / 2 || !may_be_staged(s, site))
             continue;
         bytes += QN_STAGE_SIDE * (QN_STAGE_SIDE * size + 4) + 16;
-        if (bytes <= MOST_SHARED_BYTES)
+        if (bytes <= s->f->machine.block_shared_bytes)
             found |= UINT64_C(1) << site;
     }
     return found;

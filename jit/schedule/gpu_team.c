@@ -52,7 +52,8 @@ static void compare_costs(const gpu_planner *s, int lanes, double *points, doubl
     }
 }
 
-enum { FEW_ITERATIONS = 1 << 14, FEW_POINTS = 64 };
+/* Iterations for each multiprocessor that leave threads idle. */
+enum { FEW_ITERATIONS = 128, FEW_POINTS = 64 };
 
 int qn__gpu_choose_team(const gpu_planner *s, int lanes)
 {
@@ -68,6 +69,6 @@ int qn__gpu_choose_team(const gpu_planner *s, int lanes)
     if (wanted == QN_TEAM_WARP)
         return wanted;
     compare_costs(s, lanes, &by_points, &by_iterations);
-    bool are_few = iterations >= 0 && iterations < FEW_ITERATIONS;
+    bool are_few = iterations >= 0 && iterations < FEW_ITERATIONS * s->f->machine.multiprocessors;
     return by_points < by_iterations * (are_few ? 4 : 1) ? QN_TEAM_WARP : QN_TEAM_THREAD;
 }

@@ -11,14 +11,13 @@
 enum { NARROW_CACHES = 1, WIDE_CACHES = 4 };
 /* Tiles that use a copy before it pays: of vectors that are loaded as they are; of those that are gathered. */
 enum { LEAST_TILES = 8, LEAST_TILES_GATHERED = 2 };
-/* A second-level cache: lines so far apart share a set, which holds so many (of 2 MiB twice as many; half of them are others'). */
-enum { WAY_BYTES = 128 << 10, WAYS = 8 };
+/* Lines of a set of the second-level cache that a load may fill: of more ways, half are for what else comes. */
+enum { MOST_WAYS = 8 };
 /* A batch reads as many streams as there are elements: of each so much at once as fits the second-level cache together. Those of a
  * few lines are read as they are. */
 enum { PIECE_BYTES = 4096, LEAST_PIECE_BYTES = 256, FAR_BYTES = 2 * PIECE_BYTES, LEAST_BLOCKS = 4 };
-/* Each stream is on a page of its own. A processor knows where so many pages are at once, and many more in a table of sets that the
- * last bits of a page's number choose (those of Zen 4). */
-enum { PAGE_BYTES = 4096, NEAR_PAGES = 72, PAGE_SETS = 128, PAGE_WAYS = 24 };
+/* Sets of the table of pages, at most, that are counted. */
+enum { MOST_PAGE_SETS = 1024 };
 
 uint32_t qn__single_reduce(const qn_kernel *k, uint32_t i)
 {
@@ -62,10 +61,11 @@ static bool has_conflicts(const qn_kernel *k, const qn_facts *f, const qn_analys
     int64_t apart;
     if (!qn__access_stride(k, f, a, i, d, &apart) || apart == 0)
         return false;
-    int64_t way = WAY_BYTES;
+    const qn_cache_level *second = &f->machine.cache[QN_CACHE_SECOND];
+    int64_t way_bytes = INT64_C(1) << qn__size_class(qn__way_bytes(second)) / 4, way = way_bytes, ways = second->ways < MOST_WAYS ? second->ways : MOST_WAYS;
     while ((apart * bytes) % way)
         way /= 2;
-    return way >= LINE_BYTES && qn__trips(f, d) > WAY_BYTES / way * WAYS;
+    return way >= second->line && qn__trips(f, d) > way_bytes / way * ways;
 }
 
 static bool is_worth(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
@@ -77,7 +77,7 @@ static bool is_worth(const qn_kernel *k, const qn_facts *f, const qn_analysis *a
     if (qn__access_cost(k, f, a, i, p->lane_dim) >= COST_GATHER)
         return tiles >= LEAST_TILES_GATHERED;
     bool is_narrow = p->width * p->unroll * bytes <= 2 * LINE_BYTES;
-    int64_t near = qn__cache_bytes(f->caches.first) * (is_narrow ? NARROW_CACHES : WIDE_CACHES);
+    int64_t near = f->machine.cache[QN_CACHE_FIRST].bytes * (is_narrow ? NARROW_CACHES : WIDE_CACHES);
     bool is_much = touched_bytes(p, qn__trips(f, d), bytes) > near || has_conflicts(k, f, a, i, d, bytes);
     return tiles >= LEAST_TILES && is_much;
 }
@@ -95,7 +95,7 @@ static void choose_load(const qn_kernel *k, const qn_facts *f, const qn_analysis
             continue;
         int64_t step = (int64_t)p->width * p->unroll * qn_dtype_bytes(k->inst[i].type), bytes;
         int64_t points = qn__trips(f, qn__dim_of(k, qn__single_reduce(k, i), 0));
-        if (__builtin_mul_overflow(points, step, &bytes) || bytes > qn__cache_bytes(f->caches.second))
+        if (__builtin_mul_overflow(points, step, &bytes) || bytes > f->machine.cache[QN_CACHE_SECOND].bytes)
             continue;
         p->pack = i;
         p->scratch_bytes = bytes;
@@ -148,7 +148,7 @@ uint32_t qn__packed_dims(const qn_kernel *k, const qn_facts *f, const qn_analysi
 int64_t qn__packed_points(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
 {
     uint32_t dims = qn__packed_dims(k, f, a, p, i);
-    int64_t n = 1, most = qn__cache_bytes(f->caches.second);
+    int64_t n = 1, most = f->machine.cache[QN_CACHE_SECOND].bytes;
     for (int d = 0; d < k->n_dims; d++)
         if ((dims >> d & 1) && (__builtin_mul_overflow(n, qn__trips(f, d), &n) || n > most))
             return most;
@@ -183,10 +183,11 @@ static bool is_of_streams(const qn_kernel *k, const qn_facts *f, const qn_analys
     return true;
 }
 
-/** Pages that access i meets in a step of the lanes, at most PAGE_SETS x PAGE_WAYS + 1; *most: how many of them are in one set. */
+/** Pages that access i meets in a step of the lanes, at most one more than the table of pages holds; *most: how many of them are in one set. */
 static int64_t count_pages(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i, int64_t *most)
 {
-    int64_t in_set[PAGE_SETS] = {0}, index[QN_MAX_RANK] = {0}, stride[QN_MAX_RANK], n = 0, at = 0;
+    const qn_machine *m = &f->machine;
+    int64_t in_set[MOST_PAGE_SETS] = {0}, index[QN_MAX_RANK] = {0}, stride[QN_MAX_RANK], n = 0, at = 0;
     int64_t bytes = qn_dtype_bytes(k->param[k->inst[i].imm].dtype);
     uint32_t dims = qn__packed_dims(k, f, a, p, i);
     int d = 0;
@@ -194,8 +195,8 @@ static int64_t count_pages(const qn_kernel *k, const qn_facts *f, const qn_analy
     for (int e = 0; e < k->n_dims; e++)
         if ((dims >> e & 1) && (!qn__access_stride(k, f, a, i, e, &stride[e]) || qn__trips(f, e) <= 0))
             dims &= ~(1u << e);
-    while (d < k->n_dims && n <= PAGE_SETS * PAGE_WAYS) {
-        int64_t set = (qn__wrap_mul(at, bytes) / PAGE_BYTES) & (PAGE_SETS - 1);
+    while (d < k->n_dims && n <= (int64_t)m->page_sets * m->page_ways) {
+        int64_t set = (qn__wrap_mul(at, bytes) / m->page_bytes) & (m->page_sets - 1);
         n++;
         *most = ++in_set[set] > *most ? in_set[set] : *most;
         for (d = 0; d < k->n_dims; d++) {
@@ -214,12 +215,13 @@ static int64_t count_pages(const qn_kernel *k, const qn_facts *f, const qn_analy
 /** Whether the streams of a step, those that are written too, are on more pages than the processor finds without delay. */
 static bool has_page_conflicts(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p)
 {
+    const qn_machine *m = &f->machine;
     int64_t pages = 0, in_set = 0, most;
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         pages += count_pages(k, f, a, p, k->access[n].inst, &most);
         in_set += most;
     }
-    return pages > PAGE_SETS * PAGE_WAYS || (pages > NEAR_PAGES && in_set > PAGE_WAYS);
+    return pages > (int64_t)m->page_sets * m->page_ways || (pages > m->near_pages && in_set > m->page_ways);
 }
 
 /** Steps of the lanes whose copies are made together, 0 if none should be. */
@@ -236,7 +238,7 @@ static int32_t choose_steps(const qn_kernel *k, const qn_facts *f, const qn_anal
         narrowest = bytes < narrowest ? bytes : narrowest;
         are_far &= is_of_streams(k, f, a, p, i);
     }
-    int64_t cache = qn__cache_bytes(f->caches.second);
+    int64_t cache = f->machine.cache[QN_CACHE_SECOND].bytes;
     if (each == 0 || each > cache || f->plan.pack < 0 || f->plan.pack == 1)
         return 0;
     int64_t most = cache / each;

@@ -10,7 +10,9 @@
 /** The plan for a grid of threads: order, axis, threads and tile of *out, which holds scalar code without loops. */
 void qn__plan_gpu(const qn_kernel *k, const qn_facts *f, qn_plan *out);
 
-enum { LINE_BYTES = 64 };   /* of a cache */
+/* What code is laid out for: lines of a cache as all processors of these instruction sets have them, at which memory for copies
+ * begins. */
+enum { LINE_BYTES = 64 };
 enum { SMALL_STRIDE = 4 };  /* lanes so many elements apart, at most, lie in so many vectors */
 static inline bool qn__is_small_stride(int64_t stride)
 {

@@ -11,9 +11,8 @@
  * way to the last-level cache, and their lines fit the sets of the second even at large powers of two. */
 enum { FAR_BYTES = 1024, LEAST_POINTS = 256, POINTS_AHEAD = 32 };
 
-/* Steps of the lanes ahead: as many as take so many operations, about the way to memory. What all views have must be so often the
+/* Steps of the lanes ahead: as many as take about the way to memory. What all views have must be so often the
  * second-level cache. */
-#define OPERATIONS_AHEAD 512.0
 #define MOST_STEPS_AHEAD 8.0
 #define FAR 2.0
 
@@ -70,11 +69,11 @@ void qn__plan_prefetch(const qn_kernel *k, const qn_facts *f, const qn_analysis 
         if (qn__is_prefetched(k, f, a, p, k->access[n].inst))
             p->prefetch = POINTS_AHEAD;
     if (p->lane_dim < 0 || p->pack_steps || !qn__is_batch(k, a, p->lane_dim) ||
-        qn__touched_in_all(k, f, a) < FAR * (double)qn__cache_bytes(f->caches.second))
+        qn__touched_in_all(k, f, a) < FAR * (double)f->machine.cache[QN_CACHE_SECOND].bytes)
         return;
     for (uint32_t n = 0; n < k->n_accesses; n++)
         if (qn__asked_by(k, f, a, p, k->access[n].inst) >= 0) {
-            double steps = OPERATIONS_AHEAD / step_operations(k, f, p);
+            double ahead = f->machine.memory_cycles * f->machine.operations, steps = ahead / step_operations(k, f, p);
             p->steps_ahead = (int32_t)(steps < MOST_STEPS_AHEAD ? 1 + steps : MOST_STEPS_AHEAD);
         }
 }

@@ -52,7 +52,7 @@ static void tile_transposed(const qn_kernel *k, const qn_facts *f, qn_plan *p)
     double points = 1;
     for (int d = 0; d < k->n_dims; d++)
         points *= (double)qn__trips_or(f, d, INT64_MAX);
-    if (!p->streams && points * (double)(LINE_BYTES / p->width) > (double)qn__cache_bytes(f->caches.last))
+    if (!p->streams && points * (double)(LINE_BYTES / p->width) > (double)f->machine.cache[QN_CACHE_LAST].bytes)
         set_tile(f, p, p->jam_dim, TRANSPOSE_TILE, qn__place_of(p, p->lane_dim));
 }
 
@@ -143,11 +143,11 @@ static bool tile_inside(const qn_kernel *k, const qn_facts *f, qn_plan *p, int a
 {
     for (int n = at + 1; n < p->n_loops; n++) {
         int d = p->order[n];
-        double fits = (double)qn__trips(f, d) * TILE_PART * (double)qn__cache_bytes(f->caches.second) / bytes;
+        double fits = (double)qn__trips(f, d) * TILE_PART * (double)f->machine.cache[QN_CACHE_SECOND].bytes / bytes;
         int64_t tile = (int64_t)fits, twice = (int64_t)(2 * fits);
         tile = tile >= FEW ? tile : twice < FEW ? twice : FEW;
         int64_t least = d == p->lane_dim ? LEAST_LANES : LEAST_TILE;
-        bool is_near = d == p->lane_dim && bytes * 4 < (double)qn__cache_bytes(f->caches.last); /* in the last-level cache */
+        bool is_near = d == p->lane_dim && bytes * 4 < (double)f->machine.cache[QN_CACHE_LAST].bytes; /* in the last-level cache */
         if (!qn__is_parallel(k, d) || tile < least || is_near)
             continue;
         set_tile(f, p, d, tile, at);
@@ -170,7 +170,7 @@ void qn__plan_tiles(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
     else if (p->streams && is_plain_nest(k, f, p))
         for (int at = first_place(k, p); at + 1 < p->n_loops; at++) {
             reuse x = reuse_of(k, f, a, p, at);
-            if (x.bytes > (double)qn__cache_bytes(f->caches.second) && x.again * (double)LEAST_PART >= x.first && tile_inside(k, f, p, at, x.bytes))
+            if (x.bytes > (double)f->machine.cache[QN_CACHE_SECOND].bytes && x.again * (double)LEAST_PART >= x.first && tile_inside(k, f, p, at, x.bytes))
                 return;
         }
 }

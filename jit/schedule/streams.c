@@ -145,7 +145,7 @@ static void plan_carry(const qn_kernel *k, const qn_facts *f, const qn_analysis 
         uint32_t i = k->access[m].inst;
         lines += k->inst[i].op == QN_I_LOAD && qn__access_stride(k, f, a, i, p->lane_dim, &stride) && stride == 1;
     }
-    int64_t rows = qn__cache_bytes(f->caches.second) / CARRIED_PART / LINE_BYTES / lines;
+    int64_t rows = f->machine.cache[QN_CACHE_SECOND].bytes / CARRIED_PART / LINE_BYTES / lines;
     rows = rows < all ? rows : all;
     p->carry = (int32_t)((rows + step - 1) / step * step);
     p->scratch_bytes = (int64_t)n * p->carry * LINE_BYTES;

@@ -14,7 +14,7 @@ enum { MOST_LEVELS = 3, PAIRS = QN_PARTIALS / 2 };
 /* A strip of sums fills the first-level cache; in the striped order each of the 33 arrays of sums is so small a part of the
  * second-level cache. Points at once: what is loaded and stored for each vector of sums, each time, serves so many. */
 enum { STRIPED_PART = 64, POINTS_TOGETHER = 8, LEAST_TOGETHER = 5, VECTORS = 2 };
-enum { STRIPED_TOGETHER = 16, WAYS = 8, WAY_BYTES = 4096 };
+enum { STRIPED_TOGETHER = 16, FEW_TOGETHER = STRIPED_TOGETHER / 2 };
 
 /* Rows further apart than the first are streams of their own; shorter ones than the second are none. With fewer points, or
  * less data than so much, registers are better. */
@@ -188,9 +188,10 @@ static int32_t rows_together(const qn_kernel *k, const qn_facts *f, const qn_ana
 {
     int64_t stride;
     if (!qn__access_stride(k, f, a, i, d, &stride))
-        return WAYS;
-    uint64_t apart = (uint64_t)stride * PAIRS * (uint64_t)qn_dtype_bytes(k->inst[i].type) % WAY_BYTES;
-    return apart ? STRIPED_TOGETHER : WAYS; /* all in the same sets */
+        return FEW_TOGETHER;
+    const qn_cache_level *first = &f->machine.cache[QN_CACHE_FIRST];
+    uint64_t apart = (uint64_t)stride * PAIRS * (uint64_t)qn_dtype_bytes(k->inst[i].type) % (uint64_t)qn__way_bytes(first);
+    return apart || first->ways > STRIPED_TOGETHER ? STRIPED_TOGETHER : first->ways; /* all in the same sets */
 }
 
 /** Points of a pair of partials at once: the most where registers hold their factors and the cache their rows, else half as
@@ -198,13 +199,13 @@ static int32_t rows_together(const qn_kernel *k, const qn_facts *f, const qn_ana
 static int32_t striped_together(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, int d)
 {
     int64_t n = qn__trips(f, d);
-    int32_t most = f->target->vectors > STRIPED_TOGETHER ? STRIPED_TOGETHER : WAYS;
+    int32_t most = f->target->vectors > STRIPED_TOGETHER ? STRIPED_TOGETHER : FEW_TOGETHER;
     uint32_t both = 1u << p->lane_dim | 1u << d, last = 0;
     for (uint32_t m = 0; m < k->n_accesses; m++) {
         uint32_t i = k->access[m].inst, r = qn__enclosing_reduce(k, i);
         if (!r || (a->value[i].deps & both) != both)
             continue;
-        int32_t rows = r == last ? WAYS : rows_together(k, f, a, i, d); /* WAYS: of two views */
+        int32_t rows = r == last ? FEW_TOGETHER : rows_together(k, f, a, i, d); /* FEW_TOGETHER: of two views */
         most = rows < most ? rows : most;
         last = r;
     }
@@ -244,7 +245,7 @@ static int64_t length(const qn_kernel *k, const qn_facts *f, const qn_plan *p)
     FOR_TOP_REDUCES(k, i)
     {
         bool is_striped = qn__order_rule(k, i) == QN_STRIPED;
-        int64_t fits = is_striped ? qn__cache_bytes(f->caches.second) / STRIPED_PART : qn__cache_bytes(f->caches.first);
+        int64_t fits = is_striped ? f->machine.cache[QN_CACHE_SECOND].bytes / STRIPED_PART : f->machine.cache[QN_CACHE_FIRST].bytes;
         fits /= qn_dtype_bytes(k->inst[i].type);
         most = fits < most ? fits : most;
     }

@@ -10,11 +10,9 @@
 
 enum { MOST_UNROLL = 8, MOST_JAM = 14, SPARE_REGISTERS = 2, SPARE_CROSSED = 1 };
 
-/* In operations of one vector. A step takes at least the latency of one addition to each accumulator (4 cycles of two
- * operations); the loop itself about one; loads and operations go side by side, nearly. */
-#define LATENCY 8.0
-/* Tiles of so few instructions overlap, as the processor looks that far ahead: the latency of one is hidden by the next. */
-#define WINDOW 256.0
+/* In operations of one vector. A step takes at least the latency of one addition to each accumulator; the loop itself about one;
+ * loads and operations go side by side, nearly. Tiles within the processor's window overlap: the latency of one is hidden by the
+ * next. */
 #define LOOP_COST 1.0
 #define OVERLAP_LOSS 0.1
 #define LEAST_LOAD 0.5
@@ -33,10 +31,10 @@ enum { MOST_UNROLL = 8, MOST_JAM = 14, SPARE_REGISTERS = 2, SPARE_CROSSED = 1 };
  */
 enum { MOST_FEW = 64 };
 
-/* For each vector more in a step, see room_cost; so much of the nearest cache is for what a tile loads again and again. */
+/* For each vector more in a step, see room_cost; so much of the nearest cache is for the lines that a tile loads again and
+ * again. */
 #define ROOM_COST 0.05
 #define ROOM_PART 0.5
-#define VECTOR_BYTES 64.0
 
 /* A copy costs that much for each element that is not loaded lane by lane, and pays from so many tiles on. */
 #define COPY_COST 2.0
@@ -168,10 +166,10 @@ static double load_cost(const tiler *s, uint32_t i, const shape *t)
 /** Points of the longest reduce, many if that is not known. */
 static double points(const tiler *s)
 {
-    double most = 1;
+    double most = 1, window = s->f->machine.window;
     for (uint32_t i = s->k->body; i < s->k->n_insts; i++) {
         int64_t n = s->k->inst[i].op == QN_I_REDUCE ? qn__points(s->k, s->f, i) : 0;
-        most = n < 0 && most < WINDOW ? WINDOW : (double)n > most ? (double)n : most;
+        most = n < 0 && most < window ? window : (double)n > most ? (double)n : most;
     }
     return most;
 }
@@ -193,7 +191,9 @@ static double step_cost(const tiler *s, const shape *t)
             ops += parts(s, i, t);
     }
     double longer = ops > loads ? ops : loads, tile = points(s) * (ops + loads);
-    double latency = tile > WINDOW ? LATENCY : LATENCY * tile / WINDOW;
+    const qn_machine *m = &s->f->machine;
+    double latency = m->latency * m->operations, window = m->window;
+    latency = tile > window ? latency : latency * tile / window;
     longer = longer > latency ? longer : latency;
     return longer + OVERLAP_LOSS * (ops + loads) + LOOP_COST;
 }
@@ -203,7 +203,7 @@ static double room_cost(const tiler *s, const shape *t)
 {
     if (!qn__is_batch(s->k, s->a, s->p->lane_dim))
         return 1;
-    bool fits = t->jam * t->unroll * points(s) * VECTOR_BYTES <= ROOM_PART * (double)qn__cache_bytes(s->f->caches.first);
+    bool fits = t->jam * t->unroll * points(s) * (double)LINE_BYTES <= ROOM_PART * (double)s->f->machine.cache[QN_CACHE_FIRST].bytes;
     return t->jam > 1 && !fits ? 1 + ROOM_COST * (t->unroll - 1) : 1;
 }
 

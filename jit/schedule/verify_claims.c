@@ -155,7 +155,7 @@ static int64_t most_bytes(const qn_verifier *v, int storage)
     const int64_t most[QN_N_STORAGES] = {[QN_STORAGE_REGISTERS] = REGISTER_BYTES,
                                          [QN_STORAGE_FRAME] = FRAME_BYTES,
                                          [QN_STORAGE_SCRATCH] = INT64_C(1) << 32,
-                                         [QN_STORAGE_SHARED] = qn__shared_of_isa(v->x->f->isa)};
+                                         [QN_STORAGE_SHARED] = v->x->f->machine.shared_bytes};
     return most[storage];
 }
 

@@ -191,6 +191,25 @@ qn_status qn__gpu_reaches(qn_gpu *g, qn_gpu *other, const char *who, bool *out, 
 
 /* ---------------------------------------------------------------- GPUs */
 
+/** What the driver says of the device's processors; what it does not is 0, and counts as usual. */
+static void read_machine(qn_gpu *g)
+{
+    const struct {
+        int32_t *to;
+        int attribute;
+    } list[] = {
+        {&g->machine.multiprocessors, QN_CU_ATTRIBUTE_MULTIPROCESSORS},
+        {&g->machine.threads, QN_CU_ATTRIBUTE_RESIDENT_THREADS},
+        {&g->machine.shared_bytes, QN_CU_ATTRIBUTE_SHARED_BYTES},
+        {&g->machine.registers, QN_CU_ATTRIBUTE_REGISTERS},
+    };
+    g->machine = (qn_machine){0};
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
+        int value = 0;
+        *list[i].to = g->cuda->api.device_attribute(&value, list[i].attribute, g->handle) ? 0 : value;
+    }
+}
+
 /** Properties of the device that we use. */
 static qn_status read_properties(qn_gpu *g, const char *who, qn_error *err)
 {
@@ -205,6 +224,8 @@ static qn_status read_properties(qn_gpu *g, const char *who, qn_error *err)
     g->capability = major * 10 + minor;
     g->isa = qn__isa_of_gpu(g->capability);
     g->max_pitch = pitch > 0 ? (size_t)pitch : 0;
+    if (status == QN_OK)
+        read_machine(g);
     return status;
 }
 

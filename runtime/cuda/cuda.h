@@ -50,6 +50,7 @@ typedef struct qn_gpu {
     void *context;
     bool is_primary;
     int capability, isa;
+    qn_machine machine; /* as read */
     size_t max_pitch;
     void *pool; /* NULL: the device has none */
     _Atomic int lost; /* the fatal result, or 0 */

@@ -20,8 +20,6 @@
 enum { GLOBAL_MEMORY = 1, SHARED_MEMORY = 3, CONSTANT_MEMORY = 4, KERNEL_CALL = 71 };
 /** Bytes of parameters that every GPU and PTX version takes. */
 enum { MOST_PARAMETER_BYTES = 4096 };
-/** Blocks of a multiprocessor, at most, on the GPUs that have the fewest (CUDA C++ Programming Guide, compute capabilities). */
-enum { MOST_BLOCKS = 16 };
 
 /* ---------------------------------------------------------------- the entry */
 
@@ -63,8 +61,8 @@ static int blocks_wanted(const lower *g, const int32_t *threads)
     if (g->p->is_product)
         return qn__product_blocks(g->k, g->p);
     if (is_light(g->k, g->p)) {
-        int blocks = qn__threads_of_isa(g->f->isa) / (threads[0] * threads[1] * threads[2]);
-        return blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS;
+        int blocks = g->f->machine.threads / (threads[0] * threads[1] * threads[2]);
+        return blocks < g->f->machine.blocks ? blocks : g->f->machine.blocks;
     }
     for (uint32_t i = g->k->body; i < g->k->n_insts && g->p->jam > 1; i++)
         if (g->k->inst[i].op == QN_I_REDUCE)

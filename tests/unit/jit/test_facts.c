@@ -164,9 +164,12 @@ static void test_round_trip(const setup *s, const qn_policy *policy, const char 
     X(f.atomics ^= 1)                                                                              \
     X(f.is_portable ^= 1)                                                                          \
     X(f.is_large ^= 1)                                                                             \
-    X(f.caches.first++)                                                                            \
-    X(f.caches.second++)                                                                           \
-    X(f.caches.last++)                                                                             \
+    X(f.machine.cache[QN_CACHE_FIRST].bytes = 48 << 10)                                            \
+    X(f.machine.cache[QN_CACHE_FIRST].ways = 12)                                                   \
+    X(f.machine.cache[QN_CACHE_FIRST].line = 128)                                                  \
+    X(f.machine.cache[QN_CACHE_SECOND].bytes *= 2)                                                 \
+    X(f.machine.cache[QN_CACHE_SECOND].ways = 16)                                                  \
+    X(f.machine.cache[QN_CACHE_LAST].bytes *= 2)                                                   \
     X(f.plan.order[1] = 1)                                                                         \
     X(f.begin[0].value = 1)                                                                        \
     X(f.end[1].value = 11)                                                                         \
@@ -216,6 +219,18 @@ static void test_gpu(const setup *s)
     tap_ok(qn__key_decode(key.data, key.n, &back, NULL) == QN_OK && is_same_key(&back, &key), "the key is read back");
     qn__key_print(&back, s->k, &text);
     tap_contains(text.data, "target: sm_80, PTX 7.0", "and printed");
+    tap_contains(text.data, "128 multiprocessors", "with the record of the GPU");
+    back.machine.multiprocessors = 64;
+    tap_ok(!is_same_key(&back, &key), "multiprocessors change the key");
+    back.machine.multiprocessors = f.machine.multiprocessors;
+    back.machine.threads = 1536;
+    tap_ok(!is_same_key(&back, &key), "threads of a multiprocessor change the key");
+    back.machine.threads = f.machine.threads;
+    back.machine.shared_bytes = 100 << 10;
+    tap_ok(!is_same_key(&back, &key), "shared memory changes the key");
+    back.machine.shared_bytes = f.machine.shared_bytes;
+    back.machine.cache[0].bytes = 1 << 20;
+    tap_ok(is_same_key(&back, &key), "caches of the host do not");
     back.param[0].align ^= 1;
     tap_ok(!is_same_key(&back, &key), "the alignment changes the key");
     back.param[0].align ^= 1;

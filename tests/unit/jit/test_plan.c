@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char copy2[] = "kernel \"copy\" { view x: f32[2]; view y: f32[2];\n"
                             "%b0: i64 = lower y, 0; %n0: i64 = extent y, 0; %e0: i64 = add %b0, %n0;\n"
@@ -522,14 +523,87 @@ static void test_caches(void)
     if (!facts_of(seven, v, 2, NULL, QN_ISA_V4, false, &k, &f))
         return;
     qn__plan_make(k, &f, &p);
-    f.caches.second++;
+    f.machine.cache[QN_CACHE_SECOND].bytes *= 2;
     qn__plan_make(k, &f, &larger);
-    f.caches.second = 28;
+    f.machine.cache[QN_CACHE_SECOND].bytes = 1 << 28;
     qn__plan_make(k, &f, &largest);
     tap_ok(larger.tile[1] >= 2 * p.tile[1] && largest.tile_at == -1, "tiles of %d rows, of %d in twice the cache, none where planes fit",
            (int)p.tile[1], (int)larger.tile[1]);
     qn__facts_release(&f);
     qn_kernel_release(k);
+}
+
+/** The text of a plan for another machine. */
+static char *plan_on(const qn_machine *m, const qn_kernel *k, qn_facts *f)
+{
+    qn_text text = {0};
+    qn_plan p;
+    f->machine = *m;
+    qn__machine_classify(&f->machine, f->isa);
+    qn__plan_make(k, f, &p);
+    qn__plan_print(&p, k, &text);
+    qn__text_bytes(&text, "", 1);
+    return text.data;
+}
+
+/* Records that differ in one cache. */
+enum { FIRST_48, SECOND_2M, LAST_64M, N_RECORDS };
+static qn_machine record(int n)
+{
+    qn_machine m = *qn__machine_usual(QN_ISA_V4);
+    switch (n) {
+    case FIRST_48:
+        m.cache[QN_CACHE_FIRST].bytes = 48 << 10;
+        m.cache[QN_CACHE_FIRST].ways = 12;
+        break;
+    case SECOND_2M:
+        m.cache[QN_CACHE_SECOND].bytes = 2 << 20;
+        break;
+    default:
+        m.cache[QN_CACHE_LAST].bytes = 64 << 20;
+    }
+    return m;
+}
+
+/** A number of the record changes the plans that ask for it, and leaves others as they are. */
+static void test_records(void)
+{
+    static const char *const names[N_RECORDS] = {"48 KiB in 12 ways", "2 MiB", "64 MiB"};
+    const int64_t small[2] = {60, 400}, square[2] = {2048, 2048}, long_rows[2] = {20001, 300}, cube[3] = {24, 1003, 1003}, flat[2] = {1000, 5000};
+    qn_view v[5][2] = {
+        {view(QN_F32, 2, small, false), view(QN_F32, 2, small, false)},
+        {view(QN_F64, 1, square, false), view(QN_F64, 2, square, true)},
+        {view(QN_F64, 1, long_rows, false), view(QN_F64, 2, long_rows, true)},
+        {view(QN_F64, 3, cube, false), view(QN_F64, 3, cube, false)},
+        {view(QN_F32, 2, flat, false), view(QN_F32, 2, flat, false)},
+    };
+    const struct {
+        const char *what, *text;
+        bool changes[N_RECORDS];
+    } list[5] = {
+        {"a small copy", copy2, {false, false, false}},
+        {"striped sums of columns in the same sets", ROWS("striped"), {true, false, false}},
+        {"indexed sums of columns", ROWS("indexed"), {false, false, false}},
+        {"a stencil of planes", seven, {false, true, false}},
+        {"a large copy", copy2, {false, false, true}},
+    };
+    for (int n = 0; n < 5; n++) {
+        qn_kernel *k = NULL;
+        qn_facts f;
+        if (!facts_of(list[n].text, v[n], 2, NULL, QN_ISA_V4, false, &k, &f))
+            return;
+        char *usual = plan_on(qn__machine_usual(QN_ISA_V4), k, &f);
+        for (int r = 0; r < N_RECORDS; r++) {
+            const qn_machine m = record(r);
+            char *other = plan_on(&m, k, &f);
+            tap_ok((strcmp(usual, other) != 0) == list[n].changes[r], "%s: %s %s the plan", list[n].what, names[r],
+                   list[n].changes[r] ? "change" : "do not change");
+            qn__free(other);
+        }
+        qn__free(usual);
+        qn__facts_release(&f);
+        qn_kernel_release(k);
+    }
 }
 
 /** The plan for two f64 views of these extents. */
@@ -598,6 +672,7 @@ int main(void)
     test_striped_strips();
     test_transpose();
     test_caches();
+    test_records();
     test_tiles();
     test_collapse();
     test_streams();

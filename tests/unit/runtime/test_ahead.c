@@ -39,6 +39,14 @@ static void add_ok(const char *folder, int64_t n, int32_t specialize, int32_t is
            err.message);
 }
 
+/** The machine has other caches. */
+static void set_caches(qn_context *c, int64_t first, int64_t second, int64_t last)
+{
+    const int64_t bytes[QN_N_CACHES] = {first, second, last};
+    for (int n = 0; n < QN_N_CACHES; n++)
+        c->machine.cache[n].bytes = bytes[n];
+}
+
 /** A context of another machine, which has no code generator. */
 static qn_context *elsewhere(const char *folder)
 {
@@ -50,7 +58,7 @@ static qn_context *elsewhere(const char *folder)
                                   .provider_path = "/nowhere/libquern-llvm.so"};
     qn_context *c = context_with(&o);
     snprintf(c->processor, sizeof c->processor, "Another 1.2");
-    c->caches = (qn_caches){.first = 16, .second = 22, .last = 29};
+    set_caches(c, 64 << 10, 4 << 20, 512 << 20);
     return c;
 }
 
@@ -151,7 +159,7 @@ static void test_large(void)
     snprintf(bundle, sizeof bundle, "%s/large", root);
     qn_context *c = context_with(
         &(qn_context_options){.bytes = sizeof(qn_context_options), .disk_cache = "off"});
-    c->caches.last = 20;
+    c->machine.cache[QN_CACHE_LAST].bytes = 1 << 20;
     tap_ok(copy(c, NULL, &dynamic, N, &err) == QN_OK &&
                copy(c, NULL, &dynamic, LARGE, &err) == QN_OK && counters_of(c).compiles == 2,
            "two versions where the cache is small %s", err.message);
@@ -159,7 +167,7 @@ static void test_large(void)
     tap_ok(copy(maker, bundle, &dynamic, N, &err) == QN_OK, "one goes into a bundle %s",
            err.message);
     c = elsewhere("large");
-    c->caches.last = 20;
+    c->machine.cache[QN_CACHE_LAST].bytes = 1 << 20;
     tap_ok(copy(c, NULL, &dynamic, N, &err) == QN_OK &&
                copy(c, NULL, &dynamic, LARGE, &err) == QN_OK && counters_of(c).interpreted == 0 &&
                counters_of(c).compiles == 0,
@@ -285,10 +293,10 @@ static void test_environment(void)
     qn_error err = {0};
     snprintf(bundle, sizeof bundle, "%s/here", root);
     add_ok("here", N, QN_SPECIALIZE_EXACT, QN_ISA_V3);
-    qn_caches own = maker->caches;
-    maker->caches = (qn_caches){.first = 16, .second = 22, .last = 29};
+    qn_machine own = maker->machine;
+    set_caches(maker, 64 << 10, 4 << 20, 512 << 20);
     add_ok("here", N, QN_SPECIALIZE_EXACT, QN_ISA_V3);
-    maker->caches = own;
+    maker->machine = own;
     int64_t n = 0;
     char copy[220];
     snprintf(copy, sizeof copy, "%s/copy", root);

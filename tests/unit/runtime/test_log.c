@@ -72,6 +72,7 @@ static void test_levels(void)
     tap_contains(h.text, " ms\n", "and the time");
     h = hear(QN_LOG_DETAIL, NULL);
     tap_contains(h.text, "kernel \"copy\" lost a version\n", "level DETAIL hears of what is dropped");
+    tap_contains(h.text, "machine: first cache ", "and of the machine");
 }
 
 static void test_options(void)

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * machine.c: the rows of machine.h, and classes of what was read. Knows neither the system nor
+ * CUDA.
+ */
+#include "jit/jit.h"
+
+#include <inttypes.h>
+
+/* Caches as most processors of servers have them; pages, latencies and window of Zen 4. */
+#define PROCESSOR                                                                                  \
+    {                                                                                              \
+        .cache = {{32 << 10, 8, 64}, {1 << 20, 8, 64}, {32 << 20, 16, 64}}, .page_bytes = 4096,    \
+        .near_pages = 72, .page_sets = 128, .page_ways = 24, .latency = 4, .operations = 2,        \
+        .window = 256, .memory_cycles = 256                                                        \
+    }
+/* CUDA C++ Programming Guide, technical specifications per compute capability; a large GPU. */
+#define GPU(most_threads, shared_kib)                                                              \
+    {                                                                                              \
+        .multiprocessors = 128, .threads = (most_threads), .shared_bytes = (shared_kib) << 10,     \
+        .registers = 65536, .block_shared_bytes = 48 << 10, .warp = 32, .blocks = 16               \
+    }
+
+static const struct {
+    int isa;
+    qn_machine machine;
+} rows[] = {
+    {QN_ISA_V3, PROCESSOR},        {QN_ISA_V4, PROCESSOR},        {QN_ISA_SM70, GPU(2048, 96)},
+    {QN_ISA_SM75, GPU(1024, 64)},  {QN_ISA_SM80, GPU(2048, 164)}, {QN_ISA_SM86, GPU(1536, 100)},
+    {QN_ISA_SM89, GPU(1536, 100)}, {QN_ISA_SM90, GPU(2048, 228)},
+};
+enum { N_ROWS = sizeof rows / sizeof rows[0] };
+
+const qn_machine *qn__machine_usual(int isa)
+{
+    int best = 0;
+    for (int i = 0; i < N_ROWS; i++)
+        if (rows[i].isa <= isa)
+            best = i;
+    return &rows[best].machine;
+}
+
+/* ---------------------------------------------------------------- classes */
+
+int32_t qn__size_class(int64_t n)
+{
+    int32_t log2 = 0;
+    while (n >> log2 > 1)
+        log2++;
+    int64_t quarter = log2 >= 2 ? n >> (log2 - 2) & 3 : 0;
+    return 4 * log2 + (int32_t)quarter;
+}
+
+int64_t qn__size_of_class(int32_t size_class)
+{
+    int32_t log2 = size_class / 4, quarter = size_class % 4;
+    return log2 >= 2 ? (INT64_C(4) + quarter) << (log2 - 2) : INT64_C(1) << log2;
+}
+
+static int64_t classed(int64_t n, int64_t least, int64_t most, int64_t usual)
+{
+    if (n < least)
+        return usual;
+    return qn__size_of_class(qn__size_class(n < most ? n : most));
+}
+
+static int32_t power_of_two(int32_t n, int32_t least, int32_t most, int32_t usual)
+{
+    return n < least || n > most || (n & (n - 1)) ? usual : n;
+}
+
+/** A cache whose bytes are known has ways; without them those of the usual one. */
+static void classify_cache(qn_cache_level *c, const qn_cache_level *usual)
+{
+    c->bytes = classed(c->bytes, QN_LEAST_CACHE_BYTES, QN_MOST_CACHE_BYTES, usual->bytes);
+    c->ways = c->ways < 1 || c->ways > QN_MOST_WAYS ? usual->ways : c->ways;
+    c->line = power_of_two(c->line, QN_LEAST_LINE_BYTES, QN_MOST_LINE_BYTES, usual->line);
+}
+
+void qn__machine_classify(qn_machine *m, int isa)
+{
+    const qn_machine read = *m, *usual = qn__machine_usual(isa);
+    *m = *usual;
+    for (int n = 0; n < QN_N_CACHES && usual->cache[n].bytes; n++) {
+        m->cache[n] = read.cache[n];
+        classify_cache(&m->cache[n], &usual->cache[n]);
+        m->cache[n].line = m->cache[0].line; /* levels exchange lines */
+    }
+    if (!usual->multiprocessors)
+        return;
+    m->multiprocessors =
+        (int32_t)classed(read.multiprocessors, 1, QN_MOST_MULTIPROCESSORS, usual->multiprocessors);
+    m->threads = (int32_t)classed(read.threads, 256, QN_MOST_RESIDENT, usual->threads);
+    m->shared_bytes =
+        read.shared_bytes < usual->block_shared_bytes || read.shared_bytes > QN_MOST_SHARED_BYTES
+            ? usual->shared_bytes
+            : read.shared_bytes & ~1023;
+    m->registers = (int32_t)classed(read.registers, 1 << 14, 1 << 20, usual->registers);
+}
+
+/* ---------------------------------------------------------------- text */
+
+static void print_size(int64_t bytes, qn_text *out)
+{
+    bool is_large = bytes >= 1 << 20 && bytes % (1 << 20) == 0;
+    qn__text_add(out, "%" PRId64 " %s", is_large ? bytes >> 20 : bytes >> 10,
+                 is_large ? "MiB" : "KiB");
+}
+
+void qn__machine_print(const qn_machine *m, qn_text *out)
+{
+    static const char *const names[QN_N_CACHES] = {"first", "second", "last"};
+    for (int n = 0; n < QN_N_CACHES && m->cache[n].bytes; n++) {
+        qn__text_add(out, "%s %s cache ", n ? "," : "machine:", names[n]);
+        print_size(m->cache[n].bytes, out);
+        qn__text_add(out, " in %" PRId32 " ways", m->cache[n].ways);
+    }
+    if (m->cache[0].bytes)
+        qn__text_add(out, ", lines of %" PRId32 " bytes\n", m->cache[0].line);
+    if (m->page_bytes)
+        qn__text_add(out,
+                     "machine: pages of %" PRId32 " bytes, %" PRId32 " near, %" PRId32
+                     " sets of %" PRId32 "; latency %" PRId32 ", %" PRId32
+                     " operations a cycle, window %" PRId32 ", memory %" PRId32 " cycles away\n",
+                     m->page_bytes, m->near_pages, m->page_sets, m->page_ways, m->latency,
+                     m->operations, m->window, m->memory_cycles);
+    if (m->multiprocessors)
+        qn__text_add(out,
+                     "machine: %" PRId32 " multiprocessors, each with %" PRId32
+                     " threads in warps of %" PRId32 ", %" PRId32 " blocks, %" PRId32
+                     " registers, %" PRId32 " KiB of shared memory, %" PRId32 " for a block\n",
+                     m->multiprocessors, m->threads, m->warp, m->blocks, m->registers,
+                     m->shared_bytes >> 10, m->block_shared_bytes >> 10);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * machine.h: the record of a processor: every number about one that plans and code depend on.
+ * runtime/ reads from the system what that says; the rest, and all of portable code, comes from a
+ * row for each instruction set. Numbers that were read are rounded down to classes, which stand in
+ * the key: one key gives one plan, and processors that hardly differ share code. What is no number
+ * of a processor, but a rule that was measured, stands where it is used.
+ */
+#ifndef QN_JIT_MACHINE_H
+#define QN_JIT_MACHINE_H
+
+#include <stdint.h>
+
+/** A cache of data, as much of it as one core reaches. */
+typedef struct qn_cache_level {
+    int64_t bytes;
+    int32_t ways, line; /* lines of a set; bytes of a line */
+} qn_cache_level;
+
+/** First and second: of a core; last: what lies before memory. */
+enum { QN_CACHE_FIRST = 0, QN_CACHE_SECOND = 1, QN_CACHE_LAST = 2, QN_N_CACHES };
+
+/** 0: not known. The numbers of a processor are 0 in a record of a GPU, and the other way around.
+ */
+typedef struct qn_machine {
+    /* of a processor, read from the system */
+    qn_cache_level cache[QN_N_CACHES];
+    /* of a processor, from the row: the system does not say them, or not reliably */
+    int32_t page_bytes;
+    int32_t near_pages;           /* whose places are known at once */
+    int32_t page_sets, page_ways; /* of the larger table of places, whose sets the last bits of a
+                                     page's number choose */
+    int32_t latency;              /* cycles of a sum or fma of floats */
+    int32_t operations;           /* of vectors that begin in a cycle */
+    int32_t window; /* instructions from the oldest that waits to the newest that is looked at */
+    int32_t memory_cycles; /* about the way to memory */
+    /* of a GPU, read from the driver */
+    int32_t multiprocessors;
+    int32_t threads;      /* that a multiprocessor holds */
+    int32_t shared_bytes; /* of a multiprocessor */
+    int32_t registers;    /* of 32 bits, of a multiprocessor */
+    /* of a GPU, from the row */
+    int32_t block_shared_bytes; /* what a block gets without asking for more */
+    int32_t warp;
+    int32_t blocks; /* that a multiprocessor holds */
+} qn_machine;
+
+/** The row of an instruction set. */
+const qn_machine *qn__machine_usual(int isa);
+/** Every number that is read becomes that of its class; where none is known, or it makes no sense,
+ * that of the row. */
+void qn__machine_classify(qn_machine *m, int isa);
+
+/** What is believed of a system. */
+#define QN_LEAST_CACHE_BYTES (INT64_C(1) << 12)
+#define QN_MOST_CACHE_BYTES (INT64_C(1) << 32)
+enum { QN_MOST_WAYS = 64, QN_LEAST_LINE_BYTES = 32, QN_MOST_LINE_BYTES = 128 };
+enum { QN_MOST_MULTIPROCESSORS = 4096, QN_MOST_RESIDENT = 1 << 14, QN_MOST_SHARED_BYTES = 1 << 20 };
+
+/** Classes of sizes: four for each power of two. That of n > 0, and the smallest size of a class.
+ */
+int32_t qn__size_class(int64_t n);
+int64_t qn__size_of_class(int32_t size_class);
+
+/** Bytes between lines that share a set of a cache. */
+static inline int64_t qn__way_bytes(const qn_cache_level *c)
+{
+    return c->bytes / c->ways;
+}
+
+#endif
