@@ -106,6 +106,10 @@ int qn__isa_best(void);
 /** What the system says of the processor, in a folder like /sys/devices/system/cpu/cpu0; 0 where it says nothing
  *  (runtime/machine.c). */
 qn_machine qn__machine_read(const char *folder);
+/** The reach of a TLB, from ebx of the leaves 0x80000005 and 0x80000006 of AMD; from registers of leaf 0x18 of Intel, once for each
+ *  subleaf (runtime/machine.c). */
+void qn__pages_of_amd(uint32_t first, uint32_t second, qn_machine *m);
+void qn__pages_of_intel(uint32_t b, uint32_t c, uint32_t d, qn_machine *m);
 #define QN_SYSTEM_FOLDER "/sys/devices/system/cpu/cpu0"
 /** Maker, family and model of the processor: what LLVM tunes for. */
 void qn__processor_name(char out[QN_PROCESSOR_BYTES]);

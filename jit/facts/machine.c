@@ -77,6 +77,19 @@ static void classify_cache(qn_cache_level *c, const qn_cache_level *usual)
     c->line = power_of_two(c->line, QN_LEAST_LINE_BYTES, QN_MOST_LINE_BYTES, usual->line);
 }
 
+/** *m is the usual one. The second level of the TLB is known as a whole, or not at all. */
+static void classify_pages(qn_machine *m, const qn_machine *read)
+{
+    bool is_near =
+        read->near_pages >= QN_LEAST_NEAR_PAGES && read->near_pages <= QN_MOST_NEAR_PAGES;
+    int32_t sets = power_of_two(read->page_sets, QN_LEAST_PAGE_SETS, QN_MOST_PAGE_SETS, 0);
+    m->near_pages = is_near ? read->near_pages : m->near_pages;
+    if (sets && read->page_ways >= 1 && read->page_ways <= QN_MOST_PAGE_WAYS) {
+        m->page_sets = sets;
+        m->page_ways = read->page_ways;
+    }
+}
+
 void qn__machine_classify(qn_machine *m, int isa)
 {
     const qn_machine read = *m, *usual = qn__machine_usual(isa);
@@ -86,6 +99,8 @@ void qn__machine_classify(qn_machine *m, int isa)
         classify_cache(&m->cache[n], &usual->cache[n]);
         m->cache[n].line = m->cache[0].line; /* levels exchange lines */
     }
+    if (usual->near_pages)
+        classify_pages(m, &read);
     if (!usual->multiprocessors)
         return;
     m->multiprocessors =

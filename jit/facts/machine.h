@@ -25,13 +25,13 @@ enum { QN_CACHE_FIRST = 0, QN_CACHE_SECOND = 1, QN_CACHE_LAST = 2, QN_N_CACHES }
 typedef struct qn_machine {
     /* of a processor, read from the system */
     qn_cache_level cache[QN_N_CACHES];
-    /* of a processor, from the row: the system does not say them, or not reliably */
+    int32_t near_pages; /* whose places are known at once: the first level of the TLB */
+    /* of the second level of the TLB, whose sets the last bits of a page's number choose */
+    int32_t page_sets, page_ways;
+    /* of a processor, from the row: the system does not say them */
     int32_t page_bytes;
-    int32_t near_pages;           /* whose places are known at once */
-    int32_t page_sets, page_ways; /* of the larger table of places, whose sets the last bits of a
-                                     page's number choose */
-    int32_t latency;              /* cycles of a sum or fma of floats */
-    int32_t operations;           /* of vectors that begin in a cycle */
+    int32_t latency;    /* cycles of a sum or fma of floats */
+    int32_t operations; /* of vectors that begin in a cycle */
     int32_t window; /* instructions from the oldest that waits to the newest that is looked at */
     int32_t memory_cycles; /* about the way to memory */
     /* of a GPU, read from the driver */
@@ -55,6 +55,8 @@ void qn__machine_classify(qn_machine *m, int isa);
 #define QN_LEAST_CACHE_BYTES (INT64_C(1) << 12)
 #define QN_MOST_CACHE_BYTES (INT64_C(1) << 32)
 enum { QN_MOST_WAYS = 64, QN_LEAST_LINE_BYTES = 32, QN_MOST_LINE_BYTES = 128 };
+enum { QN_LEAST_NEAR_PAGES = 16, QN_MOST_NEAR_PAGES = 1024 };
+enum { QN_LEAST_PAGE_SETS = 16, QN_MOST_PAGE_SETS = 512, QN_MOST_PAGE_WAYS = 32 };
 enum { QN_MOST_MULTIPROCESSORS = 4096, QN_MOST_RESIDENT = 1 << 14, QN_MOST_SHARED_BYTES = 1 << 20 };
 
 /** Classes of sizes: four for each power of two. That of n > 0, and the smallest size of a class.

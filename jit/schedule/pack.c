@@ -16,8 +16,6 @@ enum { MOST_WAYS = 8 };
 /* A batch reads as many streams as there are elements: of each so much at once as fits the second-level cache together. Those of a
  * few lines are read as they are. */
 enum { PIECE_BYTES = 4096, LEAST_PIECE_BYTES = 256, FAR_BYTES = 2 * PIECE_BYTES, LEAST_BLOCKS = 4 };
-/* Sets of the table of pages, at most, that are counted. */
-enum { MOST_PAGE_SETS = 1024 };
 
 uint32_t qn__single_reduce(const qn_kernel *k, uint32_t i)
 {
@@ -187,7 +185,7 @@ static bool is_of_streams(const qn_kernel *k, const qn_facts *f, const qn_analys
 static int64_t count_pages(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i, int64_t *most)
 {
     const qn_machine *m = &f->machine;
-    int64_t in_set[MOST_PAGE_SETS] = {0}, index[QN_MAX_RANK] = {0}, stride[QN_MAX_RANK], n = 0, at = 0;
+    int64_t in_set[QN_MOST_PAGE_SETS] = {0}, index[QN_MAX_RANK] = {0}, stride[QN_MAX_RANK], n = 0, at = 0;
     int64_t bytes = qn_dtype_bytes(k->param[k->inst[i].imm].dtype);
     uint32_t dims = qn__packed_dims(k, f, a, p, i);
     int d = 0;
