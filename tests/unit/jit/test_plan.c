@@ -606,6 +606,31 @@ static void test_records(void)
     }
 }
 
+/** Fewer multiprocessors are busy with fewer tiles, which are larger then; a copy is walked alike. */
+static void test_record_of_gpu(void)
+{
+    const int64_t square[2] = {1024, 1024};
+    const char *const texts[2] = {matmul, copy2};
+    qn_machine few = *qn__machine_usual(QN_ISA_SM90);
+    few.multiprocessors = 16;
+    for (int n = 0; n < 2; n++) {
+        qn_view v[3] = {view(n ? QN_F32 : QN_F64, 2, square, false), view(n ? QN_F32 : QN_F64, 2, square, false),
+                        view(QN_F64, 2, square, false)};
+        qn_kernel *k = NULL;
+        qn_facts f;
+        if (!facts_of(texts[n], v, 3 - n, NULL, QN_ISA_SM90, false, &k, &f))
+            return;
+        f.param[0].is_constant_memory = f.param[1].is_constant_memory = !n; /* the views are one memory here */
+        char *usual = plan_on(qn__machine_usual(QN_ISA_SM90), k, &f), *other = plan_on(&few, k, &f);
+        tap_ok((strcmp(usual, other) != 0) == (n == 0), "16 multiprocessors %s of a %s", n ? "leave the plan" : "change the tiles",
+               n ? "copy" : "product");
+        qn__free(usual);
+        qn__free(other);
+        qn__facts_release(&f);
+        qn_kernel_release(k);
+    }
+}
+
 /** The plan for two f64 views of these extents. */
 static qn_plan plan_for(const char *text, int rank, const int64_t *e, const qn_options *o, int isa)
 {
@@ -673,6 +698,7 @@ int main(void)
     test_transpose();
     test_caches();
     test_records();
+    test_record_of_gpu();
     test_tiles();
     test_collapse();
     test_streams();
