@@ -68,10 +68,9 @@ static int dtype_of_typestr(const char *text)
 
 /* ---------------------------------------------------------------- buffers */
 
-static bool hold_buffer(PyObject *o, const char *label, py_held *h)
+/** Of a buffer that was had; gives it back on failure. */
+static bool hold_buffer(const char *label, py_held *h)
 {
-    if (PyObject_GetBuffer(o, &h->buffer, PyBUF_STRIDES | PyBUF_FORMAT))
-        return false;
     const Py_buffer *b = &h->buffer;
     qn_error err = {0};
     int dtype = dtype_of_format(b->format, b->itemsize);
@@ -307,16 +306,11 @@ static bool hold_array(PyObject *o, py_held *h, qn_stream **stream)
     return true;
 }
 
-bool py_hold(PyObject *o, const char *label, py_held *h, qn_stream **stream)
+/** By the first attribute of three that an object has; false without an exception if it has none. */
+static bool hold_attribute(PyObject *o, const char *label, py_held *h, qn_stream **stream)
 {
     static const char *const attributes[] = {"__dlpack__", "__cuda_array_interface__",
                                              "__array_interface__"};
-    h->object = NULL;
-    h->view = (qn_view){0};
-    if (Py_TYPE(o) == py_array_type)
-        return hold_array(o, h, stream);
-    if (PyObject_CheckBuffer(o))
-        return hold_buffer(o, label, h);
     for (int i = 0; i < 3; i++) {
         PyObject *value = PyObject_GetAttrString(o, attributes[i]);
         if (!value) {
@@ -328,8 +322,32 @@ bool py_hold(PyObject *o, const char *label, py_held *h, qn_stream **stream)
         Py_DECREF(value);
         return is_held;
     }
-    PyErr_Format(PyExc_TypeError, "argument %s: expected an array, not %R", label,
-                 (PyObject *)Py_TYPE(o));
+    return false;
+}
+
+bool py_hold(PyObject *o, const char *label, py_held *h, qn_stream **stream)
+{
+    h->object = NULL;
+    h->view = (qn_view){0};
+    if (Py_TYPE(o) == py_array_type)
+        return hold_array(o, h, stream);
+    PyObject *refusal[3] = {NULL, NULL, NULL}; /* type, value and traceback of an exception */
+    if (PyObject_CheckBuffer(o)) {
+        if (PyObject_GetBuffer(o, &h->buffer, PyBUF_STRIDES | PyBUF_FORMAT) == 0)
+            return hold_buffer(label, h);
+        PyErr_Fetch(&refusal[0], &refusal[1], &refusal[2]); /* arrays of CuPy refuse a buffer on the host */
+    }
+    bool is_held = hold_attribute(o, label, h, stream);
+    if (is_held || PyErr_Occurred()) {
+        for (int i = 0; i < 3; i++)
+            Py_XDECREF(refusal[i]);
+        return is_held;
+    }
+    if (refusal[0])
+        PyErr_Restore(refusal[0], refusal[1], refusal[2]);
+    else
+        PyErr_Format(PyExc_TypeError, "argument %s: expected an array, not %R", label,
+                     (PyObject *)Py_TYPE(o));
     return false;
 }
 

@@ -3,6 +3,7 @@
 driver that QUERN_CUDA_DRIVER names, also with the one of tests/stub, which has a machine for PTX in it."""
 
 import ctypes
+import mmap
 import os
 import sys
 
@@ -22,6 +23,17 @@ class Interface:
     def __init__(self, array, **more):
         self.array = array
         self.__cuda_array_interface__ = dict(array.__cuda_array_interface__, **more)
+
+
+class Refusing(mmap.mmap):
+    """An array whose buffer is refused, as CuPy's from version 14 on; a map that was closed refuses it."""
+
+    def __new__(cls, array):
+        self = super().__new__(cls, -1, 8)
+        self.close()
+        if array is not None:
+            self.__cuda_array_interface__ = array.__cuda_array_interface__
+        return self
 
 
 class Tensor:
@@ -123,6 +135,9 @@ ramp(Interface(x), 3.0)
 equal(sum_of(Interface(x)), 84.0, "__cuda_array_interface__")
 ramp(Interface(x, stream=1), 1.0)
 equal(sum_of(Interface(x[::-1])), 28.0, "... with a stream, and with negative strides")
+ramp(Refusing(x), 1.0)
+equal(sum_of(Refusing(x)), 28.0, "... of an array that refuses a buffer")
+raises(ValueError, lambda: ramp(Refusing(None), 1.0), "closed", "what refuses a buffer and is nothing else says why")
 ramp(Tensor(x), 4.0)
 equal(sum_of(Tensor(x)), 112.0, "DLPack")
 y = q.eval("x*2 + 1", {"x": Interface(x)})
