@@ -593,7 +593,8 @@ typedef struct qn_context_options {
     X(PLAN, 2, "plan")                                                                             \
     X(LLVM, 3, "llvm")                                                                             \
     X(ASM, 4, "asm")                                                                               \
-    X(PTX, 5, "ptx")
+    X(PTX, 5, "ptx")                                                                               \
+    X(SCHEDULE, 6, "schedule")
 /** QN_DUMP_KERNEL, ...: the stages as bits. */
 enum {
 #define QN_X(name, bit, text) QN_DUMP_##name = 1 << bit,

@@ -20,7 +20,15 @@ enum {
     QN_REQUEST_THREAD_END = 3 /* frees *thread_state */
 };
 /** What sink receives. */
-enum { QN_SINK_CODE = 0, QN_SINK_PLAN, QN_SINK_LLVM, QN_SINK_ASM, QN_SINK_KEY, QN_SINK_OBJECT };
+enum {
+    QN_SINK_CODE = 0,
+    QN_SINK_PLAN,
+    QN_SINK_LLVM,
+    QN_SINK_ASM,
+    QN_SINK_KEY,
+    QN_SINK_OBJECT,
+    QN_SINK_SCHEDULE
+};
 
 enum { QN_DEBUG_NAME_BYTES = 64 };
 typedef struct qn_request {

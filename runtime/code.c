@@ -53,6 +53,7 @@ void qn_code_release(qn_code *f)
     qn__text_release(&f->plan);
     qn__text_release(&f->llvm);
     qn__text_release(&f->assembly);
+    qn__text_release(&f->schedule);
     qn__text_release(&f->ptx);
     qn__gpu_code_release(atomic_load(&f->on_gpu));
     qn__text_release(&f->cubin);
@@ -85,11 +86,13 @@ bool qn__cache_sweep(qn_context *c)
 
 /* ---------------------------------------------------------------- texts */
 
-/** The text of LLVM or assembly, made by compiling again the first time. */
+/** The text of LLVM, assembly or schedule, made by compiling again the first time. */
 static size_t text_on_demand(qn_code *f, int stage, char *buffer, size_t buffer_bytes)
 {
     qn_context *c = f->context;
-    qn_text *text = stage == QN_DUMP_LLVM ? &f->llvm : &f->assembly;
+    qn_text *text = stage == QN_DUMP_LLVM  ? &f->llvm
+                    : stage == QN_DUMP_ASM ? &f->assembly
+                                           : &f->schedule;
     qn__lock(c);
     bool is_known = text->data != NULL;
     qn__unlock(c);
@@ -101,7 +104,9 @@ static size_t text_on_demand(qn_code *f, int stage, char *buffer, size_t buffer_
         qn__fpu_leave(host);
     }
     if (status == QN_OK) {
-        qn_text *made = stage == QN_DUMP_LLVM ? &code.llvm : &code.assembly;
+        qn_text *made = stage == QN_DUMP_LLVM  ? &code.llvm
+                        : stage == QN_DUMP_ASM ? &code.assembly
+                                               : &code.schedule;
         qn__lock(c);
         if (!text->data) {
             *text = *made;
@@ -135,6 +140,7 @@ size_t qn_code_text(const qn_code *f, int stage, char *buffer, size_t buffer_byt
                             buffer_bytes);
     case QN_DUMP_LLVM:
     case QN_DUMP_ASM:
+    case QN_DUMP_SCHEDULE:
         return text_on_demand((qn_code *)(uintptr_t)f, stage, buffer,
                               buffer_bytes); /* memoised under the lock */
     default:

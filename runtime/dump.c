@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NAME_BYTES = 64, MOST_NUMBERS = 10000, MOST_STAGES = 6 };
+enum { NAME_BYTES = 64, MOST_NUMBERS = 10000, MOST_STAGES = 7 };
 
 /** One stage on its way into a file. */
 typedef struct stage {
@@ -130,6 +130,7 @@ void qn__dump(qn_context *c, const qn_code *f)
         {QN_DUMP_KERNEL, "kernel", &kernel}, {QN_DUMP_KEY, "key", &key},
         {QN_DUMP_PLAN, "plan", &f->plan},    {QN_DUMP_LLVM, "llvm", &f->llvm},
         {QN_DUMP_ASM, "asm", &f->assembly},  {f->ptx.n ? QN_DUMP_PTX : 0, "ptx", &ptx},
+        {QN_DUMP_SCHEDULE, "schedule", &f->schedule},
     };
     stage s[MOST_STAGES];
     int n = 0;

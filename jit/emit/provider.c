@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "jit/lower/parts.h"
+#include "jit/schedule/from_plan.h"
 #include "jit/schedule/piece.h"
 
 #include <dlfcn.h>
@@ -82,6 +83,43 @@ static void send_plan(const compilation *c)
     }
 }
 
+/* Appends a plan as a schedule; where that is not possible, why. */
+static void add_schedule(const qn_kernel *k, const qn_facts *f, const qn_plan *p, qn_text *out)
+{
+    qn_scheduled x;
+    qn_error err = {0};
+    qn_schedule *s = qn__zalloc(1, sizeof *s);
+    if (s && qn__scheduled_begin(k, f, &x, &err) == QN_OK) {
+        if (qn__schedule_of_plan(&x, p, s, &err) == QN_OK)
+            qn__schedule_print(s, out);
+        else
+            qn__text_add(out, "%s\n", err.message);
+        qn__scheduled_end(&x);
+    }
+    qn__free(s);
+}
+
+/* One after the other, as the pieces run. */
+static void add_pieces(const qn_piece *p, qn_text *out)
+{
+    for (int n = 0; n < 2 && p->part[0]; n++)
+        add_pieces(p->part[n], out);
+    if (!p->part[0])
+        add_schedule(p->kernel, &p->facts, &p->plan, out);
+}
+
+static void send_schedule(const compilation *c)
+{
+    qn_text text = {0};
+    if (!(c->r->texts & QN_DUMP_SCHEDULE))
+        return;
+    if (c->pieces)
+        add_pieces(c->pieces, &text);
+    else
+        add_schedule(c->kernel, &c->facts, &c->plan, &text);
+    send_text(c->r, QN_SINK_SCHEDULE, &text);
+}
+
 static bool is_large(const compilation *c)
 {
     return !c->facts.target->is_text && qn__is_large(&c->emitted);
@@ -140,6 +178,7 @@ static qn_status read_request(compilation *c)
     c->pieces = r->is_retry ? NULL : qn__pieces_of(c->kernel, &c->facts);
     if (!c->pieces)
         plan_whole(c);
+    send_schedule(c);
     return QN_OK;
 }
 

@@ -27,6 +27,40 @@ qn_summary qn__summary_of(const qn_scheduled *x, uint32_t begin, uint32_t end)
     return r;
 }
 
+/** Whether what a load reads may be written between it and `until`. */
+static bool may_change(const qn_scheduled *x, uint32_t load, uint32_t until)
+{
+    const qn_kernel *k = x->k;
+    bool has_store = x->f->is_ordered != 0;
+    if (!qn__is_written_too(k, x->f, &x->a, k->inst[load].imm))
+        return false;
+    for (uint32_t i = load; i < until && !has_store; i++)
+        has_store = k->inst[i].op == QN_I_STORE || k->inst[i].op == QN_I_ATOMIC;
+    return has_store;
+}
+
+/** *left: instructions that may still be looked at. */
+static bool may_be_made_again(const qn_scheduled *x, uint32_t i, uint32_t until, int *left)
+{
+    const qn_inst *inst = &x->k->inst[i];
+    if (i < x->k->body)
+        return true;
+    bool is_load = inst->op == QN_I_LOAD && !(x->k->param[inst->imm].traits & QN_ATOMIC) &&
+                   x->f->proved[qn__site_of(x->k, i)] && !may_change(x, i, until);
+    if ((!is_load && !qn__is_pure(inst)) || --*left < 0)
+        return false;
+    for (int n = 0; n < inst->n_args; n++)
+        if (!may_be_made_again(x, qn__args(x->k, i)[n], until, left))
+            return false;
+    return true;
+}
+
+bool qn__may_be_made_again(const qn_scheduled *x, uint32_t i, uint32_t until)
+{
+    int left = 64;
+    return may_be_made_again(x, i, until, &left);
+}
+
 /* ---------------------------------------------------------------- points of reduces */
 
 /** Points by which a loop over a part of a dimension of a reduce moves; 0: not known. */

@@ -260,8 +260,8 @@ static int listed(const qn_step *how, qn_axis a)
  * other. */
 static bool reorder_nest(qn_schedule *s, qn_node n, const qn_step *how)
 {
-    qn_node at[4];
-    uint8_t role[4];
+    qn_node at[QN_MOST_STEP_AXES];
+    uint8_t role[QN_MOST_STEP_AXES];
     int found = 0;
     for (; n.id && found < how->n_axes; n = only_loop_inside(s, n, (qn_axis){0})) {
         int place = listed(how, s->node[n.id].axis);

@@ -117,7 +117,8 @@ enum {
     QN_MOST_REDUCTIONS = 64,
     QN_MOST_TUPLE = 8,
     QN_MOST_RECORDS = 2048,
-    QN_MOST_STEPS = 48,
+    QN_MOST_STEPS = 512,
+    QN_MOST_STEP_AXES = 40, /* of a transformation */
     QN_MOST_LANES = 64,     /* of a vector loop */
     QN_MOST_UNROLLED = 128, /* iterations of an unrolled loop */
     QN_MOST_COPIES = 40000  /* of instructions of the body in the code */
@@ -229,7 +230,7 @@ typedef struct qn_record_info {
 /** A transformation that was applied (jit/schedule/transform.h). */
 typedef struct qn_step {
     uint8_t which, n_axes, n_numbers, option;
-    qn_axis axis[4];
+    qn_axis axis[QN_MOST_STEP_AXES];
     uint32_t inst;
     int64_t number[4];
     qn_bound bound[3];
@@ -340,6 +341,10 @@ typedef struct qn_summary {
     bool may_fail;                   /* some access, assertion or `while` may record a failure */
 } qn_summary;
 qn_summary qn__summary_of(const qn_scheduled *x, uint32_t begin, uint32_t end);
+/** Whether value i of the body can be made again by what stands before instruction `until`: of
+ * indices, and of loads in range of what nobody writes meanwhile. An iteration reads what it alone
+ * writes, so only stores before `until` count. */
+bool qn__may_be_made_again(const qn_scheduled *x, uint32_t i, uint32_t until);
 /** Whether the points of a reduce may be walked by these loops, outermost first: axes of its
  * dimensions. `why` says what forbids it, a text for messages. */
 bool qn__may_walk_points(const qn_scheduled *x, const qn_schedule *s, uint32_t reduce, int n,

@@ -350,27 +350,50 @@ static bool is_kept(const qn_verifier *v, uint32_t i, qn_axis a)
     return false;
 }
 
+/** The loop over whose iterations value i is made, and not kept, where a statement uses it; 0: it
+ * is at hand. */
+static qn_node lost_over(const qn_verifier *v, qn_node at, uint32_t i)
+{
+    qn_node n = qn__node(v->s, (qn_node){v->made_at[i]})->parent;
+    for (; n.id && !is_around(v->s, n, at); n = qn__node(v->s, n)->parent) {
+        const qn_node_info *l = qn__node(v->s, n);
+        bool is_lost = l->kind == QN_NODE_LOOP
+                           ? !is_in_registers(l->role) && !is_kept(v, i, l->axis)
+                           : l->kind == QN_NODE_BLOCK; /* made in one version */
+        if (is_lost)
+            return n;
+    }
+    return (qn_node){0};
+}
+
+/** Whether a statement has value i: it is at hand, or can be made of what is. */
+static bool has_value(const qn_verifier *v, qn_node at, uint32_t i, int *left)
+{
+    const qn_inst *x = &v->x->k->inst[i];
+    if (i < v->x->k->body || x->op == QN_I_INDEX || x->op == QN_I_CARRIED ||
+        qn__may_be_made_again(v->x, i, qn__node(v->s, at)->end))
+        return true;
+    if (v->made_at[i] && !lost_over(v, at, i).id)
+        return true;
+    if (!qn__is_pure(x) || --*left < 0)
+        return false;
+    for (int n = 0; n < x->n_args; n++)
+        if (!has_value(v, at, qn__args(v->x->k, i)[n], left))
+            return false;
+    return true;
+}
+
 static bool verify_value(qn_verifier *v, qn_node at, uint32_t i)
 {
-    const qn_kernel *k = v->x->k;
-    int op = k->inst[i].op;
-    if (i < k->body || op == QN_I_INDEX || op == QN_I_CARRIED || op == QN_I_DIM ||
-        qn__is_made_of_indices(k, i))
+    int left = 64;
+    uint32_t first = qn__node(v->s, at)->first;
+    if (has_value(v, at, i, &left))
         return true;
-    qn_node made = {v->made_at[i]};
-    if (!made.id)
-        return qn__refuse(v, "do %%%u: value %%%u is made later", qn__node(v->s, at)->first, i);
-    for (qn_node n = qn__node(v->s, made)->parent; n.id && !is_around(v->s, n, at);
-         n = qn__node(v->s, n)->parent) {
-        const qn_node_info *l = qn__node(v->s, n);
-        if (l->kind == QN_NODE_LOOP && !is_in_registers(l->role) && !is_kept(v, i, l->axis))
-            return qn__refuse(v, "do %%%u: value %%%u of loop %s is kept in no buffer",
-                              qn__node(v->s, at)->first, i, qn__axis_text(v, l->axis).name);
-        if (l->kind == QN_NODE_BLOCK)
-            return qn__refuse(v, "do %%%u: value %%%u is made in one version only",
-                              qn__node(v->s, at)->first, i);
-    }
-    return true;
+    if (!v->made_at[i])
+        return qn__refuse(v, "do %%%u: value %%%u is made later", first, i);
+    qn_node lost = lost_over(v, at, i);
+    return qn__refuse(v, "do %%%u: value %%%u of loop %s is kept in no buffer", first, i,
+                      qn__axis_text(v, qn__node(v->s, lost)->axis).name);
 }
 
 bool qn__verify_values(qn_verifier *v, qn_node at)

@@ -136,8 +136,8 @@ static bool read_operand(qn_words *w, const qn_schedule *s, qn_step *step, char 
 {
     switch (kind) {
     case 'a':
-        return step->n_axes < 4 && qn__words_axis(w, s, &step->axis[step->n_axes]) &&
-               ++step->n_axes;
+        return step->n_axes < QN_MOST_STEP_AXES &&
+               qn__words_axis(w, s, &step->axis[step->n_axes]) && ++step->n_axes;
     case 'n':
         return step->n_numbers < 4 && qn__words_number(w, &step->number[step->n_numbers]) &&
                ++step->n_numbers;

@@ -269,6 +269,16 @@ static bool run_ptx(const runner *r, const qn_kernel *k, const case_instance *c,
     return passed;
 }
 
+/** Whether the plans of a case that launches can be said as schedules. */
+static bool run_schedules(const qn_kernel *k, const case_instance *c, const qn_error *reference)
+{
+    qn_arg args[MAX_BINDINGS];
+    int n = bind_arguments(k, c, args);
+    bool is_launched = reference->status == QN_OK || reference->status == QN_ERR_BOUNDS ||
+                       reference->status == QN_ERR_LIMIT || reference->status == QN_ERR_ASSERT;
+    return n < 0 || !is_launched || case_has_schedules(k, n, args, c);
+}
+
 /** Whether two messages are the same but for addresses. */
 static bool is_same_message(const char *a, const char *b)
 {
@@ -347,7 +357,7 @@ static void cuda_point(const cuda_outcome *o, const char *path, const char *set)
 /** One case, all values of its variable: a point for the interpreter and one for each configuration. */
 static void run_set(const runner *r, const case_file *f, const case_set *set, const qn_kernel *k)
 {
-    bool passed[2 + N_CONFIGURATIONS], is_debugged = false;
+    bool passed[2 + N_CONFIGURATIONS], is_debugged = false, has_schedules = true;
     cuda_outcome on_gpu = {0};
     memset(passed, 1, sizeof passed);
     for (int v = 0; v < set->n_values; v++) {
@@ -370,6 +380,8 @@ static void run_set(const runner *r, const case_file *f, const case_set *set, co
             passed[1 + N_CONFIGURATIONS] = passed[1 + N_CONFIGURATIONS] && same;
             agreed = agreed && same;
         }
+        if (!is_debugged && !r->is_cuda_only && has_schedules)
+            has_schedules = run_schedules(k, &c, &reference);
         if (r->cuda && !is_debugged && cuda_cases_takes(r->cuda, v == 0 && set == f->set))
             agreed = run_cuda(r, k, &c, v, &reference, &on_gpu) && agreed;
         if (!agreed && set->variable[0])
@@ -383,6 +395,8 @@ static void run_set(const runner *r, const case_file *f, const case_set *set, co
             tap_ok(passed[1 + i], "%s %s: x86 %s", path, set->name, CONFIGURATIONS[i].name);
     if (r->ptx && !is_debugged)
         tap_ok(passed[1 + N_CONFIGURATIONS], "%s %s: ptx", path, set->name);
+    if (!is_debugged && !r->is_cuda_only)
+        tap_ok(has_schedules, "%s %s: schedules of the plans verify", path, set->name);
     cuda_point(&on_gpu, path, set->name);
 }
 

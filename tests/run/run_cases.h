@@ -106,6 +106,9 @@ qn_status ptx_cases_run(ptx_cases *p, const qn_kernel *k, int n, const qn_arg *a
 /** Assembles what was kept, where there is a ptxas. Outcomes: 1 passed, 0 failed, -1 skipped. Frees p. */
 void ptx_cases_end(ptx_cases *p, void (*point)(int outcome, const char *what));
 
+/** Whether the plans of a case that launches are schedules that verify (run/schedule.c). */
+bool case_has_schedules(const qn_kernel *k, int n, const qn_arg *args, const case_instance *c);
+
 /* What kernels print (run/print.c). */
 
 /** Whether a kernel has prints. */

@@ -118,12 +118,12 @@ static bool make_view(tree_case *c, int p, const tree_view *how)
     c->expected[p] = malloc(bytes + 1);
     qn_status status = how->is_left ? qn_layout_left(param->rank, how->extent, &l, &err)
                                     : qn_layout_right(param->rank, how->extent, &l, &err);
-    if (!c->data[p] || !c->initial[p] || !c->expected[p] || status != QN_OK ||
-        qn_view_wrap(param->name, c->data[p], param->dtype, &l, 0, &c->view[p], &err) != QN_OK)
+    if (!c->data[p] || !c->initial[p] || !c->expected[p] || status != QN_OK)
         return false;
+    c->view[p] = (qn_view){.data = c->data[p], .dtype = param->dtype, .layout = l};
     fill(param->dtype, c->initial[p], elements, (uint32_t)p * 77 + 5);
     memcpy(c->data[p], c->initial[p], bytes);
-    c->arg[p] = qn_arg_view(&c->view[p]);
+    c->arg[p] = (qn_arg){.view = &c->view[p]};
     return true;
 }
 

@@ -512,11 +512,11 @@ static void run_do(runner *r, qn_node at)
     if (x && k->inst[x->inst[0]].op == QN_I_FOR && n->first == k->inst[x->inst[0]].region[0])
         begin_trip(r, reduction, point[last]);
     for (uint32_t i = n->first; i < n->end;
-         i++) /* what is made of indices is made where it is used */
+         i++) /* what can be made again is made where it is used */
         for (int a = 0; a < k->inst[i].n_args; a++) {
             uint32_t value = qn__args(k, i)[a];
             if (value >= k->body && (value < n->first || value >= n->end) &&
-                qn__is_made_of_indices(k, value))
+                qn__may_be_made_again(r->x, value, n->end))
                 evaluate(r, value);
         }
     run_instructions(r, at, n->first, n->end);

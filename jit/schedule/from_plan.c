@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * from_plan.c: a plan as a schedule, made by transformations of the kernel as declared. It shows
+ * that a schedule can say what a plan says, until plans are gone. What the tree has no words for
+ * yet is left out, and named in docs/schedule.md.
+ */
+#include "jit/schedule/from_plan.h"
+#include "jit/schedule/plan.h"
+#include "jit/schedule/transform.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_BYTES = QN_AXIS_NAME_BYTES + 16, MOST_PIECES = 5 };
+
+/** The loops of a dimension, by name: the tile, if there is one, then its digits, slowest first. */
+typedef struct pieces {
+    char tile[NAME_BYTES]; /* "" if there is none */
+    char name[MOST_PIECES][NAME_BYTES];
+    int n;       /* digits; 1: it is not cut */
+    int n_inner; /* of these, the last ones stand inside all other loops */
+} pieces;
+
+typedef struct maker {
+    const qn_scheduled *x;
+    const qn_plan *p;
+    qn_schedule *s;
+    qn_error *err;
+    qn_status status;
+    pieces of[QN_MAX_RANK];
+    char inner[8][NAME_BYTES]; /* loops that are emitted one beside the other, outermost first */
+    int n_inner;
+} maker;
+
+static qn_status read_step(maker *m, const char *text, qn_step *out)
+{
+    qn_words w;
+    qn__words_begin(&w, text, strlen(text));
+    if (qn__words_step(&w, m->s, out))
+        return QN_OK;
+    return qn__fail(m->err, QN_ERR_INTERNAL, "schedule of a plan: no step \"%s\"", text);
+}
+
+/** A step that must be possible. The result is verified at the end, as what is between need not be
+ *  a schedule that may be run. */
+__attribute__((format(printf, 2, 3))) static void step(maker *m, const char *format, ...)
+{
+    char text[1024];
+    qn_step how;
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    if (m->status == QN_OK)
+        m->status = read_step(m, text, &how);
+    if (m->status == QN_OK)
+        m->status = qn__transforms[how.which].apply(m->x, m->s, &how, m->err);
+    if (m->status == QN_OK)
+        m->status = qn__schedule_derive(m->x, m->s, m->err);
+    if (m->status == QN_OK && m->s->n_steps < QN_MOST_STEPS)
+        m->s->step[m->s->n_steps++] = how;
+}
+
+/** A step that is left out where the verifier refuses it: false. */
+__attribute__((format(printf, 2, 3))) static bool try_step(maker *m, const char *format, ...)
+{
+    char text[1024];
+    qn_step how;
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    qn_error *err = m->err, refused = {0};
+    m->err = &refused;
+    qn_status status = m->status == QN_OK ? read_step(m, text, &how) : m->status;
+    m->err = err;
+    if (status == QN_OK)
+        status = qn__transform(m->x, m->s, &how, &refused);
+    return status == QN_OK;
+}
+
+/* ---------------------------------------------------------------- cuts */
+
+/** Cuts a dimension by these extents, of which those of one iteration are left out; the last
+ *  n_inner of them stand inside. */
+static void cut(maker *m, int d, int n, const int64_t *extent, int n_inner, const char *tail)
+{
+    pieces *x = &m->of[d];
+    char base[NAME_BYTES], text[256], *end = text;
+    int kept = 0, inner = 0;
+    snprintf(base, sizeof base, "%s", x->name[0]);
+    *end = 0;
+    for (int i = 0; i < n; i++) {
+        if (extent[i] <= 1)
+            continue;
+        end += snprintf(end, sizeof text - (size_t)(end - text), " %lld", (long long)extent[i]);
+        kept++;
+        inner += i >= n - n_inner;
+    }
+    if (!kept)
+        return;
+    step(m, "split %s%s tail=%s;", base, text, tail);
+    for (int i = 0; i <= kept; i++)
+        snprintf(x->name[i], sizeof x->name[i], "%.70s.%d", base, i);
+    x->n = kept + 1;
+    x->n_inner = inner;
+}
+
+/** What follows whole steps of a length of a dimension, by the plan's word. */
+static const char *tail_of(const maker *m, int d, int64_t steps, int rest)
+{
+    static const char *const names[] = {"none", "mask", "scalar", "narrower", "overlap"};
+    bool is_whole = !m->of[d].tile[0] && qn__is_multiple(m->x->f, d, steps) &&
+                    (qn__is_exact(m->x->f, d) || (steps & (steps - 1)) == 0);
+    if (is_whole)
+        return "none";
+    if (rest == QN_REMAINDER_NONE || (rest == QN_REMAINDER_OVERLAP && m->of[d].tile[0]))
+        return "scalar";
+    return names[rest];
+}
+
+static void cut_tiles(maker *m)
+{
+    const qn_plan *p = m->p;
+    for (int n = p->tile_at; n >= 0 && n < p->n_loops; n++) {
+        int d = p->order[n];
+        if (p->tile[d] <= 0)
+            continue;
+        step(m, "split d%d %lld tail=scalar;", d, (long long)p->tile[d]);
+        snprintf(m->of[d].tile, NAME_BYTES, "d%d.0", d);
+        snprintf(m->of[d].name[0], NAME_BYTES, "d%d.1", d);
+    }
+}
+
+static void cut_steps(maker *m)
+{
+    const qn_plan *p = m->p;
+    int lanes = p->lane_dim;
+    if (qn__is_parallel(m->x->k, lanes)) {
+        int64_t step_of = (int64_t)p->width * p->unroll;
+        int64_t several = p->pack_steps ? p->pack_steps : p->strip ? p->strip / step_of : 1;
+        cut(m, lanes, 3, (int64_t[]){several, p->unroll, p->width}, 2,
+            tail_of(m, lanes, step_of * several,
+                    several > 1 && p->remainder == QN_REMAINDER_NONE ? QN_REMAINDER_SCALAR
+                                                                     : p->remainder));
+    }
+    if (qn__is_parallel(m->x->k, p->jam_dim) && p->jam_dim != lanes) {
+        int64_t blocks = p->transpose > p->jam ? p->transpose / p->jam : 1;
+        cut(m, p->jam_dim, 2, (int64_t[]){blocks, p->jam}, 1,
+            tail_of(m, p->jam_dim, blocks * p->jam, p->jam_rest));
+    }
+    if (p->cross > 1)
+        cut(m, p->cross_dim, 1, (int64_t[]){p->cross}, 1,
+            tail_of(m, p->cross_dim, p->cross, QN_REMAINDER_OVERLAP));
+}
+
+/** The grid, then what a block takes, then its threads, then what a thread takes at once. */
+static void cut_grid(maker *m)
+{
+    const qn_plan *p = m->p;
+    for (int n = 0; n < p->n_loops; n++) {
+        int d = p->order[n];
+        int64_t at_once = qn__plan_at_once(p, d), threads = p->threads[d] > 1 ? p->threads[d] : 1;
+        bool is_axis = d == p->axis[0] || d == p->axis[1] || d == p->axis[2];
+        threads = is_axis ? threads : 1;
+        int64_t steps = p->tile[d] > at_once * threads ? p->tile[d] / (at_once * threads) : 1;
+        if (!qn__is_parallel(m->x->k, d) || p->tile[d] == 0)
+            continue;
+        cut(m, d, 3, (int64_t[]){steps, threads, at_once}, 1, "mask");
+        step(m, "bind %s role=grid;", m->of[d].name[0]);
+        if (threads > 1)
+            step(m, "bind %s role=block;", m->of[d].name[m->of[d].n - 1 - (at_once > 1)]);
+    }
+}
+
+/* ---------------------------------------------------------------- order and roles */
+
+static void add_name(char *text, size_t bytes, const char *name)
+{
+    size_t n = strlen(text);
+    if (name[0])
+        snprintf(text + n, bytes - n, " %s", name);
+}
+
+/** All loops around the body: tiles, the dimensions in their order, and inside of them what is
+ * emitted together: jammed iterations, then vectors, then lanes. */
+static void order_loops(maker *m)
+{
+    const qn_plan *p = m->p;
+    char text[900] = "";
+    int n_loops = 0;
+    for (int n = 0; n < p->n_loops; n++) {
+        for (int t = n; n == p->tile_at && t < p->n_loops; t++) {
+            add_name(text, sizeof text, m->of[p->order[t]].tile);
+            n_loops += m->of[p->order[t]].tile[0] != 0;
+        }
+        const pieces *x = &m->of[p->order[n]];
+        for (int i = 0; i < x->n - x->n_inner; i++, n_loops++)
+            add_name(text, sizeof text, x->name[i]);
+    }
+    const int inside[3] = {p->jam_dim, p->cross > 1 ? p->cross_dim : -1, p->lane_dim};
+    for (int n = 0; n < 3; n++) {
+        if (!qn__is_parallel(m->x->k, inside[n]) || (n > 0 && inside[n] == inside[0]))
+            continue;
+        const pieces *x = &m->of[inside[n]];
+        for (int i = x->n - x->n_inner; i < x->n; i++, n_loops++) {
+            add_name(text, sizeof text, x->name[i]);
+            snprintf(m->inner[m->n_inner++], NAME_BYTES, "%s", x->name[i]);
+        }
+    }
+    if (n_loops > 1)
+        step(m, "reorder%s;", text);
+    bool has_lanes =
+        p->width > 1 && qn__is_parallel(m->x->k, p->lane_dim) && !m->x->f->target->has_grid;
+    for (int n = 0; n < m->n_inner; n++)
+        step(m, "%s %s;", has_lanes && n == m->n_inner - 1 ? "vectorize" : "unroll", m->inner[n]);
+}
+
+/** "r8d2 r8d3": the loops over the points of a reduce that was not cut. */
+static void points_of(const maker *m, uint32_t reduce, char *text, size_t bytes)
+{
+    *text = 0;
+    for (int n = 0; n < m->x->k->inst[reduce].n_args; n++) {
+        char name[32];
+        snprintf(name, sizeof name, "r%ud%d", reduce, qn__dim_of(m->x->k, reduce, n));
+        add_name(text, bytes, name);
+    }
+}
+
+/** Moves a loop that is emitted together inside of the reduces: each has an accumulator for every
+ * one of its iterations. */
+static void move_inside(maker *m, const char *name)
+{
+    const qn_kernel *k = m->x->k;
+    char points[400];
+    if (qn__n_top_reduces(k) == 0)
+        return;
+    step(m, "distribute %s;", name);
+    FOR_TOP_REDUCES(k, i)
+    {
+        points_of(m, i, points, sizeof points);
+        step(m, "place %%%u %s;", i, name);
+        step(m, "reorder%s %s;", points, name);
+    }
+}
+
+/* ---------------------------------------------------------------- points */
+
+/** Lanes over the points of reduces, and blocks of points for threads. */
+static void cut_points(maker *m)
+{
+    const qn_plan *p = m->p;
+    const qn_kernel *k = m->x->k;
+    int n_shared = 0;
+    FOR_TOP_REDUCES(k, i)
+    {
+        int d = qn__dim_of(k, i, k->inst[i].n_args - 1), n;
+        bool has_lanes = d == p->lane_dim && qn__is_reduction(k, d) && p->width > 1;
+        bool is_shared = n_shared++ < p->n_shared_reduces && qn__long_dim(k, m->x->f, i, &n) == d;
+        int64_t lanes = has_lanes ? (int64_t)p->width * p->unroll : 1;
+        int64_t block = is_shared ? QN_BLOCK_POINTS / lanes : 1;
+        char text[128] = "";
+        int at = 0;
+        if (is_shared)
+            snprintf(text, sizeof text, " %lld", (long long)block);
+        if (has_lanes && p->unroll > 1)
+            snprintf(text + strlen(text), sizeof text - strlen(text), " %d", p->unroll);
+        if (has_lanes)
+            snprintf(text + strlen(text), sizeof text - strlen(text), " %d", p->width);
+        if (!text[0])
+            continue;
+        step(m, "split r%ud%d%s tail=%s;", i, d, text,
+             tail_of(m, d, lanes * block,
+                     p->remainder == QN_REMAINDER_MASK ? QN_REMAINDER_MASK : QN_REMAINDER_SCALAR));
+        at = is_shared + 1;
+        if (is_shared)
+            step(m, "parallelize r%ud%d.0;", i, d);
+        if (has_lanes && p->unroll > 1)
+            step(m, "unroll r%ud%d.%d;", i, d, at++);
+        if (has_lanes)
+            step(m, "vectorize r%ud%d.%d;", i, d, at);
+    }
+}
+
+/** Sums of a strip in memory: the points outside, several at once inside. In the striped order the
+ * two partials that are combined first are made together. */
+static void make_strip(maker *m)
+{
+    const qn_plan *p = m->p;
+    const qn_kernel *k = m->x->k;
+    const pieces *lanes = &m->of[p->lane_dim];
+    int d = p->jam_dim;
+    if (lanes->n - lanes->n_inner > 1)
+        move_inside(m, lanes->name[1]);
+    FOR_TOP_REDUCES(k, i)
+    {
+        char inside[400] = "";
+        for (int n = 1; n < lanes->n; n++)
+            add_name(inside, sizeof inside, lanes->name[n]);
+        if (qn__order_rule(k, i) == QN_STRIPED) {
+            step(m, "split r%ud%d 2 32 tail=scalar;", i, d);
+            step(m, "reorder r%ud%d.2 r%ud%d.0 r%ud%d.1%s;", i, d, i, d, i, d, inside);
+        } else if (p->jam > 1) {
+            step(m, "split r%ud%d %d tail=scalar;", i, d, p->jam);
+            step(m, "reorder r%ud%d.0 %s r%ud%d.1%s;", i, d, lanes->n > 2 ? lanes->name[1] : "", i,
+                 d, lanes->n > 2 ? inside + 1 + strlen(lanes->name[1]) : inside);
+            step(m, "unroll r%ud%d.1;", i, d);
+        }
+        step(m, "accumulate %%%u storage=scratch;", i);
+    }
+}
+
+/** The points of a warp's reduces are shared by its lanes. */
+static void share_points(maker *m)
+{
+    const qn_kernel *k = m->x->k;
+    bool is_shared = m->p->team == QN_TEAM_WARP || m->p->team == QN_TEAM_GRID;
+    FOR_TOP_REDUCES(k, i)
+    {
+        int d = qn__dim_of(k, i, k->inst[i].n_args - 1);
+        if (!is_shared || !qn__may_share_points(k, i))
+            continue;
+        bool is_grid = m->p->team == QN_TEAM_GRID && k->inst[i].n_args == 1;
+        step(m, is_grid ? "split r%ud%d 128 32 tail=scalar;" : "split r%ud%d 32 tail=scalar;", i,
+             d);
+        step(m, "bind r%ud%d.%d role=thread;", i, d, 1 + is_grid);
+        if (is_grid)
+            step(m, "bind r%ud%d.0 role=grid;", i, d);
+    }
+}
+
+/* ---------------------------------------------------------------- threads, accesses */
+
+static void divide(maker *m, int d, int64_t granule)
+{
+    pieces *x = &m->of[d];
+    const char *outer = x->tile[0] ? x->tile : x->name[0];
+    int64_t own = 1, more;
+    qn_axis a = qn__axis_find(m->s, outer), root;
+    if (m->status != QN_OK)
+        return;
+    own = qn__axis_weight(m->x, m->s, a, &root);
+    more = own > 0 && granule > own && granule % own == 0 ? granule / own : 1;
+    if (more > 1) {
+        step(m, "split %s %lld tail=scalar;", outer, (long long)more);
+        step(m, "parallelize %s.0;", outer);
+    } else {
+        step(m, "parallelize %s;", outer);
+    }
+}
+
+static void mark_accesses(maker *m)
+{
+    const qn_plan *p = m->p;
+    const qn_scheduled *x = m->x;
+    const qn_kernel *k = x->k;
+    const pieces *lanes = qn__is_parallel(k, p->lane_dim) ? &m->of[p->lane_dim] : NULL;
+    for (uint32_t n = 0; n < k->n_accesses; n++) {
+        uint32_t i = k->access[n].inst, reduce = qn__enclosing_reduce(k, i);
+        if (lanes && p->pack == i)
+            try_step(m, "buffer %%%u %s storage=scratch;", i, lanes->name[0]);
+        if (lanes && p->pack_steps && qn__is_packed_in_steps(k, x->f, &x->a, p, i))
+            try_step(m, "buffer %%%u %s storage=scratch;", i, lanes->name[0]);
+        if (p->streams &&
+            (qn__is_stream(k, x->f, &x->a, p, n) || qn__is_carried(k, x->f, &x->a, p, n)))
+            try_step(m, "stream %%%u;", i);
+        if (p->prefetch && reduce && qn__is_prefetched(k, x->f, &x->a, p, i))
+            try_step(m, "prefetch %%%u r%ud%d %d;", i, reduce, qn__dim_of(k, reduce, 0),
+                     p->prefetch);
+        if (lanes && p->steps_ahead && qn__asked_by(k, x->f, &x->a, p, i) >= 0)
+            try_step(m, "prefetch %%%u %s %d;", i, lanes->name[0], p->steps_ahead);
+        if (k->inst[i].op == QN_I_LOAD && lanes && qn__table_registers(k, x->f, &x->a, i))
+            try_step(m, "table %%%u;", i);
+    }
+    for (int r = 0; r < m->s->n_records && p->atomics == QN_ATOMICS_OF_ONE; r++)
+        m->s->record[r].is_plain = k->inst[m->s->record[r].inst].op == QN_I_ATOMIC;
+}
+
+/* ---------------------------------------------------------------- all of it */
+
+qn_status qn__schedule_of_plan(const qn_scheduled *x, const qn_plan *p, qn_schedule *out,
+                               qn_error *err)
+{
+    maker m = {.x = x, .p = p, .s = out, .err = err};
+    bool has_grid = x->f->target->has_grid;
+    m.status = qn__schedule_begin(x, out, err);
+    for (int d = 0; d < x->k->n_dims; d++) {
+        m.of[d].n = 1;
+        snprintf(m.of[d].name[0], NAME_BYTES, "d%d", d);
+    }
+    if (has_grid) {
+        cut_grid(&m);
+    } else {
+        cut_tiles(&m);
+        cut_steps(&m);
+    }
+    order_loops(&m);
+    for (int n = m.n_inner - 1; n >= 0; n--)
+        move_inside(&m, m.inner[n]);
+    if (has_grid)
+        share_points(&m);
+    else
+        cut_points(&m);
+    if (!has_grid && p->strip)
+        make_strip(&m);
+    if (!has_grid && p->split_dim >= 0 && !p->n_shared_reduces)
+        divide(&m, p->split_dim, p->granule);
+    if (!has_grid && p->second_granule)
+        divide(&m, p->second_dim, p->second_granule);
+    mark_accesses(&m);
+    return m.status == QN_OK ? qn__schedule_verify(x, out, err) : m.status;
+}

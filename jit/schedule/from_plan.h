@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * from_plan.h: a plan as a schedule.
+ */
+#ifndef QN_JIT_FROM_PLAN_H
+#define QN_JIT_FROM_PLAN_H
+
+#include "jit/schedule/tree.h"
+
+/** Translates a plan that was made for the kernel and the facts of x, and verifies the result. */
+qn_status qn__schedule_of_plan(const qn_scheduled *x, const qn_plan *p, qn_schedule *out,
+                               qn_error *err);
+
+#endif
