@@ -213,6 +213,13 @@ static bool verify_points(qn_verifier *v, const qn_context *c)
     return true;
 }
 
+/** Whether iterations may run on another thread of the host, or in another block of a grid, in each
+ *  loop of this role: no memory of a chunk goes from one such loop to the next. */
+static bool is_of_chunks(int role)
+{
+    return role == QN_ROLE_THREADS || role == QN_ROLE_GRID;
+}
+
 static bool is_in_registers(int role)
 {
     return role == QN_ROLE_VECTOR || role == QN_ROLE_UNROLLED;
@@ -237,6 +244,9 @@ static bool verify_accumulators(qn_verifier *v, const qn_context *c)
         const qn_node_info *l = loop_at(v, n);
         uint32_t dims = qn__axis_dims(v->x, v->s, l->axis);
         bool is_iteration = walks_iterations(v, l->axis);
+        if (is_iteration && is_of_chunks(l->role))
+            return qn__refuse(v, "place %%%u: accumulators belong to a chunk, and loop %s is %s",
+                              r->inst[0], qn__axis_text(v, l->axis).name, qn__role_names[l->role]);
         if (is_iteration && !is_in_registers(l->role) && !(b && buffer_has(b, l->axis)))
             return qn__refuse(v,
                               "place %%%u: its accumulators are for each iteration of loop %s, and "
@@ -357,9 +367,10 @@ static qn_node lost_over(const qn_verifier *v, qn_node at, uint32_t i)
     qn_node n = qn__node(v->s, (qn_node){v->made_at[i]})->parent;
     for (; n.id && !is_around(v->s, n, at); n = qn__node(v->s, n)->parent) {
         const qn_node_info *l = qn__node(v->s, n);
-        bool is_lost = l->kind == QN_NODE_LOOP
-                           ? !is_in_registers(l->role) && !is_kept(v, i, l->axis)
-                           : l->kind == QN_NODE_BLOCK; /* made in one version */
+        bool is_apart =
+            is_of_chunks(l->role) || (!is_in_registers(l->role) && !is_kept(v, i, l->axis));
+        bool is_lost =
+            l->kind == QN_NODE_LOOP ? is_apart : l->kind == QN_NODE_BLOCK; /* one version */
         if (is_lost)
             return n;
     }

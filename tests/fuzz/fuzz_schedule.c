@@ -5,7 +5,7 @@
  * text that does, too, and gives the bits of the interpreter. Built on request only. From the root of the source:
  *
  *   clang-19 -std=c11 -g -O1 -fsanitize=fuzzer,address,undefined -DQN_BUILD_ID='""' -I. -Iinclude \
- *            tests/fuzz/fuzz_schedule.c tests/unit/tree_case.c tests/unit/tree_run.c ir/[a-z]*.c ir/build/*.c ir/layout/*.c \
+ *            tests/fuzz/fuzz_schedule.c tests/unit/tree_*.c ir/[a-z]*.c ir/build/*.c ir/layout/*.c \
  *            jit/facts/*.c jit/analysis/*.c jit/schedule/*.c build/release/generated/math_text.c -lm -o fuzz_schedule
  *   mkdir -p corpus && ./fuzz_schedule -max_len=4096 -max_total_time=60 corpus
  */

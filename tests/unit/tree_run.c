@@ -7,310 +7,14 @@
  * its number in the order in which the tree brings it. So bits change where a tree brings points in
  * an order that the rule does not allow.
  */
-#include "ir/interp.h"
 #include "ir/order.h"
-#include "tests/unit/tree_run.h"
+#include "tests/unit/tree_run_inside.h"
 
 #include <string.h>
 
 enum { MOST_VALUES = 1 << 25 };
 
-/** The partial results of one reduce in one iteration. */
-typedef struct sums {
-    int64_t n;         /* points added */
-    uint64_t *partial; /* [blocks][64] */
-    uint64_t *carried; /* of a `for`: [QN_MAX_CARRIED] */
-} sums;
-
-typedef struct cell {
-    uint64_t bits;
-    int64_t filled; /* number of the fill; 0: never */
-} cell;
-
-typedef struct runner {
-    const qn_scheduled *x;
-    const qn_schedule *s;
-    const qn_domain *domain;
-    qn_interp interp;
-    int64_t n_iterations;
-    uint64_t *value; /* [n_iterations][n_insts] */
-    uint8_t
-        *times; /* [n_iterations][n_insts] how often the statement that begins with it was run */
-    sums *sums; /* [n_iterations][n_reductions] */
-    int64_t n_blocks;               /* of a reduce, at most */
-    bool is_live[QN_MOST_AXES + 1]; /* a loop over it is running */
-    int64_t position[QN_MOST_AXES + 1];
-    int64_t trips[QN_MOST_REDUCTIONS],
-        trip_begin[QN_MOST_REDUCTIONS];     /* of each `for` that is placed and running */
-    int32_t place[QN_MOST_DEPTH], n_places; /* reductions that are running */
-    cell *buffer[QN_MOST_BUFFERS];
-    int64_t n_cells[QN_MOST_BUFFERS], fill_number;
-    uint32_t seed;
-    bool overlaps;
-    tree_run_report *report;
-} runner;
-
 static void run_nodes(runner *r, qn_node first);
-
-/* ---------------------------------------------------------------- axes */
-
-static int64_t clamp(int64_t n, int64_t low, int64_t high)
-{
-    return n < low ? low : n > high ? high : n;
-}
-
-static int64_t step_of(const qn_cut *c)
-{
-    int64_t step = 1;
-    for (int n = 1; n < c->n; n++)
-        step *= c->extent[n];
-    return step;
-}
-
-static int64_t count_of(runner *r, qn_axis a);
-static bool resolve(runner *r, qn_axis a, int64_t *position);
-
-/** Where section `number` begins; number + 1: where it ends. */
-static int64_t section_begin(runner *r, const qn_cut *c, int number)
-{
-    int64_t n = count_of(r, c->of), at = 0, index;
-    for (int m = 0; m < number; m++) {
-        const qn_bound *b = &c->bound[m];
-        int64_t end = n;
-        if (m < c->n - 1 && b->from == QN_FROM_BEGIN)
-            end = b->offset;
-        else if (m < c->n - 1 && b->from == QN_FROM_END)
-            end = n + b->offset;
-        else if (m < c->n - 1) {
-            int d = qn__axis(r->s, b->axis)->number, own = qn__axis(r->s, c->of)->number;
-            resolve(r, b->axis, &index);
-            end = index + r->domain->begin[d] + b->offset - r->domain->begin[own];
-        }
-        end = clamp(end, 0, n);
-        at = end > at ? end : at;
-    }
-    return at;
-}
-
-static int64_t count_of(runner *r, qn_axis a)
-{
-    const qn_axis_info *x = qn__axis(r->s, a);
-    int64_t n;
-    switch (x->kind) {
-    case QN_AXIS_DIM:
-    case QN_AXIS_POINT:
-        n = r->domain->end[x->number] - r->domain->begin[x->number];
-        return n > 0 ? n : 0;
-    case QN_AXIS_TRIP:
-        for (int p = 0; p < r->n_places; p++)
-            if (r->s->reduction[r->place[p]].inst[0] == x->inst)
-                return r->trips[r->place[p]];
-        return 0;
-    case QN_AXIS_FUSED:
-        return count_of(r, x->of[0]) * count_of(r, x->of[1]);
-    default:
-        break;
-    }
-    const qn_cut *c = &r->s->cut[x->cut];
-    if (c->kind == QN_CUT_SECTIONS)
-        return section_begin(r, c, x->number + 1) - section_begin(r, c, x->number);
-    if (x->number > 0)
-        return c->extent[x->number];
-    n = count_of(r, c->of);
-    return n / step_of(c) + (n % step_of(c) != 0);
-}
-
-/** Of a cut whose parts are all running; false: beyond the end. */
-static bool resolve_digits(runner *r, const qn_cut *c, int64_t *position)
-{
-    int64_t part, sum = 0, step = step_of(c), n = count_of(r, c->of);
-    for (int m = 0; m < c->n; m++) {
-        int64_t weight = 1;
-        for (int i = m + 1; i < c->n; i++)
-            weight *= c->extent[i];
-        if (!resolve(r, qn__axis_part(c, m), &part))
-            return false;
-        int64_t begin = part * weight;
-        if (m == 0 && c->tail == QN_TAIL_OVERLAP && begin + step > n)
-            begin = n - step;
-        sum += begin;
-    }
-    *position = sum;
-    if (sum < n)
-        return true;
-    r->report->outside += c->tail == QN_TAIL_NONE || c->tail == QN_TAIL_OVERLAP;
-    return false;
-}
-
-/** Whether loops that run now say where axis `a` stands. */
-static bool is_known(const runner *r, qn_axis a)
-{
-    if (r->is_live[a.id])
-        return true;
-    for (int n = 0; n < r->s->n_cuts; n++) {
-        const qn_cut *c = &r->s->cut[n];
-        int known = 0;
-        if (c->of.id != a.id)
-            continue;
-        for (int m = 0; m < c->n; m++)
-            known += is_known(r, qn__axis_part(c, m));
-        if (known == (c->kind == QN_CUT_DIGITS ? c->n : 1))
-            return true;
-    }
-    for (uint16_t f = (uint16_t)(a.id + 1); f <= r->s->n_axes; f++)
-        if (r->s->axis[f].kind == QN_AXIS_FUSED &&
-            (r->s->axis[f].of[0].id == a.id || r->s->axis[f].of[1].id == a.id))
-            return is_known(r, (qn_axis){f});
-    return false;
-}
-
-/** The position of an axis that is known; false: beyond its end, in the last step of a cut. */
-static bool resolve(runner *r, qn_axis a, int64_t *position)
-{
-    *position = r->position[a.id];
-    if (r->is_live[a.id])
-        return true;
-    for (int n = 0; n < r->s->n_cuts; n++) {
-        const qn_cut *c = &r->s->cut[n];
-        int known = 0, which = 0;
-        if (c->of.id != a.id)
-            continue;
-        for (int m = 0; m < c->n; m++)
-            if (is_known(r, qn__axis_part(c, m))) {
-                known++;
-                which = m;
-            }
-        if (c->kind == QN_CUT_DIGITS && known == c->n)
-            return resolve_digits(r, c, position);
-        if (c->kind == QN_CUT_SECTIONS && known == 1) {
-            bool is_inside = resolve(r, qn__axis_part(c, which), position);
-            is_inside = is_inside && *position < count_of(r, qn__axis_part(c, which));
-            *position += section_begin(r, c, which);
-            return is_inside;
-        }
-    }
-    for (uint16_t f = (uint16_t)(a.id + 1); f <= r->s->n_axes; f++) {
-        const qn_axis_info *x = &r->s->axis[f];
-        if (x->kind != QN_AXIS_FUSED || (x->of[0].id != a.id && x->of[1].id != a.id))
-            continue;
-        bool is_inside = resolve(r, (qn_axis){f}, position);
-        int64_t faster = count_of(r, x->of[1]);
-        *position = x->of[0].id == a.id ? *position / faster : *position % faster;
-        return is_inside;
-    }
-    return true;
-}
-
-static qn_axis root_of(const runner *r, int kind, uint32_t inst, int number)
-{
-    for (uint16_t a = 1; a <= r->s->n_axes; a++)
-        if (r->s->axis[a].kind == kind && r->s->axis[a].inst == inst &&
-            (kind == QN_AXIS_TRIP || r->s->axis[a].number == number))
-            return (qn_axis){a};
-    return (qn_axis){0};
-}
-
-/* ---------------------------------------------------------------- iterations */
-
-/** Selects the iteration of the loops that run; dimensions whose loops do not all run stand at
- * their begin. False: it is beyond the end of an axis. */
-static bool select_iteration(runner *r)
-{
-    const qn_kernel *k = r->x->k;
-    int64_t number = 0, position;
-    bool is_inside = true;
-    for (int d = 0; d < k->n_dims; d++) {
-        qn_axis a = root_of(r, QN_AXIS_DIM, 0, d);
-        if (qn__is_reduction(k, d))
-            continue;
-        position = 0;
-        if (is_known(r, a))
-            is_inside = resolve(r, a, &position) && is_inside;
-        number = number * (r->domain->end[d] - r->domain->begin[d]) + (is_inside ? position : 0);
-    }
-    if (!is_inside)
-        return false;
-    r->interp.iteration = (uint64_t)number;
-    r->interp.value = r->value + (uint64_t)number * k->n_insts;
-    return true;
-}
-
-/** The point of the reduce that is placed innermost at level p, or the trip of a `for`. Sets the
- * indices of its dimensions. */
-static bool select_point(runner *r, int p, int64_t *point)
-{
-    const qn_kernel *k = r->x->k;
-    uint32_t i = r->s->reduction[r->place[p]].inst[0];
-    int64_t position;
-    *point = 0;
-    if (k->inst[i].op == QN_I_FOR)
-        return resolve(r, root_of(r, QN_AXIS_TRIP, i, 0), point) && *point < r->trips[r->place[p]];
-    for (int n = 0; n < k->inst[i].n_args; n++) {
-        int d = qn__dim_of(k, i, n);
-        if (!resolve(r, root_of(r, QN_AXIS_POINT, i, d), &position))
-            return false;
-        r->interp.value[k->dim[d]] = (uint64_t)(r->domain->begin[d] + position);
-        *point = *point * (r->domain->end[d] - r->domain->begin[d]) + position;
-    }
-    return true;
-}
-
-/** Whether an iteration of dimension axis a at `position` is among those that run, as far as loops
- * say. */
-static bool agrees(runner *r, qn_axis a, int64_t position)
-{
-    int64_t here;
-    if (is_known(r, a))
-        return resolve(r, a, &here) && here == position;
-    for (int n = 0; n < r->s->n_cuts; n++) {
-        const qn_cut *c = &r->s->cut[n];
-        int64_t step = c->kind == QN_CUT_DIGITS ? step_of(c) : 1, at;
-        qn_axis first = c->first;
-        if (c->of.id != a.id)
-            continue;
-        for (int m = 0; m < c->n && c->kind == QN_CUT_SECTIONS; m++) {
-            int64_t begin = section_begin(r, c, m);
-            if (is_known(r, qn__axis_part(c, m)) &&
-                (position < begin || position >= section_begin(r, c, m + 1) ||
-                 !agrees(r, qn__axis_part(c, m), position - begin)))
-                return false;
-        }
-        if (c->kind == QN_CUT_SECTIONS)
-            continue;
-        if (!is_known(r, first)) {
-            if (c->tail != QN_TAIL_OVERLAP && !agrees(r, first, position / step))
-                return false;
-            continue;
-        }
-        if (!resolve(r, first, &at))
-            return false;
-        int64_t begin = at * step, all = count_of(r, c->of);
-        begin = c->tail == QN_TAIL_OVERLAP && begin + step > all ? all - step : begin;
-        if (position < begin || position >= begin + step)
-            return false;
-    }
-    return true;
-}
-
-/** Calls for all iterations that agree with the loops that run. */
-static void for_iterations(runner *r, void (*call)(runner *r, int64_t iteration, int reduction),
-                           int reduction)
-{
-    const qn_kernel *k = r->x->k;
-    for (int64_t i = 0; i < r->n_iterations; i++) {
-        int64_t rest = i;
-        bool is_so = true;
-        for (int d = k->n_dims - 1; d >= 0; d--) {
-            int64_t n = r->domain->end[d] - r->domain->begin[d];
-            if (qn__is_reduction(k, d))
-                continue;
-            is_so = is_so && agrees(r, root_of(r, QN_AXIS_DIM, 0, d), rest % n);
-            rest /= n;
-        }
-        if (is_so)
-            call(r, i, reduction);
-    }
-}
 
 /* ---------------------------------------------------------------- buffers */
 
@@ -320,9 +24,9 @@ static cell *cell_of(runner *r, int b)
     const qn_buffer_info *x = &r->s->buffer[b];
     int64_t at = 0, position;
     for (int a = 0; a < x->n_axes; a++) {
-        if (!resolve(r, x->axis[a], &position))
+        if (!tree_resolve(r, x->axis[a], &position))
             return NULL;
-        at = at * count_of(r, x->axis[a]) + position;
+        at = at * tree_count(r, x->axis[a]) + position;
     }
     return at < r->n_cells[b] ? &r->buffer[b][at] : NULL;
 }
@@ -344,14 +48,14 @@ static bool select_dims(runner *r, uint32_t inst)
 {
     const qn_kernel *k = r->x->k;
     uint32_t reduce = qn__enclosing_reduce(k, inst);
-    if (!select_iteration(r))
+    if (!tree_select_iteration(r))
         return false;
     for (; reduce; reduce = qn__enclosing_reduce(k, reduce))
         for (int n = 0; n < k->inst[reduce].n_args; n++) {
             int d = qn__dim_of(k, reduce, n);
-            qn_axis a = root_of(r, QN_AXIS_POINT, reduce, d);
+            qn_axis a = tree_root(r, QN_AXIS_POINT, reduce, d);
             int64_t position = 0;
-            if (is_known(r, a) && !resolve(r, a, &position))
+            if (tree_is_known(r, a) && !tree_resolve(r, a, &position))
                 return false;
             r->interp.value[k->dim[d]] = (uint64_t)(r->domain->begin[d] + position);
         }
@@ -393,7 +97,7 @@ static void move_all(runner *r, const qn_node_info *n, int axis)
         return;
     }
     qn_axis a = b->axis[axis];
-    int64_t count = count_of(r, a);
+    int64_t count = tree_count(r, a);
     r->is_live[a.id] = true;
     for (int64_t i = 0; i < count; i++) {
         r->position[a.id] = i;
@@ -498,10 +202,10 @@ static void run_do(runner *r, qn_node at)
     const qn_node_info *n = qn__node(r->s, at);
     const qn_kernel *k = r->x->k;
     int64_t point[QN_MOST_DEPTH];
-    if (!select_iteration(r))
+    if (!tree_select_iteration(r))
         return;
     for (int p = 0; p < r->n_places; p++)
-        if (!select_point(r, p, &point[p]))
+        if (!tree_select_point(r, p, &point[p]))
             return;
     int last = r->n_places - 1, reduction = last >= 0 ? r->place[last] : 0;
     const qn_reduced *x = last >= 0 ? &r->s->reduction[reduction] : NULL;
@@ -615,7 +319,7 @@ static void run_place(runner *r, qn_node at)
     const qn_node_info *n = qn__node(r->s, at);
     const qn_kernel *k = r->x->k;
     uint32_t i = r->s->reduction[n->index].inst[0];
-    if (!select_iteration(r))
+    if (!tree_select_iteration(r))
         return;
     if (k->inst[i].op == QN_I_FOR) {
         int64_t begin = (int64_t)evaluate(r, qn__args(k, i)[0]),
@@ -624,11 +328,11 @@ static void run_place(runner *r, qn_node at)
         r->trip_begin[n->index] = begin;
         r->trips[n->index] = (int64_t)(length / step + (length % step != 0));
     }
-    for_iterations(r, start_sums, n->index);
+    tree_for_iterations(r, start_sums, n->index);
     r->place[r->n_places++] = n->index;
     run_nodes(r, n->child);
     r->n_places--;
-    for_iterations(r, end_sums, n->index);
+    tree_for_iterations(r, end_sums, n->index);
 }
 
 /* ---------------------------------------------------------------- nodes */
@@ -636,7 +340,7 @@ static void run_place(runner *r, qn_node at)
 static void run_loop(runner *r, const qn_node_info *n)
 {
     bool is_backwards = n->role != QN_ROLE_SEQUENTIAL && n->role != QN_ROLE_UNROLLED;
-    int64_t count = count_of(r, n->axis);
+    int64_t count = tree_count(r, n->axis);
     r->is_live[n->axis.id] = true;
     for (int64_t i = 0; i < count; i++) {
         r->position[n->axis.id] = is_backwards ? count - 1 - i : i;

@@ -128,6 +128,9 @@ static const struct {
     {"{ loop d0.1 unrolled { loop d1.1 vector { do %9",
      "{ loop d0.1 sequential { loop d1.1 vector { do %9", "in no buffer over it",
      "accumulators that are in no registers"},
+    {"{ loop d0.1 unrolled { loop d1.1 vector { do %9",
+     "{ loop d0.1 threads { loop d1.1 vector { do %9", "belong to a chunk",
+     "accumulators that threads would share"},
     {"%9 uniform", "%9 contiguous", "not contiguous there", "an access that is not contiguous"},
     {"%9 uniform", "%9 gather", NULL, "a gather in the place of a splat, which is only slow"},
     {"%13 contiguous", "%13 strided 2", "not strided there", "a wrong stride"},
@@ -196,6 +199,29 @@ static void test_edits(void)
             tap_note("%s: %s", qn_status_name((int)status), err.message);
         free(text);
     }
+    tree_case_close(&c);
+    free(s);
+}
+
+/** The schedule that docs/schedule.md shows. */
+static void test_page(void)
+{
+    static char page[32768];
+    FILE *in = fopen(QN_SOURCE_DIR "/docs/schedule.md", "rb");
+    size_t n = in ? fread(page, 1, sizeof page - 1, in) : 0;
+    const char *begin = strstr(page, "schedule {"), *end = begin ? strstr(begin, "```") : NULL;
+    tree_case c;
+    qn_error err = {0};
+    qn_schedule *s = calloc(1, sizeof *s);
+    if (in)
+        fclose(in);
+    if (!s || !tree_case_open(&c, tree_matmul, products, QN_ISA_V4, false))
+        return;
+    bool is_read = n && end && qn__schedule_parse(begin, (size_t)(end - begin), s, &err) == QN_OK &&
+                   qn__schedule_verify(&c.x, s, &err) == QN_OK;
+    if (!tap_ok(is_read && tree_case_agrees(&c, s, 1),
+                "the schedule of the page verifies, with the bits of the interpreter"))
+        tap_note("%s", err.message);
     tree_case_close(&c);
     free(s);
 }
@@ -344,6 +370,7 @@ int main(void)
     test_declared();
     test_footprint();
     test_edits();
+    test_page();
     test_oracle();
     test_mutations();
     return tap_done();
