@@ -306,7 +306,24 @@ static bool hold_array(PyObject *o, py_held *h, qn_stream **stream)
     return true;
 }
 
-/** By the first attribute of three that an object has; false without an exception if it has none. */
+/** After a failure: whether an object has the array interface of GPUs, too. The exception is dropped then. */
+static bool has_interface_instead(PyObject *o)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    bool has = PyObject_HasAttrString(o, "__cuda_array_interface__") == 1;
+    if (!has) {
+        PyErr_Restore(type, value, traceback);
+        return false;
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+    return true;
+}
+
+/** By the first attribute of three that an object has; false without an exception if it has none. Where
+ *  DLPack fails, the array interface of GPUs is tried: CuPy 14 divides negative strides as unsigned numbers. */
 static bool hold_attribute(PyObject *o, const char *label, py_held *h, qn_stream **stream)
 {
     static const char *const attributes[] = {"__dlpack__", "__cuda_array_interface__",
@@ -320,7 +337,8 @@ static bool hold_attribute(PyObject *o, const char *label, py_held *h, qn_stream
         bool is_held = i == 0 ? hold_dlpack(o, value, label, h, stream)
                               : hold_interface(o, value, label, h, i == 1 ? stream : NULL);
         Py_DECREF(value);
-        return is_held;
+        if (is_held || i > 0 || !has_interface_instead(o))
+            return is_held;
     }
     return false;
 }

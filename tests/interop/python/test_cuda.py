@@ -36,6 +36,13 @@ class Refusing(mmap.mmap):
         return self
 
 
+class Wrong(Interface):
+    """An array whose DLPack fails; the interface is right."""
+
+    def __dlpack__(self, **options):
+        raise BufferError("strides of another sign")
+
+
 class Tensor:
     """An array that has DLPack alone."""
 
@@ -138,6 +145,7 @@ equal(sum_of(Interface(x[::-1])), 28.0, "... with a stream, and with negative st
 ramp(Refusing(x), 1.0)
 equal(sum_of(Refusing(x)), 28.0, "... of an array that refuses a buffer")
 raises(ValueError, lambda: ramp(Refusing(None), 1.0), "closed", "what refuses a buffer and is nothing else says why")
+equal(sum_of(Wrong(x)), 28.0, "the interface is taken where DLPack fails")
 ramp(Tensor(x), 4.0)
 equal(sum_of(Tensor(x)), 112.0, "DLPack")
 y = q.eval("x*2 + 1", {"x": Interface(x)})
