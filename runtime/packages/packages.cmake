@@ -24,7 +24,8 @@ if(TARGET quern AND NOT QUERN_SANITIZE)
         RENAME _quern COMPONENT tool)
 endif()
 
-# Every package has a file copyright. That of the code generator also holds the licences of what is linked into it.
+# Every package has a file copyright. Those of the code generator and of the tool also hold the licences of what is linked
+# statically into them.
 function(quern_copyright component package text)
     set(QUERN_COPYRIGHT_STATIC "${text}")
     configure_file(${CMAKE_SOURCE_DIR}/runtime/packages/copyright.in ${generated}/copyright-${package} @ONLY)
@@ -35,7 +36,7 @@ endfunction()
 set(soname_package libquern${PROJECT_VERSION_MAJOR})
 quern_copyright(runtime ${soname_package} "")
 quern_copyright(codegen libquern-llvm "${static_licences}")
-quern_copyright(tool quern "")
+quern_copyright(tool quern "${tool_licences}")
 quern_copyright(dev libquern-dev "")
 quern_copyright(doc quern-doc "")
 if(TARGET quern_python)

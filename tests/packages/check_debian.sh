@@ -29,20 +29,23 @@ depends() {
     dpkg-deb -f "$deb/$1"_*.deb | grep -E "$2"
 }
 
-# The bill of materials is JSON, says what SPDX asks for, and lists what is linked statically, with versions.
+# sbom_is_whole FILE PARTS...: a bill of materials is JSON, says what SPDX asks for, and lists exactly these parts as linked
+# statically, with versions.
 sbom_is_whole() {
+    local bill="$deb/$1"
+    shift
     perl -MJSON::PP -0777 -e '
         my $s = decode_json(<STDIN>);
         my %p = map { $_->{name} => $_ } @{$s->{packages}};
         my %id = map { $_->{SPDXID} => 1 } @{$s->{packages}}, $s;
         $s->{spdxVersion} eq "SPDX-2.3" && $s->{documentNamespace} && $s->{creationInfo}{created} or die "head";
-        for (qw(quern LLVM zlib zstd libstdc++)) {
+        for ("quern", @ARGV) {
             $p{$_} && $p{$_}{versionInfo} =~ /^[0-9]/ && $p{$_}{licenseDeclared} or die "package $_";
         }
         my @static = grep { $_->{relationshipType} eq "STATIC_LINK" } @{$s->{relationships}};
-        @static == 4 or die "relations";
+        @static == @ARGV or die "relations";
         for (@{$s->{relationships}}) { $id{$_->{spdxElementId}} && $id{$_->{relatedSpdxElement}} or die "id" }
-    ' < "$deb/quern.spdx.json"
+    ' -- "$@" < "$bill"
 }
 
 # owners: paths of files that two packages hold.
@@ -64,10 +67,15 @@ passes "the code generator comes with the licences of what is in it" bash -c "
     dpkg-deb --fsys-tarfile '$deb'/libquern-llvm_*.deb | tar xO ./usr/share/doc/libquern-llvm/copyright > '$folder/copyright' &&
     grep -q 'LLVM Exceptions to the Apache 2.0 License' '$folder/copyright' && grep -q 'Jean-loup Gailly' '$folder/copyright' &&
     grep -q 'Yann Collet\|Facebook' '$folder/copyright' && grep -q 'GCC Runtime Library Exception\|RUNTIME LIBRARY EXCEPTION' '$folder/copyright'"
-passes "the bill of materials is whole" sbom_is_whole
+passes "the bill of materials of the code generator is whole" sbom_is_whole quern.spdx.json LLVM zlib zstd libstdc++
+passes "the tool comes with the licences of what is in it" bash -c "
+    dpkg-deb --fsys-tarfile '$deb'/quern_*.deb | tar xO ./usr/share/doc/quern/copyright > '$folder/copyright' &&
+    grep -q 'PNG Reference Library Authors' '$folder/copyright' && grep -q 'Jean-loup Gailly' '$folder/copyright'"
+passes "the bill of materials of the tool is whole" sbom_is_whole quern-tool.spdx.json libpng zlib
 passes "the code generator needs libc alone" bash -c \
     "[[ \$(dpkg-deb -f '$deb'/libquern-llvm_*.deb Depends) =~ ^libquern1\ \(=\ [^\)]*\),\ libc6\ \([^,]*\)$ ]]"
-passes "the tool needs the library and the code generator" depends quern '^Depends:.*libquern1 \(= .*libquern-llvm \(= '
+passes "the tool needs the library, the code generator and libc alone" bash -c \
+    "[[ \$(dpkg-deb -f '$deb'/quern_*.deb Depends) =~ ^libquern1\ \(=\ [^\)]*\),\ libquern-llvm\ \(=\ [^\)]*\),\ libc6\ \([^,]*\)$ ]]"
 passes "the package for Python serves all versions from 3.11" depends python3-quern '^Depends:.*python3 \(>= 3\.11\).*libquern-llvm \(= '
 passes "programs linked with the library will depend on it" bash -c \
     "dpkg-deb --ctrl-tarfile '$deb'/libquern1_*.deb | tar xO ./shlibs | grep -qE '^libquern 1 libquern1 \(>= '"
