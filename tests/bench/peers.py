@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """peers.py [PACKAGE_FOLDER [WORD...]]: Quern's Python package beside numpy, numexpr, Numba, Dr.Jit, Halide and libgccjit, as
-far as they are here; what is not is named. With words, rows whose names have all of them. Each result is checked against
-numpy's. Times are the least of many runs, one thread for all, arrays in memory that is reused. Prints a table in Markdown;
-docs/which-tool.md explains it.
+far as they are here; what is not is named. With words, rows whose names have all of them. A result of each
+cell is checked against numpy's, or by peers_gccjit.c itself. Times are the least of many runs, one thread for all, arrays in
+memory that is reused. Prints a table in Markdown; docs/which-tool.md explains it.
 
 libgccjit is measured by tests/bench/peers_gccjit.c, which is compiled here if libgccjit.h is found. OCCA is in neither PyPI
 nor Debian."""
@@ -157,56 +157,79 @@ def expression():
 def first_result():
     """A new expression each time, from its text or function to its result, on 1000 elements; the libraries are loaded."""
     small, times, out = x[:1000].copy(), {}, np.empty(1000)
-    number = iter(range(1 + time.time_ns() % 99991, 1 << 30))  # no number is in a cache on disk from an earlier run
+    numbers = iter(range(1 + time.time_ns() % 99991, 1 << 30))  # no number is in a cache on disk from an earlier run
 
-    def least_of(f, n):
-        f()
+    def least_of(who, f, n, tolerance=1e-12):
+        """The least time of n calls after a first one. Each is of another number and leaves its result in `out`, or returns it."""
         best = 9e9
-        for _ in range(n):
+        for i in range(n + 1):
+            number = next(numbers) + 0.5
+            out[:] = 0
             begin = time.perf_counter()
-            f()
-            best = min(best, time.perf_counter() - begin)
-        return best
-    times["quern"] = least_of(lambda: q.eval("%d.5*x + sin(x/10)" % next(number), {"x": small}, out), 9)
+            result = f(number)
+            one = time.perf_counter() - begin
+            best = min(best, one) if i else best
+            check(who, out if result is None else result.numpy(), number * small + np.sin(small / 10), tolerance)
+        times[who] = best
+
+    def by_quern(number):
+        q.eval("%r*x + sin(x/10)" % number, {"x": small}, out)
+    least_of("quern", by_quern, 9)
     if numexpr:
-        times["numexpr"] = least_of(lambda: numexpr.evaluate("%d.5*x + sin(x/10)" % next(number), {"x": small}, out=out), 9)
+        def by_numexpr(number):
+            numexpr.evaluate("%r*x + sin(x/10)" % number, {"x": small}, out=out)
+        least_of("numexpr", by_numexpr, 9)
     if numba:
-        def by_numba():
+        def by_numba(number):
             names = {"np": np}
-            exec("def f(x, out):\n for i in range(x.size):\n  out[i] = %d.5*x[i] + np.sin(x[i] / 10)\n" % next(number), names)
+            exec("def f(x, out):\n for i in range(x.size):\n  out[i] = %r*x[i] + np.sin(x[i] / 10)\n" % number, names)
             numba.njit(names["f"])(small, out)
-        times["numba"] = least_of(by_numba, 5)
+        least_of("numba", by_numba, 5)
     if dr:
         a = Float64(small)
 
-        def by_drjit():
-            r = (next(number) + 0.5) * a + dr.sin(a / 10)
+        def by_drjit(number):
+            r = number * a + dr.sin(a / 10)
             dr.eval(r)
             dr.sync_thread()
-        times["drjit"] = least_of(by_drjit, 9)
+            return r
+        least_of("drjit", by_drjit, 9, 1e-9)
     if halide:
-        def by_halide():
-            f, p = halide_expression(1000, next(number) + 0.5)
+        def by_halide(number):
+            f, p = halide_expression(1000, number)
             p.set(halide.Buffer(small))
             f.realize(halide.Buffer(out))
-        times["halide"] = least_of(by_halide, 9)
+        least_of("halide", by_halide, 9, 1e-6)
     return times
 
 
 def call():
     """x + y of 5 elements into a third array, code known: what a call takes."""
-    a, b, out, times = np.ones(5), np.ones(5), np.empty(5), {}
+    a, b, out, times = np.arange(5.0), np.ones(5), np.empty(5), {}
+    want = a + b
+
+    def least_checked(who, f):
+        """The least time of f, which leaves its result in `out`, or returns it."""
+        out[:] = 0
+        result = f()
+        check(who, out if result is None else result.numpy(), want)
+        times[who] = least(f)
+
+    def by_quern():
+        e((a, b), out)
     e = q.expression("a + b")
-    times["quern"] = least(lambda: e((a, b), out))
+    least_checked("quern", by_quern)
     times["numpy"] = least(lambda: np.add(a, b, out))
     if numexpr:
-        times["numexpr"] = least(lambda: numexpr.evaluate("a + b", {"a": a, "b": b}, out=out))
+        def by_numexpr():
+            numexpr.evaluate("a + b", {"a": a, "b": b}, out=out)
+        least_checked("numexpr", by_numexpr)
     if numba:
         @numba.njit
         def add(a, b, out):
             for i in range(a.size):
                 out[i] = a[i] + b[i]
-        times["numba"] = least(lambda: add(a, b, out))
+        least_checked("numba", lambda: add(a, b, out))
     if dr:
         c, d = Float64(a), Float64(b)
 
@@ -214,7 +237,8 @@ def call():
             r = c + d
             dr.eval(r)
             dr.sync_thread()
-        times["drjit"] = least(by_drjit)
+            return r
+        least_checked("drjit", by_drjit)
     if halide:
         i = halide.Var("i")
         pa, pb, f = halide.ImageParam(halide.Float(64), 1), halide.ImageParam(halide.Float(64), 1), halide.Func("add")
@@ -223,7 +247,7 @@ def call():
         pa.set(halide.Buffer(a))
         pb.set(halide.Buffer(b))
         result = halide.Buffer(out)
-        times["halide"] = least(lambda: f.realize(result))
+        least_checked("halide", lambda: f.realize(result))
     return times
 
 
