@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the programs of tests/interop/install with the package, and runs them: each compiles and launches a kernel."""
+"""Builds the programs of tests/interop/install with the package, and runs them: each compiles and launches a kernel.
+
+A program interprets its kernel where the code generator is not found, so the test reads how often code was generated. The
+cache on disk is off, as the second program would find there what the first has compiled."""
 
 import os
+from io import StringIO
 
 from conan import ConanFile
+from conan.errors import ConanException
 from conan.tools.build import can_run
 from conan.tools.cmake import CMake, CMakeToolchain, cmake_layout
 
@@ -31,5 +36,11 @@ class TestQuern(ConanFile):
     def test(self):
         if not can_run(self):
             return
+        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as cpuinfo:
+            compiles = "compiles %d" % ("avx2" in cpuinfo.read())
         for program in ("use_c", "use_cpp"):
-            self.run(os.path.join(self.cpp.build.bindir, program), env="conanrun")
+            printed = StringIO()
+            self.run("QUERN_CACHE=off " + os.path.join(self.cpp.build.bindir, program), stdout=printed, env="conanrun")
+            self.output.info(printed.getvalue().strip())
+            if compiles not in printed.getvalue():
+                raise ConanException("%s was to say: %s" % (program, compiles))
