@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * copy.c: a copy of a kernel that the code generator may change: what the kernel computes, without its
- * texts, places and variants, and without functions, which a kernel that runs has none of.
+ * copy.c: a copy of a kernel that the code generator may change: what the kernel computes, without
+ * its texts, places and variants, and without functions, which a kernel that runs has none of.
  */
 #include "ir/build/builder.h"
 
@@ -79,8 +79,8 @@ qn_kernel *qn__kernel_copy(const qn_kernel *k)
     to->param = copy_of(k->param, (size_t)k->n_params, sizeof *k->param);
     to->n_params = to->param ? k->n_params : 0;
     own_parameters(to);
-    if (!to->inst || !to->operand || !to->access || !to->param ||
-        !copy_names(k, to) || !copy_messages(k, to) || !copy_arrays(k, to)) {
+    if (!to->inst || !to->operand || !to->access || !to->param || !copy_names(k, to) ||
+        !copy_messages(k, to) || !copy_arrays(k, to)) {
         qn__kernel_free(to);
         return NULL;
     }

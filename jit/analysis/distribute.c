@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * distribute.c: which reduces are computed apart from the iterations that use them, and the two kernels
- * that a kernel becomes (distribute.h). Knows no LLVM.
+ * distribute.c: which reduces are computed apart from the iterations that use them, and the two
+ * kernels that a kernel becomes (distribute.h). Knows no LLVM.
  *
  * "May it be done?" (may_be_moved) is kept apart from "is it worth it?" (is_worth).
  * 1. A reduce that moves runs in another order against the rest: nothing it reads is written.
@@ -20,8 +20,8 @@ typedef struct distributor {
     const qn_kernel *k;
     const qn_facts *f;
     qn_analysis a;
-    uint32_t *site; /* of each access */
-    uint64_t written; /* bit p: what parameter p names may be written */
+    uint32_t *site;    /* of each access */
+    uint64_t written;  /* bit p: what parameter p names may be written */
     uint32_t parallel; /* dimensions */
 } distributor;
 
@@ -35,8 +35,8 @@ static bool is_constant_load(const distributor *s, uint32_t i)
     return !is_changed && !qn__is_checked(s->f, s->k, s->site[i]);
 }
 
-/** Whether an operand is there in the first kernel: it is pure, or a constant load, and so are its own.
- *  *left: instructions that may still be looked at. */
+/** Whether an operand is there in the first kernel: it is pure, or a constant load, and so are its
+ * own. *left: instructions that may still be looked at. */
 static bool is_available(const distributor *s, uint32_t i, int *left)
 {
     const qn_inst *x = &s->k->inst[i];
@@ -62,8 +62,8 @@ static bool may_be_moved(const distributor *s, uint32_t i)
     int left = 256;
     for (uint32_t m = x->region[0]; m < x->region[2]; m++) {
         const qn_inst *y = &s->k->inst[m];
-        if (y->op == QN_I_WHILE || y->op == QN_I_ASSERT || y->op == QN_I_STORE || y->op == QN_I_ATOMIC ||
-            (y->op == QN_I_LOAD && !is_constant_load(s, m)))
+        if (y->op == QN_I_WHILE || y->op == QN_I_ASSERT || y->op == QN_I_STORE ||
+            y->op == QN_I_ATOMIC || (y->op == QN_I_LOAD && !is_constant_load(s, m)))
             return false;
         for (int n = 0; n < y->n_args; n++) {
             uint32_t from = qn__args(s->k, m)[n];
@@ -93,7 +93,8 @@ static uint32_t dims_of(const distributor *s, uint32_t i)
 static int64_t times(const qn_facts *f, int d, int64_t n)
 {
     int64_t trips = qn__trips_or(f, d, LEAST_SAVED);
-    return n > LEAST_SAVED || trips > LEAST_SAVED ? INT64_C(2) * LEAST_SAVED : n * (trips > 0 ? trips : 0);
+    return n > LEAST_SAVED || trips > LEAST_SAVED ? INT64_C(2) * LEAST_SAVED
+                                                  : n * (trips > 0 ? trips : 0);
 }
 
 /** Whether a reduce that depends on `dims` only runs so often in vain that it is worth a kernel. */
@@ -110,7 +111,8 @@ static bool is_worth(const distributor *s, uint32_t dims, uint32_t reduce)
 
 /* ---------------------------------------------------------------- the decision */
 
-/** The reduces that depend on the fewest dimensions go first: what is left is divided again, inside. */
+/** The reduces that depend on the fewest dimensions go first: what is left is divided again,
+ * inside. */
 static void choose(const distributor *s, qn_distribution *out)
 {
     bool is_chosen = false;
@@ -129,7 +131,8 @@ static void choose(const distributor *s, qn_distribution *out)
     out->dims = dims;
     FOR_TOP_REDUCES(s->k, i)
     {
-        bool is_one = !(dims_of(s, i) & ~dims) && out->n < QN_MOST_DISTRIBUTED && may_be_moved(s, i);
+        bool is_one =
+            !(dims_of(s, i) & ~dims) && out->n < QN_MOST_DISTRIBUTED && may_be_moved(s, i);
         if (is_one)
             out->reduce[out->n++] = i;
     }
@@ -143,8 +146,8 @@ static bool is_one_of(const qn_distribution *d, uint32_t i)
     return false;
 }
 
-/** Marks what reduces of the first kernel use at the top; false if that is a reduce which is not one of
- *  them. */
+/** Marks what reduces of the first kernel use at the top; false if that is a reduce which is not
+ * one of them. */
 static bool mark_used(const qn_kernel *k, const qn_distribution *d, uint8_t *used)
 {
     for (uint32_t i = k->n_insts; i-- > k->body;) {
@@ -171,10 +174,12 @@ static bool is_closed(const qn_kernel *k, const qn_distribution *d)
 
 static bool is_kind_of_kernel(const qn_kernel *k, const qn_facts *f)
 {
-    const qn_plan_options *wanted = &f->plan; /* a plan that names dimensions means those of the kernel */
-    bool is_planned = wanted->lane_dim > 0 || wanted->jam_dim || wanted->cross_dim || wanted->tile_dim || wanted->order[0];
-    if (is_planned || f->is_ordered || f->target->has_grid || qn__n_sequential(k) || k->n_dims < 2 ||
-        k->n_params + QN_MOST_DISTRIBUTED > QN_MAX_PARAMS)
+    const qn_plan_options *wanted =
+        &f->plan; /* a plan that names dimensions means those of the kernel */
+    bool is_planned = wanted->lane_dim > 0 || wanted->jam_dim || wanted->cross_dim ||
+                      wanted->tile_dim || wanted->order[0];
+    if (is_planned || f->is_ordered || f->target->has_grid || qn__n_sequential(k) ||
+        k->n_dims < 2 || k->n_params + QN_MOST_DISTRIBUTED > QN_MAX_PARAMS)
         return false;
     for (uint32_t i = k->body; i < k->n_insts; i++)
         if (k->inst[i].op == QN_I_ATOMIC)
@@ -221,7 +226,8 @@ static bool grow(void **list, size_t n, size_t more, size_t bytes)
 static void clear(qn_kernel *k, uint32_t i)
 {
     qn_inst *x = &k->inst[i];
-    *x = (qn_inst){.op = QN_I_CONST, .type = x->type == QN_VOID ? QN_BOOL : x->type, .args = x->args};
+    *x = (qn_inst){
+        .op = QN_I_CONST, .type = x->type == QN_VOID ? QN_BOOL : x->type, .args = x->args};
     x->region[0] = x->region[1] = x->region[2] = i + 1;
 }
 
@@ -269,14 +275,18 @@ static bool add_view(qn_kernel *k, qn_facts *f, const qn_distribution *d, uint32
     char *name = qn__strdup("result");
     if (!name)
         return false;
-    k->param[k->n_params++] =
-        (qn_kernel_parameter){.name = name, .dtype = k->inst[i].type, .rank = rank, .is_read = is_read, .is_written = !is_read};
+    k->param[k->n_params++] = (qn_kernel_parameter){.name = name,
+                                                    .dtype = k->inst[i].type,
+                                                    .rank = rank,
+                                                    .is_read = is_read,
+                                                    .is_written = !is_read};
     qn_param_fact *p = &f->param[f->n_params++];
     *p = (qn_param_fact){.slot = f->n_slots++, .is_view = 1, .checks = QN_CHECKS_NONE};
     if (rank) {
         const qn_fact whole = {.kind = QN_FACT_EXACT, .value = extent};
         p->dim[0] = (qn_dim_fact){.extent = whole, .first_digit = f->n_digits, .n_digits = 1};
-        f->digit[f->n_digits++] = (qn_digit_fact){.extent = whole, .stride = {.kind = QN_FACT_EXACT, .value = 1}};
+        f->digit[f->n_digits++] =
+            (qn_digit_fact){.extent = whole, .stride = {.kind = QN_FACT_EXACT, .value = 1}};
     }
     return true;
 }
@@ -293,10 +303,11 @@ static void cut_dims(qn_kernel *k, qn_facts *f, const qn_distribution *d)
     qn_fact *ends[2] = {&f->begin[b], &f->end[b]};
     for (int n = 0; n < 2; n++)
         if (ends[n]->kind == QN_FACT_EXACT)
-            *ends[n] = (qn_fact){.kind = QN_FACT_DYNAMIC,
-                                 .slot = -1,
-                                 .multiple = 1,
-                                 .is_small = ends[n]->value >= -INT32_MAX && ends[n]->value <= INT32_MAX};
+            *ends[n] =
+                (qn_fact){.kind = QN_FACT_DYNAMIC,
+                          .slot = -1,
+                          .multiple = 1,
+                          .is_small = ends[n]->value >= -INT32_MAX && ends[n]->value <= INT32_MAX};
 }
 
 /** The indices of an access to the results. */
@@ -314,7 +325,8 @@ bool qn__distribute_first(qn_kernel *k, qn_facts *f, const qn_distribution *d)
     bool is_done = used && make_room(k, f, (size_t)d->n) && mark_used(k, d, used);
     for (uint32_t i = k->body, end; is_done && i < k->n_insts; i = end) {
         end = k->inst[i].region[2];
-        bool is_kept = is_one_of(d, i) || qn__is_pure(&k->inst[i]) || (used[i] && k->inst[i].op == QN_I_LOAD);
+        bool is_kept =
+            is_one_of(d, i) || qn__is_pure(&k->inst[i]) || (used[i] && k->inst[i].op == QN_I_LOAD);
         for (uint32_t m = i; !is_kept && m < end; m++)
             clear(k, m);
     }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * distribute.c: the function of a piece that has two parts (schedule/piece.h): loops over the dimensions of
- * the first part, the last of them in blocks; in a block it calls the function of the first part, which
- * leaves the results of the reduces in the frame, and then that of the rest. Between them it looks whether
- * the launch was cancelled: a part that left early has not written all results.
+ * distribute.c: the function of a piece that has two parts (schedule/piece.h): loops over the
+ * dimensions of the first part, the last of them in blocks; in a block it calls the function of the
+ * first part, which leaves the results of the reduces in the frame, and then that of the rest.
+ * Between them it looks whether the launch was cancelled: a part that left early has not written
+ * all results.
  */
 #include "jit/lower/distribute.h"
 
@@ -12,10 +13,10 @@
 typedef struct caller {
     lower *g;
     const qn_piece *p;
-    const LLVMValueRef *function;            /* of the parts */
-    LLVMValueRef slots, range[2];            /* in the frame */
+    const LLVMValueRef *function;             /* of the parts */
+    LLVMValueRef slots, range[2];             /* in the frame */
     LLVMValueRef result[QN_MOST_DISTRIBUTED]; /* arrays in the frame */
-    LLVMValueRef scratch;                    /* a word; NULL: there is none */
+    LLVMValueRef scratch;                     /* a word; NULL: there is none */
 } caller;
 
 static LLVMValueRef word_at(lower *g, LLVMValueRef array, int64_t n)
@@ -33,7 +34,8 @@ static span range_of(const caller *c, int d)
 {
     lower *g = c->g;
     int at = d == c->p->split_dim ? 0 : d == c->p->second_dim ? qn__second_word(0) : -1;
-    return at < 0 ? (span){g->begin[d], g->end[d]} : (span){qn__range_word(g, at), qn__range_word(g, at + 1)};
+    return at < 0 ? (span){g->begin[d], g->end[d]}
+                  : (span){qn__range_word(g, at), qn__range_word(g, at + 1)};
 }
 
 static void copy_slots(const caller *c)
@@ -42,7 +44,8 @@ static void copy_slots(const caller *c)
     loop l;
     if (g->f->n_slots == 0)
         return;
-    qn__loop_open(g, &l, qn__const_i64(g, 0), qn__const_i64(g, g->f->n_slots), 1, false, false, 0, NULL, NULL);
+    qn__loop_open(g, &l, qn__const_i64(g, 0), qn__const_i64(g, g->f->n_slots), 1, false, false, 0,
+                  NULL, NULL);
     LLVMValueRef from = LLVMBuildGEP2(g->b, g->i64, g->slots, &l.index, 1, "");
     LLVMValueRef to = LLVMBuildGEP2(g->b, g->i64, c->slots, &l.index, 1, "");
     LLVMValueRef v = LLVMBuildLoad2(g->b, g->i64, from, "");
@@ -51,7 +54,8 @@ static void copy_slots(const caller *c)
     qn__loop_close(g, &l, NULL, NULL);
 }
 
-/** Where part n finds its ranges, for one index of the outer dimensions and a block of the last one. */
+/** Where part n finds its ranges, for one index of the outer dimensions and a block of the last
+ * one. */
 static void set_range(const caller *c, int n, const span *block)
 {
     lower *g = c->g;
@@ -100,7 +104,8 @@ static void call_part(const caller *c, int n, LLVMValueRef range)
 static void call_both(const caller *c, const span *block)
 {
     lower *g = c->g;
-    bool passes_on = c->p->is_free && c->p->distribution.block_dim < 0; /* the rest takes our own ranges */
+    bool passes_on =
+        c->p->is_free && c->p->distribution.block_dim < 0; /* the rest takes our own ranges */
     set_results(c, block->low);
     set_range(c, 0, block);
     if (!passes_on)

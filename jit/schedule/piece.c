@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * piece.c: the pieces that a kernel becomes by distribution, each with a plan of its own. Data in, data
- * out; knows no LLVM.
+ * piece.c: the pieces that a kernel becomes by distribution, each with a plan of its own. Data in,
+ * data out; knows no LLVM.
  */
 #include "jit/schedule/piece.h"
 #include "jit/schedule/plan.h"
@@ -105,7 +105,8 @@ static bool divide(qn_piece *p, int depth)
 qn_piece *qn__pieces_of(const qn_kernel *k, const qn_facts *f)
 {
     qn_distribution d;
-    if (f->plan.distribute < 0 || !qn__distribution_of(k, f, &d)) /* most kernels: nothing is copied */
+    if (f->plan.distribute < 0 ||
+        !qn__distribution_of(k, f, &d)) /* most kernels: nothing is copied */
         return NULL;
     qn_piece *p = new_piece(k, f);
     if (!p)
@@ -124,8 +125,9 @@ void qn__piece_print(const qn_piece *p, qn_text *out)
         return;
     }
     if (p->distribution.block_dim >= 0)
-        qn__text_add(out, "distributed %d reduces, in blocks of %d of dimension %d\n", p->distribution.n,
-                     (int)qn__block_iterations(&p->facts), p->distribution.block_dim);
+        qn__text_add(out, "distributed %d reduces, in blocks of %d of dimension %d\n",
+                     p->distribution.n, (int)qn__block_iterations(&p->facts),
+                     p->distribution.block_dim);
     else
         qn__text_add(out, "distributed %d reduces\n", p->distribution.n);
     for (int n = 0; n < 2; n++) {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * piece.h: a kernel with its facts and its plan, or two pieces that run one after the other for blocks of
- * iterations (analysis/distribute.h). Each piece becomes a function of type qn_entry.
+ * piece.h: a kernel with its facts and its plan, or two pieces that run one after the other for
+ * blocks of iterations (analysis/distribute.h). Each piece becomes a function of type qn_entry.
  */
 #ifndef QN_JIT_PIECE_H
 #define QN_JIT_PIECE_H
 
 #include "jit/analysis/distribute.h"
 
-/** Iterations of the block dimension for which two pieces run in turn: so many that a call is little, so
- *  few that the rows of a matrix are still in the second-level cache when they are read again. */
+/** Iterations of the block dimension for which two pieces run in turn: so many that a call is
+ * little, so few that the rows of a matrix are still in the second-level cache when they are read
+ * again. */
 enum { QN_BLOCK_ITERATIONS = 64 };
 static inline int64_t qn__block_iterations(const qn_facts *f)
 {
@@ -19,8 +20,8 @@ static inline int64_t qn__block_iterations(const qn_facts *f)
 typedef struct qn_piece {
     qn_kernel *kernel;
     qn_facts facts;
-    /** Dimensions whose range the caller of the function gives, -1: none. What a launch divides is the
-     *  planner's choice where is_free. */
+    /** Dimensions whose range the caller of the function gives, -1: none. What a launch divides is
+     * the planner's choice where is_free. */
     int split_dim, second_dim;
     bool is_free;
     qn_plan plan;                 /* of a piece without parts */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_distribute.c: which reduces are computed apart from the iterations that share them, and what the pieces
- * are. Results are those of tests/cases/reduce/shared_*.case. No code generator is needed.
+ * test_distribute.c: which reduces are computed apart from the iterations that share them, and what
+ * the pieces are. Results are those of tests/cases/reduce/shared_*.case. No code generator is
+ * needed.
  */
 #include "jit/schedule/piece.h"
 #include "tests/plan.h"
@@ -10,8 +11,9 @@
 #include <stdio.h>
 
 /* `body` with the indices i, j of a matrix y and the points k of x's rows, l of its columns. */
-#define KERNEL(body)                                                                                \
-    "kernel \"shared\" { view x: f64[2]; view y: f64[2]; %z: i64 = const 0; %m: i64 = extent x, 0;\n" \
+#define KERNEL(body)                                                                               \
+    "kernel \"shared\" { view x: f64[2]; view y: f64[2]; %z: i64 = const 0; %m: i64 = extent x, "  \
+    "0;\n"                                                                                         \
     "%n: i64 = extent x, 1; %i: i64 = parallel %z, %m; %j: i64 = parallel %z, %n;\n"               \
     "%l: i64 = reduction %z, %m; %k: i64 = reduction %z, %n;\n" body "}"
 #define ROW "%r: f64 = reduce sum over %k { %a: f64 = load x[%i, %k]; yield %a; };\n"
@@ -20,8 +22,10 @@
 
 static double memory[2][100 * 90];
 
-/** The pieces of a kernel on two matrices of m x n, or on one that is both; NULL if there are none. */
-static qn_piece *pieces_of(const char *text, int64_t m, int64_t n, bool is_one, const qn_options *o, int isa)
+/** The pieces of a kernel on two matrices of m x n, or on one that is both; NULL if there are none.
+ */
+static qn_piece *pieces_of(const char *text, int64_t m, int64_t n, bool is_one, const qn_options *o,
+                           int isa)
 {
     qn_error err = {0};
     qn_kernel *k = NULL;
@@ -29,13 +33,15 @@ static qn_piece *pieces_of(const char *text, int64_t m, int64_t n, bool is_one, 
     qn_domain domain;
     uint8_t proved[16] = {0};
     const int64_t extents[2] = {m, n};
-    qn_view v[2] = {{.data = memory[0], .dtype = QN_F64}, {.data = memory[is_one ? 0 : 1], .dtype = QN_F64}};
+    qn_view v[2] = {{.data = memory[0], .dtype = QN_F64},
+                    {.data = memory[is_one ? 0 : 1], .dtype = QN_F64}};
     const qn_policy policy = {0};
     for (int p = 0; p < 2; p++)
         qn_layout_right(2, extents, &v[p].layout, NULL);
     qn_arg args[2] = {qn_arg_view(&v[0]), qn_arg_view(&v[1])};
     qn_arg_value values[2] = {{.layout = &v[0].layout}, {.layout = &v[1].layout}};
-    if (qn_kernel_parse(text, strlen(text), &k, &err) || qn__domain(k, values, false, &domain, &err) ||
+    if (qn_kernel_parse(text, strlen(text), &k, &err) ||
+        qn__domain(k, values, false, &domain, &err) ||
         !qn__prove_bounds(k, values, &domain, proved) ||
         qn__facts_collect(k, args, &domain, proved, o, &policy, isa, is_one, &f, &err)) {
         tap_ok(false, "%s", err.message);
@@ -61,17 +67,21 @@ static void test_rows(void)
 {
     static const char text[] = KERNEL(ROW "store y[%i, %j], %r;");
     qn_piece *p = pieces_of(text, 100, 90, false, NULL, QN_ISA_V4);
-    tap_ok(p && p->distribution.n == 1 && p->distribution.dims == 1 && p->distribution.block_dim == 0,
+    tap_ok(p && p->distribution.n == 1 && p->distribution.dims == 1 &&
+               p->distribution.block_dim == 0,
            "a row's sum is computed once for the row");
-    tap_ok(p && p->split_dim == 0 && p->part[0]->plan.split_dim == 0 && p->part[1]->plan.split_dim == 0,
+    tap_ok(p && p->split_dim == 0 && p->part[0]->plan.split_dim == 0 &&
+               p->part[1]->plan.split_dim == 0,
            "threads divide the rows, and each part takes the rows that it is given");
-    tap_ok(p && p->part[0]->kernel->n_accesses == 2 && p->part[1]->kernel->n_accesses == 2,
-           "one part loads the points and stores the result, the other loads the result and stores");
+    tap_ok(
+        p && p->part[0]->kernel->n_accesses == 2 && p->part[1]->kernel->n_accesses == 2,
+        "one part loads the points and stores the result, the other loads the result and stores");
     tap_ok(p && p->part[1]->plan.lane_dim == 1, "the lanes of the rest run along the row");
     qn_text plan = {0};
     if (p)
         qn__piece_print(p, &plan);
-    tap_ok(plan.data && strstr(plan.data, "distributed 1 reduces, in blocks of 64 of dimension 0"), "the plan says so");
+    tap_ok(plan.data && strstr(plan.data, "distributed 1 reduces, in blocks of 64 of dimension 0"),
+           "the plan says so");
     qn__text_release(&plan);
     qn__piece_release(p);
 }
@@ -82,10 +92,12 @@ static void test_inside_each_other(void)
         KERNEL(ROW COLUMN ALL "%u: f64 = add %r, %c; %v: f64 = add %u, %t; store y[%i, %j], %v;");
     qn_piece *p = pieces_of(text, 100, 90, false, NULL, QN_ISA_V4);
     const qn_piece *rest = p ? p->part[1] : NULL, *inner = rest ? rest->part[1] : NULL;
-    tap_ok(p && p->distribution.dims == 0 && p->is_free, "what all iterations share is computed once");
+    tap_ok(p && p->distribution.dims == 0 && p->is_free,
+           "what all iterations share is computed once");
     tap_ok(rest && rest->part[0] && rest->distribution.dims == 1, "then what a row shares");
     tap_ok(inner && inner->part[0] && inner->distribution.dims == 2, "then what a column shares");
-    tap_ok(inner && inner->part[1] && inner->part[1]->plan.second_dim == 0 && inner->part[1]->plan.second_granule == 1,
+    tap_ok(inner && inner->part[1] && inner->part[1]->plan.second_dim == 0 &&
+               inner->part[1]->plan.second_granule == 1,
            "and what is left takes a range of rows and one of columns");
     qn__piece_release(p);
 }
@@ -105,11 +117,15 @@ static void test_refused(void)
     p = pieces_of(row, 3, 2, false, NULL, QN_ISA_V4);
     tap_ok(!p, "nor what two calls would cost more than");
     qn__piece_release(p);
-    tap_ok(!has_pieces(KERNEL("%r: f64 = reduce sum over %k { %a: f64 = load x[%i, %k]; %b: f64 = load x[%k, %j];"
-                              "%p: f64 = mul %a, %b; yield %p; }; store y[%i, %j], %r;"),
-                       NULL, QN_ISA_V4),
-           "a product shares nothing");
-    tap_ok(!has_pieces(KERNEL("%r: f64 = reduce sum over %k { %q: i64 = add %k, %k; %a: f64 = load x[%i, %q]; yield %a; };"
+    tap_ok(
+        !has_pieces(
+            KERNEL(
+                "%r: f64 = reduce sum over %k { %a: f64 = load x[%i, %k]; %b: f64 = load x[%k, %j];"
+                "%p: f64 = mul %a, %b; yield %p; }; store y[%i, %j], %r;"),
+            NULL, QN_ISA_V4),
+        "a product shares nothing");
+    tap_ok(!has_pieces(KERNEL("%r: f64 = reduce sum over %k { %q: i64 = add %k, %k; %a: f64 = load "
+                              "x[%i, %q]; yield %a; };"
                               "store y[%i, %j], %r;"),
                        NULL, QN_ISA_V4),
            "what may fail stays where it is");
