@@ -7,15 +7,6 @@
 
 #include <string.h>
 
-/** A copy of n elements, at least one; NULL without memory. */
-static void *copy_of(const void *from, size_t n, size_t bytes)
-{
-    void *to = qn__zalloc(n + 1, bytes);
-    if (to && n)
-        memcpy(to, from, n * bytes);
-    return to;
-}
-
 /** The parameters with references of their own, and no names yet. */
 static void own_parameters(qn_kernel *to)
 {
@@ -73,10 +64,10 @@ qn_kernel *qn__kernel_copy(const qn_kernel *k)
     to->is_replay = k->is_replay;
     to->hash = k->hash;
     memcpy(to->dim, k->dim, sizeof to->dim);
-    to->inst = copy_of(k->inst, k->n_insts, sizeof *k->inst);
-    to->operand = copy_of(k->operand, k->n_operands, sizeof *k->operand);
-    to->access = copy_of(k->access, k->n_accesses, sizeof *k->access);
-    to->param = copy_of(k->param, (size_t)k->n_params, sizeof *k->param);
+    to->inst = qn__copy_array(k->inst, k->n_insts, sizeof *k->inst);
+    to->operand = qn__copy_array(k->operand, k->n_operands, sizeof *k->operand);
+    to->access = qn__copy_array(k->access, k->n_accesses, sizeof *k->access);
+    to->param = qn__copy_array(k->param, (size_t)k->n_params, sizeof *k->param);
     to->n_params = to->param ? k->n_params : 0;
     own_parameters(to);
     if (!to->inst || !to->operand || !to->access || !to->param || !copy_names(k, to) ||

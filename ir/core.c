@@ -141,6 +141,14 @@ void qn__free(void *p)
     free(p);
 }
 
+void *qn__copy_array(const void *from, size_t n, size_t bytes)
+{
+    void *to = qn__zalloc(n + 1, bytes);
+    if (to && n)
+        memcpy(to, from, n * bytes);
+    return to;
+}
+
 char *qn__strdup(const char *s)
 {
     if (!s)

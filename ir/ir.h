@@ -48,6 +48,8 @@ void *qn__alloc(size_t bytes);
 void *qn__zalloc(size_t count, size_t bytes);
 void *qn__realloc(void *p, size_t bytes);
 void qn__free(void *p);
+/** A copy of n elements with room for one more, which is zero; NULL without memory. */
+void *qn__copy_array(const void *from, size_t n, size_t bytes);
 /** A copy of a string, or NULL. */
 char *qn__strdup(const char *s);
 /** QN_FAULTS builds: the n-th allocation from now fails (0: none), and with `for_ever` all later ones. */

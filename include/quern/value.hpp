@@ -53,7 +53,7 @@ class value
     {
         return qn_type_of(builder_, value_);
     }
-    /** The same value with another index kind, or without (0). */
+    /** This value with another index kind, or without (0). */
     value with_kind(int kind) const
     {
         return value(builder_, qn_with_kind(builder_, value_, kind));

@@ -168,7 +168,7 @@ class view
         check(qn_view_with_layout(&view_, &l, &v, &e), e);
         return view(v);
     }
-    /** The same data with other dimensions first: dimension p is dimension order[p]. */
+    /** This view's data with other dimensions first: dimension p is dimension order[p]. */
     view permuted(const std::vector<int> &order) const
     {
         qn_error e{};
@@ -179,7 +179,7 @@ class view
         check(qn_layout_permute(&view_.layout, order.data(), &l, &e), e);
         return through(l);
     }
-    /** The same data with a dimension reversed. */
+    /** This view's data with a dimension reversed. */
     view reversed(int d) const
     {
         qn_error e{};
@@ -195,7 +195,7 @@ class view
         check(qn_view_field(&view_, number, &v, &e), e);
         return view(v);
     }
-    /** The same data with more traits: QN_READ_ONLY, ... */
+    /** This view's data with more traits: QN_READ_ONLY, ... */
     view with_traits(std::uint32_t traits) const
     {
         qn_error e{};

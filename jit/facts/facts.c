@@ -370,21 +370,12 @@ void qn__facts_release(qn_facts *f)
     memset(f, 0, sizeof *f);
 }
 
-/** A copy of n elements, at least one; NULL without memory. */
-static void *copy_of(const void *from, size_t n, size_t bytes)
-{
-    void *to = qn__zalloc(n + 1, bytes);
-    if (to && n)
-        memcpy(to, from, n * bytes);
-    return to;
-}
-
 bool qn__facts_copy(const qn_facts *f, qn_facts *to)
 {
     *to = *f;
-    to->param = copy_of(f->param, (size_t)f->n_params, sizeof *f->param);
-    to->digit = copy_of(f->digit, (size_t)f->n_digits, sizeof *f->digit);
-    to->proved = copy_of(f->proved, f->n_accesses, sizeof *f->proved);
+    to->param = qn__copy_array(f->param, (size_t)f->n_params, sizeof *f->param);
+    to->digit = qn__copy_array(f->digit, (size_t)f->n_digits, sizeof *f->digit);
+    to->proved = qn__copy_array(f->proved, f->n_accesses, sizeof *f->proved);
     bool is_done = to->param && to->digit && to->proved;
     if (!is_done)
         qn__facts_release(to);
