@@ -807,7 +807,19 @@ typedef struct qn_options {
     void (*print)(void *arg, const qn_printed *line);
     void *print_arg;     /**< of print */
     int64_t print_lines; /**< the first lines that are kept for `print`; 0: QN_PRINT_LINES */
+    /** NULL, or the text of a schedule for the kernel (docs/schedule.md): the loops, buffers and
+     * accesses that generated code has, instead of those that the planner would choose. It is a
+     * request for the facts of these arguments, so that QN_SPECIALIZE_AUTO is EXACT and
+     * QN_COMPILE_NOW is WAIT. The launch fails if the schedule is refused: QN_ERR_PARSE,
+     * QN_ERR_ARGUMENT if the schedule is none of this kernel and these facts, QN_ERR_LIMIT if its
+     * code would be too large, QN_ERR_UNSUPPORTED. Results never depend on a schedule. The
+     * interpreter does not read the text, nor does a launch with `print`. A text is at most
+     * QN_MAX_SCHEDULE_BYTES long, without its end. qn_prepare copies the text. */
+    const char *schedule;
 } qn_options;
+
+/** The longest text of qn_options.schedule. */
+enum { QN_MAX_SCHEDULE_BYTES = 65536 };
 
 /** qn_options.print_lines where that is 0, and the most. */
 enum { QN_PRINT_LINES = 1000, QN_MAX_PRINT_LINES = 1000000 };

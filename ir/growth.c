@@ -12,7 +12,7 @@
     _Static_assert(offsetof(type, last) + sizeof(((type *)0)->last) == sizeof(type), #type " ends with padding")
 #define LAST_OF(name, text, ...) LAST_##name,
 enum { QN_PLAN_LIST(LAST_OF) N_PLAN_FIELDS };
-ENDS_WITH(qn_options, print_lines);
+ENDS_WITH(qn_options, schedule);
 ENDS_WITH(qn_context_options, nvtx);
 ENDS_WITH(qn_alloc_options, stream);
 _Static_assert(offsetof(qn_plan_options, order) + (QN_MAX_RANK + N_PLAN_FIELDS) * sizeof(int32_t) == sizeof(qn_plan_options),

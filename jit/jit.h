@@ -124,6 +124,8 @@ typedef struct qn_facts {
                             qn__facts_make_portable */
     int32_t is_large;    /* of a launch with dynamic extents: what it writes is worth non-temporal stores; else 0 */
     qn_plan_options plan;
+    char *schedule;        /* text of the schedule that the caller asks for; NULL: of a plan */
+    size_t schedule_bytes; /* of that text, without its end */
     qn_fact begin[QN_MAX_RANK], end[QN_MAX_RANK]; /* of the domain; dynamic ones are computed from the prologue */
     qn_param_fact *param;
     qn_digit_fact *digit;

@@ -45,6 +45,7 @@ static qn_order *new_order(const qn_launch_state *l, qn_code *f, bool is_dynamic
     o->state.options.cancel = &l->context->background.stop;
     o->state.options.pins = NULL; /* the caller's; facts have been made of them */
     o->state.options.n_pins = 0;
+    o->state.options.schedule = NULL;
     o->state.stream = NULL;
     for (size_t i = 0; i < n; i++) {
         o->arg[i] = l->args[i];

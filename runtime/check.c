@@ -8,6 +8,7 @@
 #include "runtime/launch.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { WHO_BYTES = 160, CACHE_LINE = 64 };
 
@@ -90,7 +91,20 @@ static qn_status check_options(const qn_launch_state *l, qn_error *err)
         if (l->plan.order[d] < 0 || l->plan.order[d] > l->kernel->n_dims)
             return qn__fail(err, QN_ERR_ARGUMENT, "%s: option plan.order[%d]: %d not in [0,%d]",
                             l->who, d, l->plan.order[d], l->kernel->n_dims);
+    if (o->schedule && strlen(o->schedule) > QN_MAX_SCHEDULE_BYTES)
+        return qn__fail(err, QN_ERR_LIMIT, "%s: option schedule: longer than %d bytes", l->who,
+                        QN_MAX_SCHEDULE_BYTES);
     return check_pins(l, err);
+}
+
+/** A schedule is one for the facts of these arguments, and whether it is refused is known when the
+ * launch returns. */
+static void take_schedule(qn_options *o)
+{
+    if (o->schedule && o->specialize == QN_SPECIALIZE_AUTO)
+        o->specialize = QN_SPECIALIZE_EXACT;
+    if (o->schedule && o->compile == QN_COMPILE_NOW)
+        o->compile = QN_COMPILE_WAIT;
 }
 
 /** What an executor on a GPU needs: the stream, an instruction set that its GPU has, generated code. */
@@ -132,6 +146,7 @@ static qn_status take_options(qn_launch_state *l, const qn_options *o, qn_error 
         l->options.executor = l->context->options.default_executor;
     if (status == QN_OK && l->options.compile == QN_COMPILE_DEFAULT)
         l->options.compile = l->context->options.default_compile;
+    take_schedule(&l->options);
     if (status == QN_OK)
         status = take_stream(l, err);
     if (status == QN_OK && l->options.loader == QN_LOADER_AUTO)

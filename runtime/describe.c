@@ -70,25 +70,39 @@ FLAT void put_words(words *w, const void *from, int n)
     }
 }
 
-/** Whether options have a plan, pins or constant scalars, which are seldom there. The walk without them is one of its own. */
+/** Whether options have a plan, a schedule, pins or constant scalars, which are seldom there. The
+ * walk without them is one of its own. */
 static inline bool are_rare(const qn_options *o)
 {
-    return o && (o->plan || (o->n_pins | o->constant_scalars));
+    return o && (o->plan || o->schedule || (o->n_pins | o->constant_scalars));
 }
 
-/** Plan and pins. */
+/** A schedule by its length and two hashes: texts that have all three in common would only make one
+ * of two kinds of code run, and both are right. */
+FLAT bool walk_schedule(const char *text, words *w)
+{
+    size_t n = strlen(text);
+    if (n > QN_MAX_SCHEDULE_BYTES || !reserve(w, 3))
+        return false;
+    put(w, n);
+    put(w, qn__hash(text, n, 1));
+    put(w, qn__hash(text, n, 2));
+    return true;
+}
+
+/** Plan, schedule and pins. */
 FLAT bool walk_rare_options(const qn_options *o, words *w)
 {
     bool is_good = o->n_pins >= 0 && o->n_pins <= QN_MOST_PINS && (o->pins || !o->n_pins);
     size_t n = is_good ? (size_t)o->n_pins : 0;
     if (!is_good || !reserve(w, 1 + (o->plan ? (size_t)PLAN_WORDS : 0) + PIN_WORDS * n))
         return false;
-    put(w, (uint64_t)(o->plan != NULL) << 32 | n);
+    put(w, (uint64_t)(o->schedule != NULL) << 33 | (uint64_t)(o->plan != NULL) << 32 | n);
     if (o->plan)
         put_words(w, &o->plan->order, PLAN_WORDS);
     for (size_t i = 0; i < n; i++)
         put_words(w, &o->pins[i], PIN_WORDS);
-    return true;
+    return !o->schedule || walk_schedule(o->schedule, w);
 }
 
 /** Whether a scalar is a constant, or something is known of it, for all that options say. */

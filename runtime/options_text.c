@@ -16,6 +16,7 @@
 /** Options with all that they point to. */
 typedef struct parsed {
     qn_options options; /* first: what the caller has */
+    char *schedule;     /* that of the options */
     qn_plan_options plan;
     qn_fact_pin pin[QN_MOST_PINS];
 } parsed;
@@ -208,6 +209,13 @@ static qn_status add_pins(const reader *r, int as)
 
 /* ---------------------------------------------------------------- words */
 
+static qn_status set_schedule(const reader *r)
+{
+    r->out->options.schedule = r->out->schedule = qn__strdup(r->value);
+    return r->out->schedule ? QN_OK
+                            : qn__fail(r->err, QN_ERR_MEMORY, "qn_options_parse: out of memory");
+}
+
 static qn_status set(const reader *r)
 {
     qn_nearest near = {.text = r->name, .n = strlen(r->name)};
@@ -222,6 +230,8 @@ static qn_status set(const reader *r)
     qn__nearest_add(&near, "", #field);
     QN_PLAN_LIST(X)
 #undef X
+    if (strcmp(r->name, "schedule") == 0)
+        return set_schedule(r);
     if (strcmp(r->name, "order") == 0)
         return set_order(r);
     if (strcmp(r->name, "constant") == 0)
@@ -236,12 +246,14 @@ static qn_status set(const reader *r)
                     near.best ? "?" : "");
 }
 
+/** The value of `schedule` is all that is left of the text. */
 static qn_status set_all(const qn_kernel *k, char *text, parsed *out, qn_error *err)
 {
-    static const char spaces[] = " \t\n\r";
+    static const char spaces[] = " \t\n\r", schedule[] = "schedule=";
     for (char *at = text + strspn(text, spaces); *at;) {
         reader r = {.k = k, .out = out, .name = at, .value = NULL, .err = err};
-        at += strcspn(at, spaces);
+        bool is_rest = strncmp(at, schedule, sizeof schedule - 1) == 0;
+        at += is_rest ? strlen(at) : strcspn(at, spaces);
         if (*at)
             *at++ = 0;
         at += strspn(at, spaces);
@@ -274,7 +286,7 @@ qn_status qn_options_parse(const char *text, const qn_kernel *k, qn_options **ou
     }
     qn__free(copy);
     if (status)
-        qn__free(p);
+        qn_options_release(p ? &p->options : NULL);
     else
         *out = &p->options;
     return status;
@@ -282,5 +294,8 @@ qn_status qn_options_parse(const char *text, const qn_kernel *k, qn_options **ou
 
 void qn_options_release(qn_options *o)
 {
-    qn__free(o); /* the first member of what was allocated */
+    parsed *p = (parsed *)(void *)o; /* whose first member they are */
+    if (p)
+        qn__free(p->schedule);
+    qn__free(p);
 }

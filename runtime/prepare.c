@@ -120,7 +120,8 @@ static bool is_direct(const qn_call *call)
 static again *new_again(const qn_call *call, const qn_launch_state *l)
 {
     size_t n = (size_t)l->options.n_pins;
-    bool may = l->options.compile != QN_COMPILE_NEVER && !l->given && call->function;
+    bool may = l->options.compile != QN_COMPILE_NEVER && !l->given && call->function &&
+               !l->options.schedule; /* of which there is one version */
     again *a = may ? qn__zalloc(1, sizeof *a + n * sizeof(qn_fact_pin)) : NULL;
     if (!a) {
         if (l->trial)

@@ -111,7 +111,8 @@ static qn_status launch_into_view(qn_context *c, const qn_kernel *k, int n, cons
         all[i] = args[i];
     all[n] = qn_arg_view(&r->view);
     options.print = NULL;
-    options.plan = NULL; /* it is for a kernel with other dimensions */
+    options.plan = NULL; /* this and the schedule are for a kernel with other dimensions */
+    options.schedule = NULL;
     status = qn_launch(c, printing, n + 1, all, &options, err);
     if (!r->is_on_gpu)
         return status;
@@ -196,7 +197,8 @@ static qn_status prepare_into_view(qn_context *c, qn_print_call *p, int n, const
         all[i] = args[i];
     all[n] = qn_arg_view(&p->rows.view);
     options.print = NULL;
-    options.plan = NULL; /* it is for a kernel with other dimensions */
+    options.plan = NULL; /* this and the schedule are for a kernel with other dimensions */
+    options.schedule = NULL;
     return qn_prepare(c, printing, n + 1, all, &options, out, err);
 }
 

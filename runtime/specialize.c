@@ -118,6 +118,8 @@ static void note_version(const qn_launch_state *l, qn_code *f, bool is_dynamic,
         qn__text_add(reason, "; %s", l->overlap.message);
     qn__policy_print_kind(&f->facts, is_dynamic, reason);
     qn__policy_print_known(l->kernel, &f->facts, "; relies on ", reason);
+    if (f->facts.schedule)
+        qn__text_add(reason, "; by the schedule that was given");
     if (descent->rung != QN_RUNG_PLANNED)
         qn__text_add(reason, "; stepped down to compile less: %s", descent->steps);
     if (from)
@@ -217,12 +219,14 @@ static const char *find_stored(qn_launch_state *l, const qn_code *f, qn_compiled
     return from;
 }
 
-/** Whether a compile that failed so is begun again, once, with the cheapest plan; notes that. A GPU's plan has no cheaper one. */
+/** Whether a compile that failed so is begun again, once, with the cheapest plan; notes that. There
+ * is no cheaper one on a GPU, or where the caller gave a schedule. */
 static bool begins_again(const qn_launch_state *l, const qn_code *f, const qn_error *error)
 {
     qn_context *c = l->context;
     qn_text line = {0};
-    if (error->status != QN_ERR_COMPILE_TIMEOUT || qn__target_of(f->facts.isa) != QN_TARGET_X86)
+    if (error->status != QN_ERR_COMPILE_TIMEOUT ||
+        qn__target_of(f->facts.isa) != QN_TARGET_X86 || f->facts.schedule)
         return false;
     qn__text_add(&line, "compiled again with the cheapest plan: %s", error->message);
     qn__lock(c);
@@ -546,7 +550,8 @@ qn_status qn__specialize(qn_launch_state *l, qn_code **out, qn_error *err)
         bool may_fall_back = l->options.engine == QN_ENGINE_AUTO && !l->options.must_generate &&
                              qn__target_of(l->options.isa) == QN_TARGET_X86;
         qn_status status = choose_version(l, may_fall_back, &f, &error);
-        may_fall_back = may_fall_back && status != QN_ERR_CANCELLED;
+        may_fall_back = may_fall_back && status != QN_ERR_CANCELLED &&
+                        (!l->options.schedule || concerns_all((int)status));
         if (status != QN_OK && !may_fall_back)
             return qn__fail(err, status, "%s: kernel \"%.60s\": %s", l->who, l->kernel->name,
                             error.message);

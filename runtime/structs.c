@@ -69,7 +69,8 @@ static const qn_member members_of_options[] = {
                     M(qn_options, plan) M(qn_options, cancel) M(qn_options, timeout_ns)
                         M(qn_options, cancel_hook) M(qn_options, cancel_arg) M(qn_options, debug)
                             M(qn_options, n_pins) M(qn_options, pins) M(qn_options, print)
-                                M(qn_options, print_arg) M(qn_options, print_lines)};
+                                M(qn_options, print_arg) M(qn_options, print_lines)
+                                    M(qn_options, schedule)};
 static const qn_member members_of_printed[] = {
     M(qn_printed, text) M(qn_printed, message) M(qn_printed, n_lost) M(qn_printed, n_values)
         M(qn_printed, n_indices) M(qn_printed, n_points) M(qn_printed, dtype) M(qn_printed, bits)

@@ -89,6 +89,7 @@ static const tool_option text_options[] = {
     {"--dump-dir", "DIR", "where (default: the working directory)"},
     {"--bundle", "DIR", "code that a program ships is looked for there first"},
     {"--plan", "P", "fields of the plan: \"width=8 unroll=2 lane_dim=0\""},
+    {"--schedule", "FILE", "the schedule of the code, as asm --stage schedule prints it"},
     {"--plot", "FILE", "bench, roofline: a picture, whose file ends in .svg or .png"},
     {"--over", "N=A,B",
      "bench: once for each text in place of {N}: --over n=100,1000 y=zeros:f64[{n}]"},
@@ -268,6 +269,7 @@ static int parse_option(int argc, char **argv, int *i, tool_line *line)
         const char *name, **at;
     } texts[] = {{"--pins", &line->pins},
                  {"--plan", &line->plan},
+                 {"--schedule", &line->schedule},
                  {"--plot", &line->plot},
                  {"--over", &line->over}};
     for (size_t k = 0; k < sizeof texts / sizeof texts[0]; k++)

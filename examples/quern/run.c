@@ -16,8 +16,8 @@ enum { KERNEL_LIMIT = 16 << 20 };
 
 /* ---------------------------------------------------------------- kernel */
 
-/* Reads a whole file; the caller frees *text. */
-static int read_file(FILE *f, const char *path, char **text, size_t *n)
+/* Reads all that is left of a file; the caller frees *text. */
+static int read_all(FILE *f, const char *path, char **text, size_t *n)
 {
     size_t capacity = 1 << 16;
     char *data = malloc(capacity);
@@ -45,18 +45,25 @@ static int read_file(FILE *f, const char *path, char **text, size_t *n)
     return EXIT_OK;
 }
 
-int kernel_read(const char *path, qn_kernel **out)
+/* Reads a whole file, "-" is the standard input; the caller frees *text. */
+static int read_file(const char *path, char **text, size_t *n)
 {
     bool is_stdin = strcmp(path, "-") == 0;
     FILE *f = is_stdin ? stdin : fopen(path, "rb");
     if (!f)
         return tool_fail(EXIT_ERROR, "%s: cannot be opened: %s", path, strerror(errno));
+    int status = read_all(f, path, text, n);
+    if (!is_stdin)
+        fclose(f);
+    return status;
+}
+
+int kernel_read(const char *path, qn_kernel **out)
+{
     char *text = NULL;
     size_t n;
     qn_error err = {0};
-    int status = read_file(f, path, &text, &n);
-    if (!is_stdin)
-        fclose(f);
+    int status = read_file(path, &text, &n);
     if (status == EXIT_OK && qn_kernel_parse(text, n, out, &err) != QN_OK)
         status = tool_fail(EXIT_ERROR, "%s: %s", path, err.message);
     free(text);
@@ -150,7 +157,27 @@ static void show_line(void *arg, const qn_printed *line)
     fprintf(stderr, "%s\n", line->text);
 }
 
-/* Options written as text: pins and fields of the plan. */
+static int read_schedule(const char *path, tool_job *job)
+{
+    char *text = NULL;
+    size_t n;
+    int status = read_file(path, &text, &n);
+    if (status != EXIT_OK)
+        return status;
+    job->schedule = malloc(n + 1);
+    if (job->schedule && !memchr(text, 0, n)) {
+        memcpy(job->schedule, text, n);
+        job->schedule[n] = 0;
+        job->options.schedule = job->schedule;
+    } else {
+        status = tool_fail(EXIT_ERROR, "%s: %s", path,
+                           job->schedule ? "no text: it has zero bytes" : "out of memory");
+    }
+    free(text);
+    return status;
+}
+
+/* Options written as text: pins, fields of the plan, a schedule. */
 static int parse_texts(const tool_line *line, tool_job *job)
 {
     qn_error err = {0};
@@ -165,7 +192,7 @@ static int parse_texts(const tool_line *line, tool_job *job)
             return tool_fail(EXIT_USAGE, "--plan: %s", err.message);
         job->options.plan = job->planned->plan;
     }
-    return EXIT_OK;
+    return line->schedule ? read_schedule(line->schedule, job) : EXIT_OK;
 }
 
 int job_open_here(const tool_line *line, tool_job *job)
@@ -234,6 +261,7 @@ void job_close(tool_job *job)
     qn_context_release(job->context);
     qn_options_release(job->pinned);
     qn_options_release(job->planned);
+    free(job->schedule);
     *job = (tool_job){0};
 }
 

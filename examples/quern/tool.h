@@ -55,6 +55,7 @@ typedef struct tool_line {
     int32_t races, trap_nan; /* bits of launch.debug */
     int32_t lines;           /* what the kernel prints is shown */
     const char *pins, *plan; /* words of qn_options_parse, or NULL */
+    const char *schedule;    /* file of a schedule, or NULL */
     const char *plot;        /* file of a picture, or NULL */
     const char *over;        /* NAME=TEXT,TEXT,... of bench, or NULL */
 } tool_line;
@@ -69,6 +70,7 @@ typedef struct tool_job {
     qn_arg arg[QN_MAX_PARAMS];
     qn_options options;           /* of the launch */
     qn_options *pinned, *planned; /* what its pins and its plan are of, or NULL */
+    char *schedule;               /* the text of its schedule, or NULL */
     qn_stream *stream;            /* NULL: on the host */
 } tool_job;
 

@@ -52,7 +52,8 @@ QN_API qn_status qn_struct_member(const char *name, int i, qn_member *out, size_
  * takes a list of dimensions, outermost first;
  *   - "constant" or "dynamic" and a list of pins: a scalar by its name or number, or a view with
  *     ".extent", ".stride" or ".lower" and a dimension; "multiple_of" and a list of such pins, each
- * with what divides the number ("multiple_of=x.extent.0:16"). Names need `k`, which may be NULL.
+ * with what divides the number ("multiple_of=x.extent.0:16"). Names need `k`, which may be NULL;
+ *   - "schedule=" and the text of a schedule, which goes on to the end of `text`.
  * Words are separated by white space. NULL and "" are the default. *out owns all that it points to
  * until qn_options_release; the caller may set more of its fields. Errors name the word.
  */

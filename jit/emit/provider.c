@@ -22,6 +22,7 @@ typedef struct compilation {
     qn_kernel *kernel;
     qn_facts facts;
     qn_plan plan;
+    qn_schedule *schedule; /* that the caller gave, verified; NULL: none */
     qn_piece *pieces; /* NULL: the kernel is one function under the plan */
     char symbol[QN_DEBUG_NAME_BYTES];
     qn_debug *debug; /* NULL: no lines for debuggers */
@@ -73,7 +74,9 @@ static void send_plan(const compilation *c)
 {
     if (c->r->texts & QN_DUMP_PLAN) {
         qn_text text = {0};
-        if (c->pieces)
+        if (c->schedule)
+            qn__schedule_print(c->schedule, &text);
+        else if (c->pieces)
             qn__piece_print(c->pieces, &text);
         else
             qn__plan_print(&c->plan, c->kernel, &text);
@@ -83,17 +86,33 @@ static void send_plan(const compilation *c)
     }
 }
 
-/* Appends a plan as a schedule; where that is not possible, why. */
+/* Appends lines as comments of a schedule. */
+static void add_comment(const char *lines, qn_text *out)
+{
+    while (*lines) {
+        size_t n = strcspn(lines, "\n");
+        qn__text_add(out, "# %.*s\n", (int)n, lines);
+        lines += n + (lines[n] != 0);
+    }
+}
+
+/* Appends the schedule of a plan, or, without a plan, that of the kernel as declared. Where a
+ * schedule cannot say a plan, the schedule as declared follows the reason. */
 static void add_schedule(const qn_kernel *k, const qn_facts *f, const qn_plan *p, qn_text *out)
 {
     qn_scheduled x;
     qn_error err = {0};
     qn_schedule *s = qn__zalloc(1, sizeof *s);
     if (s && qn__scheduled_begin(k, f, &x, &err) == QN_OK) {
-        if (qn__schedule_of_plan(&x, p, s, &err) == QN_OK)
+        bool is_said = p && qn__schedule_of_plan(&x, p, s, &err) == QN_OK;
+        if (p && !is_said) {
+            add_comment("no schedule says the plan; this is the kernel as declared", out);
+            add_comment(err.message, out);
+        }
+        if (is_said || qn__schedule_begin(&x, s, &err) == QN_OK)
             qn__schedule_print(s, out);
         else
-            qn__text_add(out, "%s\n", err.message);
+            add_comment(err.message, out);
         qn__scheduled_end(&x);
     }
     qn__free(s);
@@ -108,13 +127,35 @@ static void add_pieces(const qn_piece *p, qn_text *out)
         add_schedule(p->kernel, &p->facts, &p->plan, out);
 }
 
+/* A kernel that is planned in pieces: these as comments, then the whole as declared, which can be
+ * given as it is. */
+static void add_whole(const compilation *c, qn_text *out)
+{
+    qn_text pieces = {0};
+    qn_facts facts;
+    add_pieces(c->pieces, &pieces);
+    add_comment("the kernel is planned as several functions, one after the other:", out);
+    if (pieces.data && !pieces.failed)
+        add_comment(pieces.data, out);
+    qn__text_release(&pieces);
+    if (!qn__facts_copy(&c->facts, &facts))
+        return;
+    qn__collapse(c->kernel, &facts);
+    add_comment("the kernel as declared, in one:", out);
+    add_schedule(c->kernel, &facts, NULL, out);
+    qn__facts_release(&facts);
+}
+
+/* A text that can be given as the option `schedule`. */
 static void send_schedule(const compilation *c)
 {
     qn_text text = {0};
     if (!(c->r->texts & QN_DUMP_SCHEDULE))
         return;
-    if (c->pieces)
-        add_pieces(c->pieces, &text);
+    if (c->schedule)
+        qn__schedule_print(c->schedule, &text);
+    else if (c->pieces)
+        add_whole(c, &text);
     else
         add_schedule(c->kernel, &c->facts, &c->plan, &text);
     send_text(c->r, QN_SINK_SCHEDULE, &text);
@@ -156,6 +197,47 @@ static void plan_whole(compilation *c)
         qn__step_to_fast(c->kernel, &c->facts, &c->plan, &c->r->descent);
 }
 
+/* The schedule that the caller gave, if it is one of the kernel and the facts. */
+static qn_status take_schedule(compilation *c)
+{
+    qn_scheduled x;
+    qn_error why = {0};
+    const qn_facts *f = &c->facts;
+    c->schedule = qn__alloc(sizeof *c->schedule);
+    if (!c->schedule)
+        return qn__fail(&c->r->error, QN_ERR_MEMORY, "qn_llvm_provider: no memory for a schedule");
+    qn_status status = qn__scheduled_begin(c->kernel, f, &x, &why);
+    if (status == QN_OK) {
+        status = qn__schedule_parse(f->schedule, f->schedule_bytes, c->schedule, &why);
+        if (status == QN_OK)
+            status = qn__schedule_complete(&x, c->schedule, &why);
+        if (status == QN_OK)
+            status = qn__schedule_verify(&x, c->schedule, &why);
+        qn__scheduled_end(&x);
+    }
+    if (status != QN_OK)
+        return qn__fail_line(&c->r->error, status, why.line, "option schedule is refused: %s",
+                             why.message);
+    return QN_OK;
+}
+
+/* How the domain is walked: as the caller says, or as the planner does. */
+static qn_status plan(compilation *c)
+{
+    qn_status status = QN_OK;
+    if (c->facts.schedule) {
+        qn__collapse(c->kernel, &c->facts);
+        status = take_schedule(c);
+    } else {
+        c->pieces = c->r->is_retry ? NULL : qn__pieces_of(c->kernel, &c->facts);
+        if (!c->pieces)
+            plan_whole(c);
+    }
+    if (status == QN_OK)
+        send_schedule(c);
+    return status;
+}
+
 /* 1. Text and key -> kernel, facts, plan. */
 static qn_status read_request(compilation *c)
 {
@@ -175,11 +257,7 @@ static qn_status read_request(compilation *c)
     send_key(c);
     qn__drop_assertions(c->kernel, &c->facts);
     qn__share_loads(c->kernel, &c->facts);
-    c->pieces = r->is_retry ? NULL : qn__pieces_of(c->kernel, &c->facts);
-    if (!c->pieces)
-        plan_whole(c);
-    send_schedule(c);
-    return QN_OK;
+    return plan(c);
 }
 
 /* Several functions, or, if these are too large, one. */
@@ -208,6 +286,9 @@ static qn_status lower_pieces(compilation *c)
 static qn_status build_module(compilation *c)
 {
     qn_request *r = c->r;
+    if (c->schedule)
+        return qn__fail(&r->error, QN_ERR_UNSUPPORTED,
+                        "a schedule given as text is not lowered for this kernel yet");
     qn_status status = qn__llvm_generator(r->thread_state, &c->facts, false, &c->generator, &r->error);
     if (status != QN_OK)
         return status;
@@ -313,6 +394,7 @@ static void release(compilation *c)
     if (c->context)
         LLVMContextDispose(c->context);
     qn__piece_release(c->pieces);
+    qn__free(c->schedule);
     qn__facts_release(&c->facts);
     qn_kernel_release(c->kernel);
 }

@@ -238,12 +238,14 @@ static int32_t count_digits(const qn_kernel *k, const qn_arg *args)
     return n;
 }
 
-static bool allocate(qn_facts *f, const qn_kernel *k, const qn_arg *args)
+static bool allocate(qn_facts *f, const qn_kernel *k, const qn_arg *args, const char *schedule)
 {
+    f->schedule = schedule ? qn__strdup(schedule) : NULL;
+    f->schedule_bytes = f->schedule ? strlen(schedule) : 0;
     f->param = qn__zalloc((size_t)k->n_params + 1, sizeof *f->param);
     f->digit = qn__zalloc((size_t)count_digits(k, args) + 1, sizeof *f->digit);
     f->proved = qn__zalloc((size_t)k->n_accesses + 1, 1);
-    return f->param && f->digit && f->proved;
+    return f->param && f->digit && f->proved && (f->schedule || !schedule);
 }
 
 /** Without an access to check, and without assertions, the policy of checks is no fact: one version
@@ -271,7 +273,7 @@ qn_status qn__facts_collect(const qn_kernel *k, const qn_arg *args, const qn_dom
     f.machine = *qn__machine_usual(isa);
     if (o && o->plan)
         f.plan = *o->plan;
-    if (!allocate(&f, k, args)) {
+    if (!allocate(&f, k, args, o ? o->schedule : NULL)) {
         qn__facts_release(&f);
         return qn__fail(err, QN_ERR_MEMORY, "qn__facts_collect: kernel \"%s\": no memory", k->name);
     }
@@ -367,6 +369,7 @@ void qn__facts_release(qn_facts *f)
     qn__free(f->param);
     qn__free(f->digit);
     qn__free(f->proved);
+    qn__free(f->schedule);
     memset(f, 0, sizeof *f);
 }
 
@@ -376,7 +379,8 @@ bool qn__facts_copy(const qn_facts *f, qn_facts *to)
     to->param = qn__copy_array(f->param, (size_t)f->n_params, sizeof *f->param);
     to->digit = qn__copy_array(f->digit, (size_t)f->n_digits, sizeof *f->digit);
     to->proved = qn__copy_array(f->proved, f->n_accesses, sizeof *f->proved);
-    bool is_done = to->param && to->digit && to->proved;
+    to->schedule = f->schedule ? qn__copy_array(f->schedule, f->schedule_bytes + 1, 1) : NULL;
+    bool is_done = to->param && to->digit && to->proved && (to->schedule || !f->schedule);
     if (!is_done)
         qn__facts_release(to);
     return is_done;

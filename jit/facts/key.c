@@ -13,8 +13,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
-#define MAGIC 0x334b4e51u /* "QNK3" */
+#define MAGIC 0x344b4e51u /* "QNK4" */
 
 enum { MAX_FACT_DIGITS = QN_MAX_PARAMS * QN_MAX_DIGITS };
 
@@ -24,6 +25,7 @@ typedef struct codec {
     qn_text *out;
     const uint8_t *at, *end;
     const char *bad;
+    bool lacks_memory; /* for what was read */
     int32_t next_slot, next_digit;
 } codec;
 
@@ -136,6 +138,29 @@ static void code_plan(codec *c, qn_plan_options *plan)
         code_i32(c, &plan->order[d], 0, QN_MAX_RANK, "order");
     if (plan->width & (plan->width - 1))
         refuse(c, "width");
+}
+
+/** 0, or 1 and the length, and then the bytes, of which none is zero. */
+static void code_schedule(codec *c, qn_facts *f)
+{
+    int32_t n = f->schedule ? (int32_t)f->schedule_bytes + 1 : 0;
+    code_i32(c, &n, 0, QN_MAX_SCHEDULE_BYTES + 1, "length of a schedule");
+    if (c->out && n > 1)
+        qn__text_bytes(c->out, f->schedule, f->schedule_bytes);
+    if (c->out || n == 0 || c->bad)
+        return;
+    if (c->end - c->at < n - 1 || memchr(c->at, 0, (size_t)n - 1)) {
+        refuse(c, "schedule");
+        return;
+    }
+    f->schedule = qn__alloc((size_t)n);
+    c->lacks_memory = !f->schedule;
+    if (!f->schedule)
+        return;
+    f->schedule_bytes = (size_t)n - 1;
+    memcpy(f->schedule, c->at, f->schedule_bytes);
+    f->schedule[f->schedule_bytes] = 0;
+    c->at += n - 1;
 }
 
 static void code_digits(codec *c, qn_facts *f, qn_dim_fact *dim)
@@ -290,6 +315,7 @@ static void code_counts(codec *c, qn_facts *f)
 static void code_rest(codec *c, qn_facts *f)
 {
     code_plan(c, &f->plan);
+    code_schedule(c, f);
     for (int d = 0; d < f->n_dims; d++) {
         code_fact(c, &f->begin[d], false, "begin");
         code_fact(c, &f->end[d], false, "end");
@@ -324,12 +350,14 @@ qn_status qn__key_decode(const void *key, size_t n, qn_facts *out, qn_error *err
         f.param = qn__zalloc((size_t)f.n_params + 1, sizeof *f.param);
         f.digit = qn__zalloc((size_t)f.n_digits + 1, sizeof *f.digit);
         f.proved = qn__zalloc((size_t)f.n_accesses + 1, 1);
-        if (!f.param || !f.digit || !f.proved) {
+        c.lacks_memory = !f.param || !f.digit || !f.proved;
+        if (!c.lacks_memory)
+            code_rest(&c, &f);
+        if (c.lacks_memory) {
             qn__facts_release(&f);
             return qn__fail(err, QN_ERR_MEMORY, "qn__key_decode: no memory for a key of %zu bytes",
                             n);
         }
-        code_rest(&c, &f);
     }
     if (!c.bad && (c.next_slot != f.n_slots || c.next_digit != f.n_digits || c.at != c.end))
         refuse(&c, c.at != c.end ? "end" : "counts");
@@ -431,6 +459,16 @@ static void print_plan(qn_text *out, const qn_plan_options *plan)
             qn__text_add(out, "plan order %d: %" PRId32 "\n", d, plan->order[d]);
 }
 
+/** Line by line. */
+static void print_schedule(qn_text *out, const qn_facts *f)
+{
+    for (const char *at = f->schedule; at; at = *at ? at + 1 : NULL) {
+        size_t n = strcspn(at, "\n");
+        qn__text_add(out, "schedule: %.*s\n", (int)n, at);
+        at += n;
+    }
+}
+
 void qn__key_print(const qn_facts *f, const qn_kernel *k, qn_text *out)
 {
     if (f->ptx)
@@ -447,6 +485,7 @@ void qn__key_print(const qn_facts *f, const qn_kernel *k, qn_text *out)
     if (f->atomics)
         qn__text_add(out, "atomics: %s\n", f->atomics == QN_ATOMICS_OF_ONE ? "of one thread" : "of the launch");
     print_plan(out, &f->plan);
+    print_schedule(out, f);
     for (int d = 0; d < f->n_dims; d++) {
         qn__text_add(out, "domain %d: begin ", d);
         print_fact(out, &f->begin[d]);

@@ -3,7 +3,7 @@
  * record.c: how each access of each statement is made. The facts give the method and the check;
  * streams, prefetch distances and buffers are asked for by transformations.
  */
-#include "jit/schedule/tree.h"
+#include "jit/schedule/verify.h"
 
 #include <string.h>
 
@@ -97,6 +97,43 @@ static void keep_asked(const qn_record_info *old, qn_record_info *r)
     }
 }
 
+static qn_status fail_full(const qn_scheduled *x, qn_error *err)
+{
+    return qn__fail(err, QN_ERR_LIMIT, "schedule: kernel \"%s\" has more than %d access records",
+                    x->k->name, QN_MOST_RECORDS);
+}
+
+static bool has_record(const qn_schedule *s, const qn_record_info *r)
+{
+    for (int n = 0; n < s->n_records; n++)
+        if (s->record[n].at.id == r->at.id && s->record[n].inst == r->inst &&
+            s->record[n].is_tail == r->is_tail)
+            return true;
+    return false;
+}
+
+/* The numbers of statements may still be anything. */
+qn_status qn__records_complete(const qn_scheduled *x, qn_schedule *s, qn_error *err)
+{
+    for (uint16_t at = 1; at <= s->n_nodes; at++) {
+        const qn_node_info *n = &s->node[at];
+        if (n->kind != QN_NODE_DO || n->first < x->k->body || n->end > x->k->n_insts)
+            continue;
+        int n_tails = has_tail(x, s, (qn_node){at});
+        for (uint32_t i = n->first; i < n->end; i++)
+            for (int tail = 0; qn__is_access(&x->k->inst[i]) && tail <= n_tails; tail++) {
+                qn_record_info r = {.at = {at}, .inst = i, .is_tail = (uint8_t)tail};
+                if (has_record(s, &r))
+                    continue;
+                if (s->n_records == QN_MOST_RECORDS)
+                    return fail_full(x, err);
+                qn__record_derive(x, s, &r);
+                s->record[s->n_records++] = r;
+            }
+    }
+    return QN_OK;
+}
+
 qn_status qn__schedule_derive(const qn_scheduled *x, qn_schedule *s, qn_error *err)
 {
     qn_record_info *made = qn__zalloc(QN_MOST_RECORDS, sizeof *made);
@@ -124,9 +161,5 @@ qn_status qn__schedule_derive(const qn_scheduled *x, qn_schedule *s, qn_error *e
         s->n_records = n;
     }
     qn__free(made);
-    return n <= QN_MOST_RECORDS
-               ? QN_OK
-               : qn__fail(err, QN_ERR_LIMIT,
-                          "schedule: kernel \"%s\" has more than %d access records", x->k->name,
-                          QN_MOST_RECORDS);
+    return n <= QN_MOST_RECORDS ? QN_OK : fail_full(x, err);
 }

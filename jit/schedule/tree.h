@@ -193,6 +193,7 @@ typedef struct qn_node_info {
     qn_axis axis;  /* of a LOOP, or a guard */
     qn_node parent, child, next;
     uint32_t first, end;
+    int32_t line;  /* of the text that it was read from, for messages; 0: none */
     int64_t least; /* of a guard */
 } qn_node_info;
 
@@ -324,6 +325,10 @@ void qn__schedule_print(const qn_schedule *s, qn_text *out);
 qn_status qn__schedule_parse(const char *text, size_t n, qn_schedule *out, qn_error *err);
 
 /* ---------------------------------------------------------------- what is right (verify*.c) */
+
+/** Adds the access records that a text leaves out: by the method and the check that the facts give.
+ * Errors: those of qn__schedule_verify for axes and cuts; QN_ERR_LIMIT. */
+qn_status qn__schedule_complete(const qn_scheduled *x, qn_schedule *s, qn_error *err);
 
 /** Recomputes every claim of a schedule from kernel and facts. The message names the first that
  * does not hold. QN_ERR_ARGUMENT: a claim does not hold; QN_ERR_LIMIT: the code would be too large;

@@ -324,7 +324,7 @@ static bool parse_head(parser *p, qn_node_info *x)
 /** A node whose keyword was taken. */
 static bool parse_node(parser *p, qn_node parent, int kind, int depth)
 {
-    qn_node at = qn__node_new(p->s, &(qn_node_info){.kind = (uint8_t)kind});
+    qn_node at = qn__node_new(p->s, &(qn_node_info){.kind = (uint8_t)kind, .line = p->w.line});
     if (!at.id || depth > QN_MOST_DEPTH)
         return fail(p, QN_ERR_LIMIT, "too many nodes, or too deep ones,");
     qn__node_append(p->s, parent, at);

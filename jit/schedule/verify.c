@@ -12,15 +12,16 @@
 
 bool qn__refuse(qn_verifier *v, const char *format, ...)
 {
-    char what[QN_MESSAGE_BYTES];
+    char what[QN_MESSAGE_BYTES], where[32] = "";
     va_list ap;
     if (v->status != QN_OK)
         return false;
     va_start(ap, format);
     vsnprintf(what, sizeof what, format, ap);
     va_end(ap);
-    v->status =
-        qn__fail(v->err, QN_ERR_ARGUMENT, "schedule of kernel \"%.60s\": %s", v->x->k->name, what);
+    if (v->line)
+        snprintf(where, sizeof where, ", line %d", (int)v->line);
+    v->status = qn__fail_line(v->err, QN_ERR_ARGUMENT, v->line, "schedule%s: %s", where, what);
     return false;
 }
 
@@ -311,10 +312,13 @@ static bool walk(qn_verifier *v, qn_node first, int depth)
         if (at.id > v->s->n_nodes || v->is_visited[at.id])
             return qn__refuse(v, "the nodes are no tree");
         v->is_visited[at.id] = true;
+        int32_t line = v->line;
+        v->line = qn__node(v->s, at)->line;
         bool is_right =
             section_entered_by(v, at).id ? visit_sections(v, &at, depth) : visit(v, at, depth);
         if (!is_right)
             return false;
+        v->line = line;
     }
     return true;
 }
@@ -344,7 +348,9 @@ static bool verify(qn_verifier *v)
     return true;
 }
 
-qn_status qn__schedule_verify(const qn_scheduled *x, const qn_schedule *s, qn_error *err)
+/** Verifies by `what`, which is given the state of a verification. */
+static qn_status verify_by(bool (*what)(qn_verifier *), const qn_scheduled *x,
+                           const qn_schedule *s, qn_error *err)
 {
     qn_verifier *v = qn__zalloc(1, sizeof *v);
     uint16_t *made_at = qn__zalloc(x->k->n_insts, sizeof *made_at);
@@ -352,17 +358,28 @@ qn_status qn__schedule_verify(const qn_scheduled *x, const qn_schedule *s, qn_er
     qn_status status = QN_OK;
     if (v && made_at && seen) {
         *v = (qn_verifier){.x = x, .s = s, .err = err, .made_at = made_at, .seen = seen};
-        if (!verify(v) && v->status == QN_OK)
+        if (!what(v) && v->status == QN_OK)
             qn__refuse(v, "it does not hold");
         status = v->status;
         if (err && status != QN_OK)
             err->status = (int32_t)status;
     } else {
         status = qn__fail(err, QN_ERR_MEMORY,
-                          "schedule of kernel \"%.60s\": no memory to verify it", x->k->name);
+                          "schedule: no memory to verify it");
     }
     qn__free(v);
     qn__free(made_at);
     qn__free(seen);
     return status;
+}
+
+qn_status qn__schedule_verify(const qn_scheduled *x, const qn_schedule *s, qn_error *err)
+{
+    return verify_by(verify, x, s, err);
+}
+
+qn_status qn__schedule_complete(const qn_scheduled *x, qn_schedule *s, qn_error *err)
+{
+    qn_status status = verify_by(qn__verify_axes, x, s, err);
+    return status == QN_OK ? qn__records_complete(x, s, err) : status;
 }

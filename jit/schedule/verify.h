@@ -22,6 +22,7 @@ typedef struct qn_verifier {
     const qn_schedule *s;
     qn_error *err;
     qn_status status;            /* of the first claim that does not hold */
+    int32_t line;                /* of the node that is looked at; 0: not known */
     qn_node path[QN_MOST_DEPTH]; /* loops around, outermost first */
     int32_t n_path;
     qn_context context[QN_MOST_DEPTH];
@@ -53,6 +54,8 @@ static inline qn_axis_text qn__axis_text(const qn_verifier *v, qn_axis a)
 bool qn__verify_axes(qn_verifier *v);
 bool qn__verify_buffers(qn_verifier *v);
 bool qn__verify_reduction(qn_verifier *v, const qn_node_info *place);
+/** Adds the records that statements lack. Axes and cuts are verified. */
+qn_status qn__records_complete(const qn_scheduled *x, qn_schedule *s, qn_error *err);
 /** The access records of a statement. */
 bool qn__verify_records(qn_verifier *v, qn_node at);
 /** That the loops around a statement walk each iteration once, in an order that keeps its meaning.

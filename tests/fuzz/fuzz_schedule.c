@@ -27,6 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (!is_open)
         abort();
     if (qn__schedule_parse((const char *)data, n, &s, &err) != QN_OK ||
+        qn__schedule_complete(&c.x, &s, &err) != QN_OK ||
         qn__schedule_verify(&c.x, &s, &err) != QN_OK) {
         if (err.status == QN_OK || !err.message[0])
             abort();

@@ -16,7 +16,9 @@ typedef struct setup {
 
 static qn_status collect(const setup *s, const qn_policy *policy, qn_facts *out)
 {
-    const qn_options o = {.bytes = sizeof o, .plan = PLAN_WITH(.width = 8, .unroll = 2)};
+    const qn_options o = {.bytes = sizeof o,
+                          .plan = PLAN_WITH(.width = 8, .unroll = 2),
+                          .schedule = "schedule {\n  axis d0 6;\n}"};
     return qn__facts_collect(s->k, s->args, &s->domain, s->proved, &o, policy, QN_ISA_V3, false,
                              out, NULL);
 }
@@ -174,6 +176,9 @@ static void test_round_trip(const setup *s, const qn_policy *policy, const char 
     X(f.machine.page_sets = 64)                                                                    \
     X(f.machine.page_ways = 16)                                                                    \
     X(f.plan.order[1] = 1)                                                                         \
+    X(f.schedule[1] = 'C')                                                                         \
+    X(f.schedule_bytes--)                                                                          \
+    X((qn__free(f.schedule), f.schedule = NULL))                                                   \
     X(f.begin[0].value = 1)                                                                        \
     X(f.end[1].value = 11)                                                                         \
     X(f.end[1].kind = QN_FACT_DYNAMIC)                                                             \
