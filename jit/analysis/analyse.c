@@ -14,7 +14,8 @@ typedef struct pass {
     const qn_kernel *k;
     const qn_facts *f;
     qn_analysis *a;
-    int lane_dim, jam_dim;
+    int lane_dim;
+    uint32_t jam_dims; /* as bits */
     int diverged; /* shape of what differs after divergent control flow: uniform if the lanes are only inside reduces */
     bool changed;
 } pass;
@@ -220,8 +221,7 @@ static void visit_loop_value(pass *p, uint32_t i, uint32_t owner, uint32_t n)
     join(p, i, arg[(x->op == QN_I_FOR ? 2 : 1) + n]);
     join(p, i, qn__args(k, next)[n]);
     if (is_divergent_loop(k, p->a, owner)) {
-        bool jam = p->jam_dim >= 0;
-        raise_to(p, i, p->diverged, jam, jam ? 1u << p->jam_dim : 0);
+        raise_to(p, i, p->diverged, p->jam_dims, p->jam_dims);
     }
 }
 
@@ -272,7 +272,7 @@ static void visit(pass *p, uint32_t i)
         affine_of(p, i);
     switch (x->op) {
     case QN_I_DIM:
-        raise_to(p, i, (int)x->imm == p->lane_dim ? QN_LINEAR : QN_UNIFORM, (int)x->imm == p->jam_dim,
+        raise_to(p, i, (int)x->imm == p->lane_dim ? QN_LINEAR : QN_UNIFORM, p->jam_dims >> x->imm & 1,
                  1u << x->imm);
         break;
     case QN_I_LOAD:
@@ -280,16 +280,17 @@ static void visit(pass *p, uint32_t i)
         break;
     case QN_I_ATOMIC:
         visit_operands(p, i, true);
-        raise_to(p, i, p->diverged, p->jam_dim >= 0, 0);
+        raise_to(p, i, p->diverged, p->jam_dims, p->jam_dims);
         break;
     case QN_I_INDEX:
         if (is_divergent_loop(p->k, p->a, x->parent))
-            raise_to(p, i, p->diverged, p->jam_dim >= 0, 0);
+            raise_to(p, i, p->diverged, p->jam_dims, p->jam_dims);
         join(p, i, qn__args(p->k, x->parent)[0]);
         break;
     case QN_I_CARRIED:
         if (p->k->inst[x->parent].op == QN_I_ATOMIC) { /* the old value of an update */
-            raise_to(p, i, p->diverged, p->jam_dim >= 0, p->a->value[x->parent].deps);
+            raise_to(p, i, p->diverged, p->jam_dims,
+                     p->a->value[x->parent].deps | p->jam_dims);
             break;
         }
         visit_loop_value(p, i, x->parent, (uint32_t)x->imm);
@@ -305,15 +306,14 @@ static void visit(pass *p, uint32_t i)
     case QN_I_REDUCE: {
         const qn_value_info *y = &p->a->value[qn__args(p->k, x->region[2] - 1)[0]];
         /* Lanes of a reduction dimension end in one uniform value. */
-        bool over_lanes = false, over_jam = false;
+        bool over_lanes = false;
         uint32_t dims = 0;
         for (int n = 0; n < x->n_args; n++) {
             int d = qn__dim_of(p->k, i, n);
             over_lanes |= d == p->lane_dim;
-            over_jam |= d == p->jam_dim;
             dims |= 1u << d;
         }
-        raise_to(p, i, y->shape == QN_UNIFORM || over_lanes ? QN_UNIFORM : QN_VARYING, y->depends_jam && !over_jam,
+        raise_to(p, i, y->shape == QN_UNIFORM || over_lanes ? QN_UNIFORM : QN_VARYING, y->depends_jam && (!p->jam_dims || p->jam_dims & ~dims),
                  y->deps & ~dims);
         break;
     }
@@ -340,7 +340,8 @@ static void find_uses(const qn_kernel *k, qn_analysis *out)
             out->value[qn__args(k, i)[n]].is_moved |= !is_computed(&k->inst[i]);
 }
 
-bool qn__analyse(const qn_kernel *k, const qn_facts *f, int lane_dim, int jam_dim, qn_analysis *out)
+bool qn__analyse(const qn_kernel *k, const qn_facts *f, int lane_dim, uint32_t jam_dims,
+                 qn_analysis *out)
 {
     out->value = qn__zalloc(k->n_insts, sizeof *out->value);
     out->affine = qn__zalloc(k->n_insts, sizeof *out->affine);
@@ -350,7 +351,7 @@ bool qn__analyse(const qn_kernel *k, const qn_facts *f, int lane_dim, int jam_di
     }
     find_uses(k, out);
     bool over_reduction = qn__is_reduction(k, lane_dim);
-    pass p = {k, f, out, lane_dim, jam_dim, over_reduction ? QN_UNIFORM : QN_VARYING, true};
+    pass p = {k, f, out, lane_dim, jam_dims, over_reduction ? QN_UNIFORM : QN_VARYING, true};
     while (p.changed) {
         p.changed = false;
         for (uint32_t i = 1; i < k->n_insts; i++)

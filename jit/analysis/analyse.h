@@ -37,8 +37,10 @@ typedef struct qn_analysis {
     qn_affine *affine;    /* [k->n_insts]: of i64 values */
 } qn_analysis;
 
-/** Analyses for a lane dimension and a jammed dimension (-1: none). False if memory runs out. */
-bool qn__analyse(const qn_kernel *k, const qn_facts *f, int lane_dim, int jam_dim, qn_analysis *out);
+/** Analyses for a lane dimension (-1: none) and for jammed dimensions, as bits. False if memory runs
+ * out. */
+bool qn__analyse(const qn_kernel *k, const qn_facts *f, int lane_dim, uint32_t jam_dims,
+                 qn_analysis *out);
 void qn__analysis_release(qn_analysis *a);
 /** Sets held, is_signed, at and at_signed of all values; part of qn__analyse. False if memory runs out (jit/analysis/narrow.c). */
 bool qn__narrow(const qn_kernel *k, const qn_facts *f, qn_analysis *a);

@@ -126,7 +126,7 @@ void qn__collapse(const qn_kernel *k, qn_facts *f)
         wanted->lane_dim > 0 || wanted->jam_dim || wanted->cross_dim || wanted->tile_dim || wanted->order[0])
         return;
     uint32_t *mask = qn__zalloc(k->n_insts, sizeof *mask);
-    if (mask && qn__analyse(k, f, -1, -1, &a)) {
+    if (mask && qn__analyse(k, f, -1, 0, &a)) {
         mark_indices(k, mask);
         uint32_t candidates = find_candidates(k, f, used_as_values(k, mask));
         while (merge_pair(k, f, &a, candidates))

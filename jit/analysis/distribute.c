@@ -197,7 +197,7 @@ bool qn__distribution_of(const qn_kernel *k, const qn_facts *f, qn_distribution 
     if (!s.parallel || !is_kind_of_kernel(k, f) || qn__n_top_reduces(k) == 0)
         return false;
     s.site = qn__zalloc(k->n_insts, sizeof *s.site);
-    if (s.site && qn__analyse(k, f, -1, -1, &s.a)) {
+    if (s.site && qn__analyse(k, f, -1, 0, &s.a)) {
         for (uint32_t n = 0; n < k->n_accesses; n++)
             s.site[k->access[n].inst] = n;
         s.written = qn__written_too(k, f, &s.a);

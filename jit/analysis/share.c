@@ -188,7 +188,7 @@ void qn__drop_assertions(qn_kernel *k, const qn_facts *f)
 void qn__share_loads(qn_kernel *k, qn_facts *f)
 {
     sharer s = {.k = k, .f = f};
-    if (f->is_ordered || !qn__analyse(k, f, -1, -1, &s.a))
+    if (f->is_ordered || !qn__analyse(k, f, -1, 0, &s.a))
         return;
     for (uint32_t site = 1; site < k->n_accesses; site++) {
         uint32_t m = earlier_load(&s, site);

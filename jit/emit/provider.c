@@ -260,12 +260,27 @@ static qn_status read_request(compilation *c)
     return plan(c);
 }
 
+static qn_lowering lowering_of(compilation *c)
+{
+    qn_request *r = c->r;
+    return (qn_lowering){.module = c->module, .hooks = c->generator->hooks, .debug = c->debug, .most = r->most_units,
+                         .info = &r->info, .descent = &r->descent, .emitted = &c->emitted};
+}
+
+/* One function under the plan. */
+static qn_status lower_whole(compilation *c)
+{
+    const qn_lowering to = lowering_of(c);
+    const qn_lowered x = {.k = c->kernel, .f = &c->facts, .plan = &c->plan};
+    return qn__llvm_lower(&to, &x, c->symbol, &c->r->error);
+}
+
 /* Several functions, or, if these are too large, one. */
 static qn_status lower_pieces(compilation *c)
 {
     qn_request *r = c->r;
-    qn_status status = qn__llvm_lower_piece(c->module, c->generator->hooks, c->pieces, r->most_units, c->symbol, c->debug, &r->info,
-                                            &r->descent, &c->emitted, &r->error);
+    const qn_lowering to = lowering_of(c);
+    qn_status status = qn__llvm_lower_piece(&to, c->pieces, c->symbol, &r->error);
     if (status != QN_ERR_LIMIT)
         return status;
     memset(&r->error, 0, sizeof r->error);
@@ -304,8 +319,7 @@ static qn_status build_module(compilation *c)
         c->debug = qn__debug_begin(c->module, c->kernel, r->debug_path, c->symbol);
     status = c->pieces ? lower_pieces(c) : QN_ERR_LIMIT;
     if (status == QN_ERR_LIMIT)
-        status = qn__llvm_lower(c->module, c->kernel, &c->facts, c->generator->hooks, &c->plan, r->most_units, c->symbol, c->debug,
-                                &r->info, &r->descent, &c->emitted, &r->error);
+        status = lower_whole(c);
     qn__debug_end(c->debug);
     send_plan(c);
     if (status == QN_OK && r->descent.rung == QN_RUNG_FAST)

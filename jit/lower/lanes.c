@@ -42,39 +42,39 @@ static LLVMValueRef lanes_below(lower *g, LLVMValueRef n)
 /* ---------------------------------------------------------------- what is left of them */
 
 /** The first n lanes of one vector at `low`. */
-static void masked_vector(lower *g, const span *spans, int at, LLVMValueRef low, LLVMValueRef n)
+static void masked_vector(lower *g, const steps *of, LLVMValueRef low, LLVMValueRef n)
 {
-    qn__set_index(g, g->p->lane_dim, low);
+    qn__set_index(g, of->d, low);
     set_mask(g, 0, lanes_below(g, n));
-    qn__nest_emit(g, spans, at + 1);
+    of->inside(g, of);
     qn__clear_masks(g);
 }
 
 /** Vectors under a mask for [low, high), which is shorter than `step`. In loops they are of half the width: half a register
  *  seldom crosses a cache line, a whole one nearly always does, and on average no more vectors are needed. */
-static void masked_rest(lower *g, const span *spans, int at, span s, int64_t step)
+static void masked_rest(lower *g, const steps *of, span s, int64_t step)
 {
     loop l;
-    g->width = at > 0 && g->width >= 8 ? g->width / 2 : g->width;
+    g->width = of->is_inner && g->width >= 8 ? g->width / 2 : g->width;
     if (qn__is_known_empty(&s))
         return;
     if (step <= g->width) {
         LLVMValueRef n = LLVMBuildSub(g->b, s.high, s.low, "");
         qn__once_open(g, &l, LLVMBuildICmp(g->b, LLVMIntNE, n, qn__const_i64(g, 0), ""));
-        masked_vector(g, spans, at, s.low, n);
+        masked_vector(g, of, s.low, n);
     } else {
         LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, g->width - 1), "");
         LLVMValueRef end = qn__whole_steps(g, (span){s.low, up}, g->width);
         qn__loop_open(g, &l, s.low, end, g->width, true, false, 0, NULL, NULL);
         qn__loop_most(&l, step);
         LLVMValueRef left = LLVMBuildSub(g->b, s.high, l.index, "");
-        masked_vector(g, spans, at, l.index, qn__umin(g, left, qn__const_i64(g, g->width)));
+        masked_vector(g, of, l.index, qn__umin(g, left, qn__const_i64(g, g->width)));
     }
     qn__loop_close(g, &l, NULL, NULL);
 }
 
 /** All of [low, high) in vectors under a mask: a body that is emitted once. */
-static void masked_all(lower *g, const span *spans, int at, span s)
+static void masked_all(lower *g, const steps *of, span s)
 {
     loop l;
     LLVMValueRef width = qn__const_i64(g, g->width), up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, g->width - 1), "");
@@ -82,13 +82,13 @@ static void masked_all(lower *g, const span *spans, int at, span s)
     if (qn__is_known_empty(&(span){s.low, end}))
         return;
     qn__loop_open(g, &l, s.low, end, g->width, true, false, 0, NULL, NULL);
-    qn__loop_bound(g, &l, g->p->lane_dim);
-    masked_vector(g, spans, at, l.index, qn__umin(g, LLVMBuildSub(g->b, s.high, l.index, ""), width));
+    qn__loop_bound(g, &l, of->d);
+    masked_vector(g, of, l.index, qn__umin(g, LLVMBuildSub(g->b, s.high, l.index, ""), width));
     qn__loop_close(g, &l, NULL, NULL);
 }
 
 /** What is left, shorter than `step`, inside other loops: whole vectors, then one under a mask that is made once for all rows. */
-static void masked_rest_of_rows(lower *g, const span *spans, int at, span s, int64_t step)
+static void masked_rest_of_rows(lower *g, const steps *of, span s, int64_t step)
 {
     place here;
     int width = g->width >= 8 ? g->width / 2 : g->width;
@@ -101,30 +101,30 @@ static void masked_rest_of_rows(lower *g, const span *spans, int at, span s, int
     LLVMValueRef left = LLVMBuildTrunc(g->b, LLVMBuildSub(g->b, s.high, end, ""), small, "");
     LLVMValueRef mask = LLVMBuildICmp(g->b, LLVMIntULT, qn__lanes(g, small, 1), qn__splat(g, left, g->lanes_level), "");
     qn__unseek(g, &here);
-    qn__nest_some(g, spans, at, (span){s.low, end}, width, true, step);
+    qn__nest_some(g, of, (span){s.low, end}, width, true, step);
     set_mask(g, 0, mask);
-    qn__nest_once(g, spans, at, end, s.high, end);
+    qn__nest_once(g, of, end, s.high, end);
     qn__clear_masks(g);
 }
 
 /** `n` iterations from `low` on in one vector of `width` >= n lanes; those beyond are masked. */
-static void known_vector(lower *g, const span *spans, int at, int64_t low, int width, int64_t n)
+static void known_vector(lower *g, const steps *of, int64_t low, int width, int64_t n)
 {
     g->width = width;
     if (n < width)
         set_mask(g, 0, first_lanes(g, n));
-    qn__nest_over(g, spans, at, (span){qn__const_i64(g, low), qn__const_i64(g, low + width)}, width, false);
+    qn__nest_over(g, of, (span){qn__const_i64(g, low), qn__const_i64(g, low + width)}, width, false);
     qn__clear_masks(g);
 }
 
 /** What is left when its number is known: whole vectors, then narrower ones. A wide vector under a mask would touch two
  *  cache lines at each access; without AVX-512 masked stores are slow, so there the rest is cut into powers of two. */
-static void known_rest(lower *g, const span *spans, int at, int64_t low, int64_t high)
+static void known_rest(lower *g, const steps *of, int64_t low, int64_t high)
 {
     int width = g->p->width;
     int64_t whole = (high - low) / width * width;
     if (whole)
-        qn__nest_over(g, spans, at, (span){qn__const_i64(g, low), qn__const_i64(g, low + whole)}, width, true);
+        qn__nest_over(g, of, (span){qn__const_i64(g, low), qn__const_i64(g, low + whole)}, width, true);
     low += whole;
     while (low < high) {
         int64_t n = high - low, fits = 1;
@@ -132,13 +132,13 @@ static void known_rest(lower *g, const span *spans, int at, int64_t low, int64_t
             fits *= 2;
         bool is_whole = fits == n || g->p->remainder != QN_REMAINDER_MASK;
         int64_t taken = is_whole ? fits : n;
-        known_vector(g, spans, at, low, (int)(is_whole ? fits : 2 * fits), taken);
+        known_vector(g, of, low, (int)(is_whole ? fits : 2 * fits), taken);
         low += taken;
     }
 }
 
 /** The rest, whose number is known, in one step of fewer vectors, the last of which is under a mask. */
-static void rest_tile(lower *g, const span *spans, int at, LLVMValueRef middle, LLVMValueRef high, int64_t rest)
+static void rest_tile(lower *g, const steps *of, LLVMValueRef middle, LLVMValueRef high, int64_t rest)
 {
     int64_t width = g->width, over = rest % width;
     g->unroll = (int)((rest + width - 1) / width);
@@ -146,7 +146,7 @@ static void rest_tile(lower *g, const span *spans, int at, LLVMValueRef middle, 
         set_mask(g, g->unroll - 1, first_lanes(g, over));
     g->rest_lanes = (int)over;
     if (rest)
-        qn__nest_once(g, spans, at, middle, high, middle);
+        qn__nest_once(g, of, middle, high, middle);
     g->rest_lanes = 0;
     qn__clear_masks(g);
 }
@@ -159,20 +159,20 @@ enum { SMALL_BODY = 64 };
 enum { LARGE_BODY = 256 };
 
 /** Iterations of a part of the lanes shorter than `step`: under masks or one by one. */
-static void lanes_apart(lower *g, const span *spans, int at, span s, int64_t step)
+void qn__lanes_rest(lower *g, const steps *of, span s, int64_t step)
 {
     g->unroll = 1;
     if (g->p->remainder == QN_REMAINDER_MASK) {
         g->width = g->p->width;
-        masked_rest(g, spans, at, s, step);
+        masked_rest(g, of, s, step);
     } else {
         g->width = 1;
-        qn__nest_some(g, spans, at, s, 1, true, step);
+        qn__nest_some(g, of, s, 1, true, step);
     }
 }
 
 /** Whole steps, several of which copy together what they load. */
-static void lanes_copied(lower *g, const span *spans, int at, span s)
+static void lanes_copied(lower *g, const steps *of, span s)
 {
     int64_t step = (int64_t)g->width * g->unroll, block = step * g->p->pack_steps;
     LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, block - 1), "");
@@ -183,82 +183,53 @@ static void lanes_copied(lower *g, const span *spans, int at, span s)
     qn__loop_open(g, &l, low, end, block, true, false, 0, NULL, NULL);
     LLVMValueRef high = qn__smin(g, s.high, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, block), ""));
     qn__pack_steps_open(g, l.index, high);
-    qn__nest_over(g, spans, at, (span){l.index, high}, step, false);
+    qn__nest_over(g, of, (span){l.index, high}, step, false);
     qn__pack_close(g);
     qn__loop_close(g, &l, NULL, NULL);
 }
 
 /** Whole steps. */
-static void lanes_together(lower *g, const span *spans, int at, span s, bool guarded, int streaming)
+void qn__lanes_whole(lower *g, const steps *of, span s, bool guarded, int streaming)
 {
     g->width = g->p->width;
     g->unroll = g->p->unroll;
     g->streaming = streaming;
     if (g->p->pack_steps)
-        lanes_copied(g, spans, at, s);
+        lanes_copied(g, of, s);
     else
-        qn__nest_over(g, spans, at, s, (int64_t)g->width * g->unroll, guarded);
+        qn__nest_over(g, of, s, (int64_t)g->width * g->unroll, guarded);
     g->streaming = STREAM_NONE;
 }
 
 /** Whole steps with non-temporal stores: of all streams if they agree, else of the first. */
-static void lanes_streamed(lower *g, const span *spans, int at, span s, LLVMValueRef agree)
+static void lanes_streamed(lower *g, const steps *of, span s, LLVMValueRef agree)
 {
     if (!agree) {
-        lanes_together(g, spans, at, s, true, STREAM_ALL);
+        qn__lanes_whole(g, of, s, true, STREAM_ALL);
         return;
     }
     branch x = qn__begin_choice(g, agree, "agree", "differ");
-    lanes_together(g, spans, at, s, true, STREAM_ALL);
+    qn__lanes_whole(g, of, s, true, STREAM_ALL);
     qn__begin_other(g, &x);
-    lanes_together(g, spans, at, s, true, STREAM_ANCHOR);
+    qn__lanes_whole(g, of, s, true, STREAM_ANCHOR);
     qn__end_branch(g, &x, NULL);
 }
 
 /** The lanes' loop if the first stream is to begin at a cache line; false if there is none. */
-static bool loop_streams(lower *g, const span *spans, int at)
+static bool loop_streams(lower *g, const steps *of)
 {
-    span s = spans[at];
+    span s = of->all;
     int64_t step = (int64_t)g->p->width * g->p->unroll;
     g->width = g->p->width;
-    for (int n = at; n < g->p->n_loops; n++)
-        qn__set_index(g, g->p->order[n], spans[n].low);
+    of->first(g, of);
     LLVMValueRef begin = g->p->streams ? qn__emit_stream_begin(g, s.low, s.high) : NULL;
     if (!begin)
         return false;
     LLVMValueRef agree = qn__streams_agree(g), middle = qn__whole_steps(g, (span){begin, s.high}, step);
     qn__stream_edges(g, s.high);
-    lanes_apart(g, spans, at, (span){s.low, begin}, 64);
-    lanes_streamed(g, spans, at, (span){begin, middle}, agree);
-    lanes_apart(g, spans, at, (span){middle, s.high}, step);
-    g->width = g->unroll = 1;
-    return true;
-}
-
-/** The same if lines of many rows are written as the lanes go on (lower/carry.c): for so many rows at a time. */
-static bool loop_carried(lower *g, const span *spans, int at)
-{
-    if (!qn__has_carry(g))
-        return false;
-    span s = spans[at], rows = spans[at + 1], inner[QN_MAX_RANK];
-    int64_t step = (int64_t)g->p->width * g->p->unroll, together = g->p->carry;
-    place here;
-    loop l;
-    memcpy(inner, spans, sizeof inner);
-    qn__seek(g, g->lanes_level, &here);
-    LLVMValueRef middle = qn__whole_steps(g, s, step);
-    qn__unseek(g, &here);
-    LLVMValueRef up = LLVMBuildAdd(g->b, rows.high, qn__const_i64(g, together - 1), "");
-    LLVMValueRef end = qn__whole_steps(g, (span){rows.low, up}, together);
-    if (qn__is_known_empty(&rows))
-        return true;
-    qn__loop_open(g, &l, rows.low, end, together, true, false, 0, NULL, NULL);
-    inner[at + 1] = (span){l.index, qn__smin(g, rows.high, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, together), ""))};
-    qn__carry_open(g, l.index, s.low);
-    lanes_together(g, inner, at, (span){s.low, middle}, true, STREAM_NONE);
-    qn__carry_close(g, inner[at + 1], middle);
-    lanes_apart(g, inner, at, (span){middle, s.high}, step);
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__lanes_rest(g, of, (span){s.low, begin}, 64);
+    lanes_streamed(g, of, (span){begin, middle}, agree);
+    qn__lanes_rest(g, of, (span){middle, s.high}, step);
     g->width = g->unroll = 1;
     return true;
 }
@@ -270,28 +241,24 @@ static bool is_emitted_once(const lower *g)
            !g->p->strip && g->k->n_insts - g->k->body > LARGE_BODY;
 }
 
-/** Whether the lanes' loop may have no whole step: a row that is known to have one needs no test. A
- * chunk of a thread, or a tile, may be shorter than the row. */
-static bool may_have_no_step(const lower *g, int64_t step)
+/** Whether the lanes' loop may have no whole step: a row that is known to have one needs no test. */
+static bool may_have_no_step(const lower *g, const steps *of, int64_t step)
 {
-    int d = g->p->lane_dim;
-    bool is_divided = d == g->p->split_dim || (g->p->second_granule && d == g->p->second_dim),
-         is_tiled = g->p->tile_at >= 0 && g->p->tile[d] > 0, is_whole = !is_divided && !is_tiled;
-    if (is_whole && qn__is_at_least(g->f, d, step))
+    if (!of->may_be_short && qn__is_at_least(g->f, of->d, step))
         return false;
-    return g->p->remainder != QN_REMAINDER_NONE || !qn__is_exact(g->f, d);
+    return g->p->remainder != QN_REMAINDER_NONE || !qn__is_exact(g->f, of->d);
 }
 
-void qn__nest_lanes(lower *g, const span *spans, int at)
+void qn__nest_lanes(lower *g, const steps *of)
 {
-    span s = spans[at];
+    span s = of->all;
     int64_t step = (int64_t)g->p->width * g->p->unroll, low, high;
     bool has_rest = g->p->remainder != QN_REMAINDER_NONE;
-    if (loop_carried(g, spans, at) || loop_streams(g, spans, at))
+    if (loop_streams(g, of))
         return;
     if (has_rest && is_emitted_once(g)) {
         g->width = g->p->width;
-        masked_all(g, spans, at, s);
+        masked_all(g, of, s);
         g->width = 1;
         return;
     }
@@ -304,20 +271,20 @@ void qn__nest_lanes(lower *g, const span *spans, int at)
     if (g->p->strip)
         qn__lower_strips(g, s.low, middle);
     else
-        lanes_together(g, spans, at, (span){s.low, middle},
-                       may_have_no_step(g, step), STREAM_NONE);
+        qn__lanes_whole(g, of, (span){s.low, middle},
+                       may_have_no_step(g, of, step), STREAM_NONE);
     g->width = g->p->width;
     if (g->p->remainder == QN_REMAINDER_TILE) {
-        rest_tile(g, spans, at, middle, s.high, qn__known_rest_of(g, g->p->lane_dim, step));
+        rest_tile(g, of, middle, s.high, qn__known_rest_of(g, g->p->lane_dim, step));
         g->unroll = g->width = 1;
         return;
     }
     g->unroll = 1;
     if (has_rest && is_known && is_small)
-        known_rest(g, spans, at, low, high);
+        known_rest(g, of, low, high);
     else if (g->p->remainder == QN_REMAINDER_MASK && g->depth > 0 && is_small)
-        masked_rest_of_rows(g, spans, at, (span){middle, s.high}, step);
+        masked_rest_of_rows(g, of, (span){middle, s.high}, step);
     else if (has_rest)
-        lanes_apart(g, spans, at, (span){middle, s.high}, step);
+        qn__lanes_rest(g, of, (span){middle, s.high}, step);
     g->width = 1;
 }

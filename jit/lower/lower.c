@@ -11,6 +11,7 @@
 #include "jit/lower/distribute.h"
 #include "jit/lower/hooks.h"
 #include "jit/lower/nest.h"
+#include "jit/lower/walk.h"
 #include "jit/schedule/plan.h"
 
 #include <inttypes.h>
@@ -117,7 +118,8 @@ static bool make_arrays(lower *g)
     g->site = qn__zalloc(n, sizeof *g->site);
     g->covered = qn__zalloc(g->k->n_accesses + 1, sizeof *g->covered);
     LLVMValueRef *parts = qn__zalloc((size_t)n * MOST_PARTS, sizeof *parts);
-    if (!g->value || !g->site || !g->covered || !parts || !qn__analyse(g->k, g->f, g->p->lane_dim, g->p->jam_dim, &g->a)) {
+    if (!g->value || !g->site || !g->covered || !parts ||
+        !qn__analyse(g->k, g->f, g->p->lane_dim, g->jam_dims, &g->a)) {
         qn__free(parts);
         return false;
     }
@@ -145,29 +147,42 @@ static void free_arrays(lower *g)
     qn__analysis_release(&g->a);
 }
 
-/** What a function is emitted from. */
-typedef struct source {
-    LLVMModuleRef module;
-    const qn_kernel *k;
-    const qn_facts *f;
-    const qn_hooks *hooks;
-    qn_debug *debug; /* NULL: no lines for debuggers */
-} source;
+/** The spans are those of the places of the plan's order. */
+static void walk_schedule(lower *g, const span *spans)
+{
+    span of[QN_MAX_RANK];
+    for (int at = 0; at < g->p->n_loops; at++)
+        of[g->p->order[at]] = spans[at];
+    qn__walk(g, of);
+}
+
+/** How a function is emitted. */
+typedef struct function_how {
+    int64_t budget;
+    bool is_fast; /* instructions are selected fast */
+    int step;     /* of a grid */
+} function_how;
 
 /** Emits the function under one plan, of a grid the kernel of one step; and counts it. A function that is beyond the budget is not
  *  complete. *block_bytes becomes the most shared memory that a function asks for. */
-static qn_emitted lower_once(const source *from, const qn_plan *p, int64_t budget, bool is_fast, const char *symbol, int step,
-                             int32_t *block_bytes)
+static qn_emitted lower_once(const qn_lowering *to, const qn_lowered *x, const function_how *how,
+                             const char *symbol, int32_t *block_bytes)
 {
-    const qn_kernel *k = from->k;
-    const qn_facts *f = from->f;
-    const qn_hooks *hooks = from->hooks;
-    lower g = {.module = from->module, .context = LLVMGetModuleContext(from->module), .k = k, .f = f, .p = p, .hooks = hooks,
-               .width = 1, .unroll = 1, .jam = 1, .jam_max = p->jam * p->cross, .jam_step = 1, .step = step,
-               .budget = budget, .is_fast = is_fast, .debug = from->debug};
+    const qn_kernel *k = x->k;
+    const qn_facts *f = x->f;
+    const qn_hooks *hooks = to->hooks;
+    const qn_plan *p = x->plan;
+    lower g = {.module = to->module, .context = LLVMGetModuleContext(to->module), .k = k, .f = f,
+               .p = p, .schedule = x->schedule, .scheduled = x->scheduled, .hooks = hooks,
+               .width = 1, .unroll = 1, .step = how->step, .budget = how->budget,
+               .is_fast = how->is_fast, .debug = how->step ? NULL : to->debug};
     span spans[QN_MAX_RANK];
     int n_sequential = 0;
     qn_emitted n = {.instructions = -1};
+    if (x->schedule)
+        qn__block_of_schedule(&g);
+    else
+        qn__block_of_plan(&g);
     if (make_arrays(&g)) {
         g.b = LLVMCreateBuilderInContext(g.context);
         set_types(&g);
@@ -184,14 +199,16 @@ static qn_emitted lower_once(const source *from, const qn_plan *p, int64_t budge
             spans[at] = span_of(&g, p->order[at], &n_sequential);
             is_empty |= qn__is_known_empty(&(span){g.begin[p->order[at]], g.end[p->order[at]]});
         }
-        if (!is_empty)
+        if (!is_empty && x->schedule)
+            walk_schedule(&g, spans);
+        else if (!is_empty)
             hooks->run(&g, spans);
         qn__stream_fence(&g);
         LLVMBuildRetVoid(g.b);
         qn__poll_end(&g);
-        if (is_fast && !g.failed)
+        if (how->is_fast && !g.failed)
             qn__llvm_suit_fast(g.function, g.b);
-        n = g.failed && !g.is_over ? n : qn__llvm_count(g.function, f->target, is_fast);
+        n = g.failed && !g.is_over ? n : qn__llvm_count(g.function, f->target, how->is_fast);
         LLVMDisposeBuilder(g.b);
     }
     free_arrays(&g);
@@ -200,42 +217,45 @@ static qn_emitted lower_once(const source *from, const qn_plan *p, int64_t budge
 }
 
 /** Emits under the plan, and then under others that give less code, until the budget holds. */
-static qn_emitted lower_within(const source *from, qn_plan *p, int64_t most, const char *symbol, qn_descent *d, int32_t *block_bytes)
+static qn_emitted lower_within(const qn_lowering *to, const qn_lowered *x, const char *symbol, int32_t *block_bytes)
 {
     enum { HOPELESS = 4 }; /* so many budgets by the estimate: nothing is emitted */
+    qn_descent *d = to->descent;
     for (;;) {
-        int64_t budget = qn__budget_units(most, d->rung, from->f->target);
-        qn_emitted n = {.units = from->f->target->is_text ? 0 : qn__estimate(from->k, from->f, p)};
+        int64_t budget = qn__budget_units(to->most, d->rung, x->f->target);
+        qn_emitted n = {.units = x->f->target->is_text ? 0 : qn__estimate(x->k, x->f, x->plan)};
         bool is_emitted = n.units / HOPELESS <= budget;
         if (is_emitted)
-            n = lower_once(from, p, budget, d->rung == QN_RUNG_FAST, symbol, 0, block_bytes);
+            n = lower_once(to, x, &(function_how){.budget = budget, .is_fast = d->rung == QN_RUNG_FAST}, symbol, block_bytes);
         bool is_over = n.units > budget, is_long = n.instructions + n.lanes > QN_MOST_INSTRUCTIONS && d->rung < QN_RUNG_SCALAR;
-        if (n.instructions < 0 || !(is_over || is_long) ||
-            !qn__step_down(from->k, from->f, p, d, n.units, is_over, n.lanes > (n.instructions + n.lanes) / 2))
+        if (n.instructions < 0 || !(is_over || is_long) || x->schedule ||
+            !qn__step_down(x->k, x->f, x->plan, d, n.units, is_over, n.lanes > (n.instructions + n.lanes) / 2))
             return n;
         if (is_emitted)
-            LLVMDeleteFunction(LLVMGetNamedFunction(from->module, symbol));
+            LLVMDeleteFunction(LLVMGetNamedFunction(to->module, symbol));
     }
 }
 
-qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_facts *f, const struct qn_hooks *hooks, qn_plan *p,
-                         int64_t most, const char *symbol, qn_debug *debug, qn_blob_info *info, qn_descent *d, qn_emitted *n,
-                         qn_error *err)
+qn_status qn__llvm_lower(const qn_lowering *to, const qn_lowered *x, const char *symbol, qn_error *err)
 {
     int32_t block_bytes = 0;
-    source from = {.module = module, .k = k, .f = f, .hooks = hooks, .debug = debug};
-    *n = lower_within(&from, p, most, symbol, d, &block_bytes);
+    const qn_kernel *k = x->k;
+    const qn_facts *f = x->f;
+    const qn_plan *p = x->plan;
+    qn_blob_info *info = to->info;
+    qn_emitted *n = to->emitted;
+    qn_descent *d = to->descent;
+    *n = lower_within(to, x, symbol, &block_bytes);
     d->units = n->units;
     if (n->instructions >= 0 && (p->team == QN_TEAM_GRID || p->is_split))
-        *n = lower_once(&(source){.module = module, .k = k, .f = f, .hooks = hooks}, p, INT64_MAX, false, QN_GPU_ENTRY "_2", 1,
-                        &block_bytes);
+        *n = lower_once(to, x, &(function_how){.budget = INT64_MAX, .step = 1}, QN_GPU_ENTRY "_2", &block_bytes);
     if (n->instructions < 0)
         return qn__fail(err, QN_ERR_CODEGEN, "qn__llvm_lower: kernel could not be lowered (out of memory or too deep)");
-    if (n->units > qn__budget_units(most, d->rung, f->target))
+    if (n->units > qn__budget_units(to->most, d->rung, f->target))
         return qn__fail(err, QN_ERR_LIMIT, "compiling would take too long: %" PRId64 " units of work or more, of %" PRId64 ", as %s",
-                        n->units, qn__budget_units(most, d->rung, f->target), qn__rung_name(d->rung));
-    if (hooks->describe)
-        hooks->describe(k, f, p, block_bytes, info);
+                        n->units, qn__budget_units(to->most, d->rung, f->target), qn__rung_name(d->rung));
+    if (to->hooks->describe)
+        to->hooks->describe(k, f, p, block_bytes, info);
     info->split_dim = p->split_dim;
     info->granule = p->granule;
     info->second_dim = p->second_dim;
@@ -277,15 +297,16 @@ static void join_descent(const qn_descent *part, qn_descent *d)
 }
 
 /** The function of a piece with parts, whose functions are there. */
-static qn_emitted lower_calls(const source *from, const qn_piece *piece, const LLVMValueRef *function, int scratch_word,
+static qn_emitted lower_calls(const qn_lowering *to, const qn_piece *piece, const LLVMValueRef *function, int scratch_word,
                               const char *symbol)
 {
     qn_plan plan = {.lane_dim = -1, .jam_dim = -1, .cross_dim = -1, .width = 1, .unroll = 1, .jam = 1, .cross = 1,
                     .split_dim = -1, .second_dim = -1, .tile_at = -1, .granule = 1};
-    lower g = {.module = from->module, .context = LLVMGetModuleContext(from->module), .k = from->k, .f = from->f, .p = &plan,
-               .hooks = from->hooks, .width = 1, .unroll = 1, .jam = 1, .jam_max = 1, .jam_step = 1, .budget = INT64_MAX,
-               .debug = from->debug};
+    lower g = {.module = to->module, .context = LLVMGetModuleContext(to->module), .k = piece->kernel, .f = &piece->facts,
+               .p = &plan, .hooks = to->hooks, .width = 1, .unroll = 1, .budget = INT64_MAX,
+               .debug = to->debug};
     qn_emitted n = {.instructions = -1};
+    qn__block_of_plan(&g);
     if (make_arrays(&g)) {
         g.b = LLVMCreateBuilderInContext(g.context);
         set_types(&g);
@@ -302,41 +323,44 @@ static qn_emitted lower_calls(const source *from, const qn_piece *piece, const L
     return n;
 }
 
-/** Part n of a piece as a function of the module. */
-static qn_status lower_part(LLVMModuleRef module, const qn_hooks *hooks, qn_piece *piece, int64_t most, const char *symbol,
-                            qn_debug *debug, qn_blob_info *info, qn_descent *d, qn_emitted *n, qn_error *err)
+/** A part of a piece as a function of the module. */
+static qn_status lower_part(const qn_lowering *to, qn_piece *piece, const char *symbol, qn_error *err)
 {
     qn_descent own = {0};
     qn_emitted counted = {0};
     qn_blob_info part = {0};
+    qn_lowering of_part = *to;
+    of_part.info = &part;
+    of_part.descent = &own;
+    of_part.emitted = &counted;
     qn_status status =
-        piece->part[0] ? qn__llvm_lower_piece(module, hooks, piece, most, symbol, debug, &part, &own, &counted, err)
-                       : qn__llvm_lower(module, piece->kernel, &piece->facts, hooks, &piece->plan, most, symbol, debug, &part, &own,
-                                        &counted, err);
+        piece->part[0] ? qn__llvm_lower_piece(&of_part, piece, symbol, err)
+                       : qn__llvm_lower(&of_part, &(qn_lowered){.k = piece->kernel, .f = &piece->facts, .plan = &piece->plan},
+                                        symbol, err);
     if (status == QN_OK && own.rung == QN_RUNG_FAST)
         status = qn__fail(err, QN_ERR_LIMIT, "%s: too large for two functions", symbol);
     if (status != QN_OK)
         return status;
-    LLVMSetLinkage(LLVMGetNamedFunction(module, symbol), LLVMInternalLinkage);
-    join_info(&part, info);
-    join_emitted(&counted, n);
-    join_descent(&own, d);
+    LLVMSetLinkage(LLVMGetNamedFunction(to->module, symbol), LLVMInternalLinkage);
+    join_info(&part, to->info);
+    join_emitted(&counted, to->emitted);
+    join_descent(&own, to->descent);
     return QN_OK;
 }
 
-qn_status qn__llvm_lower_piece(LLVMModuleRef module, const struct qn_hooks *hooks, qn_piece *p, int64_t most, const char *symbol,
-                               qn_debug *debug, qn_blob_info *info, qn_descent *d, qn_emitted *n, qn_error *err)
+qn_status qn__llvm_lower_piece(const qn_lowering *to, qn_piece *p, const char *symbol, qn_error *err)
 {
     enum { SYMBOL_BYTES = QN_DEBUG_NAME_BYTES + 16 };
     LLVMValueRef function[2];
-    *n = (qn_emitted){0};
+    qn_blob_info *info = to->info;
+    *to->emitted = (qn_emitted){0};
     for (int i = 0; i < 2; i++) {
         char name[SYMBOL_BYTES];
         snprintf(name, sizeof name, "%s_%d", symbol, i + 1);
-        qn_status status = lower_part(module, hooks, p->part[i], most, name, debug, info, d, n, err);
+        qn_status status = lower_part(to, p->part[i], name, err);
         if (status != QN_OK)
             return status;
-        function[i] = LLVMGetNamedFunction(module, name);
+        function[i] = LLVMGetNamedFunction(to->module, name);
     }
     bool is_whole = p->is_free && p->distribution.block_dim < 0; /* the rest is divided as if it were all */
     if (!is_whole) {
@@ -349,10 +373,9 @@ qn_status qn__llvm_lower_piece(LLVMModuleRef module, const struct qn_hooks *hook
         info->n_sequential = 0;
     }
     int word = info->scratch_bytes ? qn__scratch_word(0, info->second_granule) : -1;
-    const source from = {.module = module, .k = p->kernel, .f = &p->facts, .hooks = hooks, .debug = debug};
-    const qn_emitted calls = lower_calls(&from, p, function, word, symbol);
+    const qn_emitted calls = lower_calls(to, p, function, word, symbol);
     if (calls.instructions < 0)
         return qn__fail(err, QN_ERR_MEMORY, "qn__llvm_lower_piece: no memory");
-    join_emitted(&calls, n);
+    join_emitted(&calls, to->emitted);
     return QN_OK;
 }

@@ -3,9 +3,9 @@
  * lower.h: private to the lowering, which is in the files named below. The body of a kernel is emitted for a block of iterations at once: `width` lanes of one vector, times
  * `unroll` vectors of the lane dimension, times `jam` iterations of a second dimension. One such vector is a part.
  *
- * Parts. p = u * jam_max + j names vector u of jammed iteration j; with a third dimension (plan->cross) j = c * plan->jam + m
- * is iteration m of the second and c of the third. A value that does not differ between some parts is
- * kept once, at its canonical part.
+ * Parts. p = u * jam_max + j names vector u of jammed iteration j, one point of the product of all
+ * unrolled loops but that over the vectors (lower/block.c). A value that does not differ between
+ * some parts is kept once, at its canonical part.
  *
  * Levels. Level 0 is the function's entry; every loop, and every real branch, opens one more. A value is placed at the
  * lowest level at which its operands exist (that is: hoisted out of loops), but never out of a branch. When a level is
@@ -20,6 +20,7 @@
 #include "jit/analysis/analyse.h"
 #include "jit/lower/parts.h"
 #include "jit/schedule/plan.h"
+#include "jit/schedule/tree.h"
 
 #include <llvm-c/Core.h>
 
@@ -75,14 +76,19 @@ typedef struct lower {
     const qn_kernel *k;
     const qn_facts *f;
     const qn_plan *p;
+    const qn_schedule *schedule;    /* whose loops are emitted; NULL: those of the plan */
+    const qn_scheduled *scheduled;  /* what it is of */
     const struct qn_hooks *hooks; /* of the target (lower/hooks.h) */
     qn_analysis a;
     LLVMTypeRef i1, i8, i16, i32, i64, f32, f64, ptr; /* ptr: to the data of views */
 
-    int width, unroll, jam; /* of the block being emitted */
+    int width, unroll, jam; /* of the block being emitted; jam: bits of jam_active */
     int one_part;           /* 1 + the only part that is emitted now; 0: all are */
     int jam_max;            /* part encoding */
-    int64_t jam_step;       /* from one jammed iteration to the next */
+    uint64_t jam_active;    /* bit j: jammed iteration j is emitted */
+    uint32_t jam_dims;      /* bit d: the index of dimension d differs between jammed iterations */
+    int64_t jam_ahead[QN_MAX_RANK][MOST_PARTS]; /* how far it is from that of iteration 0 */
+    uint64_t jam_same[QN_MAX_RANK][MOST_PARTS]; /* bit i: it is that of iteration i */
     LLVMValueRef mask[MOST_PARTS];      /* <width x i1>, active lanes; NULL: all */
     LLVMValueRef tail_mask[MOST_PARTS]; /* the same for the remainder alone: lanes inside the domain */
     uint8_t edges[MOST_PARTS];          /* of a GPU: the edges that a part's mask comes from, as bits */
@@ -180,18 +186,27 @@ static inline void qn__set_ahead(lower *g, int d, int64_t n, int at)
 /** How far the index of dimension d for part p is from that of part 0. */
 static inline int64_t qn__part_ahead(const lower *g, int d, int p)
 {
-    int64_t ahead = d == g->p->jam_dim ? p % g->jam_max % g->p->jam * g->jam_step : d == g->p->cross_dim ? p % g->jam_max / g->p->jam : 0;
-    if (d == g->p->lane_dim)
-        ahead += (int64_t)(p / g->jam_max) * g->width - (int64_t)(p % g->jam_max) * g->p->skew;
-    return ahead;
+    int64_t ahead = g->jam_ahead[d][p % g->jam_max];
+    return d == g->p->lane_dim ? ahead + (int64_t)(p / g->jam_max) * g->width : ahead;
 }
 
 /** Loops over the parts of the current block that are emitted now. */
 #define FOR_PARTS(g, p)                                                                            \
     for (int p##_u = 0; p##_u < (g)->unroll; p##_u++)                                              \
-        for (int p##_j = 0, p = p##_u * (g)->jam_max; p##_j < (g)->jam; p##_j++, p++)              \
-            if ((g)->one_part && (g)->one_part != p + 1) {                                         \
+        for (int p##_j = 0, p = p##_u * (g)->jam_max; p##_j < (g)->jam_max; p##_j++, p++)          \
+            if (!((g)->jam_active >> p##_j & 1) || ((g)->one_part && (g)->one_part != p + 1)) {    \
             } else
+
+/* ---- lower/block.c: the parts of a block */
+/** The jammed iterations of the plan: plan->jam of one dimension, times plan->cross of another. */
+void qn__block_of_plan(lower *g);
+/** Those of the schedule: its unrolled loops. */
+void qn__block_of_schedule(lower *g);
+/** Emits the first n jammed iterations, or those of a mask, until the next call. */
+void qn__set_jam(lower *g, int n);
+void qn__set_active(lower *g, uint64_t active);
+/** Sets how far the index of a jammed dimension is ahead in each iteration: ahead[j], g->jam_max of them. */
+void qn__set_jam_ahead(lower *g, int d, const int64_t *ahead);
 
 /* ---- lower/level.c: types, constants, levels, shared values */
 LLVMTypeRef qn__lane_type(const lower *g, int dtype);  /* register type: vector, or scalar when width is 1 */

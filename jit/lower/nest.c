@@ -10,11 +10,9 @@
 
 #include <string.h>
 
-static void emit_loop(lower *g, const span *spans, int at);
-
-void qn__nest_some(lower *g, const span *spans, int at, span s, int64_t step, bool guarded, int64_t most)
+void qn__nest_some(lower *g, const steps *of, span s, int64_t step, bool guarded, int64_t most)
 {
-    int d = g->p->order[at];
+    int d = of->d;
     bool is_sequential = qn__dim_kind(g->k, d) == QN_DIM_SEQUENTIAL;
     loop l;
     if (qn__is_known_empty(&s))
@@ -24,13 +22,13 @@ void qn__nest_some(lower *g, const span *spans, int at, span s, int64_t step, bo
     if (!l.is_single)
         qn__loop_most(&l, most);
     qn__set_index(g, d, l.index);
-    qn__nest_emit(g, spans, at + 1);
+    of->inside(g, of);
     qn__loop_close(g, &l, NULL, NULL);
 }
 
-void qn__nest_over(lower *g, const span *spans, int at, span s, int64_t step, bool guarded)
+void qn__nest_over(lower *g, const steps *of, span s, int64_t step, bool guarded)
 {
-    qn__nest_some(g, spans, at, s, step, guarded, INT64_MAX);
+    qn__nest_some(g, of, s, step, guarded, INT64_MAX);
 }
 
 LLVMValueRef qn__whole_steps(lower *g, span s, int64_t step)
@@ -40,32 +38,32 @@ LLVMValueRef qn__whole_steps(lower *g, span s, int64_t step)
     return LLVMBuildSub(g->b, s.high, left, "");
 }
 
-void qn__nest_once(lower *g, const span *spans, int at, LLVMValueRef middle, LLVMValueRef high, LLVMValueRef first)
+void qn__nest_once(lower *g, const steps *of, LLVMValueRef middle, LLVMValueRef high, LLVMValueRef first)
 {
     int64_t from, to;
     loop l;
     if (qn__is_const(middle, &from) && qn__is_const(high, &to)) {
         if (from != to)
-            qn__nest_over(g, spans, at, (span){first, LLVMBuildAdd(g->b, first, qn__const_i64(g, 1), "")}, 1, false);
+            qn__nest_over(g, of, (span){first, LLVMBuildAdd(g->b, first, qn__const_i64(g, 1), "")}, 1, false);
         return;
     }
     qn__once_open(g, &l, LLVMBuildICmp(g->b, LLVMIntNE, middle, high, ""));
-    qn__set_index(g, g->p->order[at], first);
-    qn__nest_emit(g, spans, at + 1);
+    qn__set_index(g, of->d, first);
+    of->inside(g, of);
     qn__loop_close(g, &l, NULL, NULL);
 }
 
 /** Steps that cover [low, high), which is longer than one; the last one begins so early that it ends at high. */
-static void loop_overlapping(lower *g, const span *spans, int at, span s, int64_t step)
+void qn__steps_overlap(lower *g, const steps *of, span s, int64_t step)
 {
     LLVMValueRef last = LLVMBuildSub(g->b, s.high, qn__const_i64(g, step), "");
     LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, step - 1), "");
     LLVMValueRef end = qn__whole_steps(g, (span){s.low, up}, step);
     loop l;
     qn__loop_open(g, &l, s.low, end, step, true, false, 0, NULL, NULL);
-    qn__loop_bound(g, &l, g->p->order[at]);
-    qn__set_index(g, g->p->order[at], qn__smin(g, l.index, last));
-    qn__nest_emit(g, spans, at + 1);
+    qn__loop_bound(g, &l, of->d);
+    qn__set_index(g, of->d, qn__smin(g, l.index, last));
+    of->inside(g, of);
     qn__loop_close(g, &l, NULL, NULL);
 }
 
@@ -76,7 +74,7 @@ int64_t qn__known_rest_of(const lower *g, int d, int64_t step)
 }
 
 /** Whole blocks of staged loads (lower/transpose.c). */
-static void blocks_staged(lower *g, const span *spans, int at, span s)
+static void blocks_staged(lower *g, const steps *of, span s)
 {
     int64_t block = g->p->transpose;
     loop l;
@@ -85,14 +83,14 @@ static void blocks_staged(lower *g, const span *spans, int at, span s)
     qn__loop_open(g, &l, s.low, s.high, block, true, false, 0, NULL, NULL);
     qn__set_index(g, g->p->jam_dim, l.index);
     qn__stage_fill(g, l.index);
-    qn__nest_over(g, spans, at, (span){l.index, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, block), "")}, g->jam, false);
+    qn__nest_over(g, of, (span){l.index, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, block), "")}, g->jam, false);
     qn__stage_end(g);
     qn__loop_close(g, &l, NULL, NULL);
 }
 
 /** Fewer iterations than a step has, whose number is not known: in steps of 8, 4, 2 and 1, each
  * once or not at all. */
-static void rest_in_halves(lower *g, const span *spans, int at, span s, int jam)
+static void rest_in_halves(lower *g, const steps *of, span s, int jam)
 {
     LLVMValueRef left = LLVMBuildSub(g->b, s.high, s.low, "");
     int part = 1;
@@ -101,48 +99,115 @@ static void rest_in_halves(lower *g, const span *spans, int at, span s, int jam)
     for (; part >= 1; part /= 2) {
         LLVMValueRef some = LLVMBuildAnd(g->b, left, qn__const_i64(g, part), "");
         LLVMValueRef next = LLVMBuildAdd(g->b, s.low, some, "");
-        g->jam = part;
-        qn__nest_once(g, spans, at, s.low, next, s.low);
+        qn__set_jam(g, part);
+        qn__nest_once(g, of, s.low, next, s.low);
         s.low = next;
     }
 }
 
-static void loop_jammed(lower *g, const span *spans, int at)
+static void loop_jammed(lower *g, const steps *of)
 {
-    span s = spans[at];
+    span s = of->all;
     int jam = g->p->jam;
     int64_t rest = qn__known_rest_of(g, g->p->jam_dim, jam);
-    g->jam = jam * g->p->cross;
+    qn__set_jam(g, jam * g->p->cross);
     if (g->p->transpose > jam && g->width > 1) {
         LLVMValueRef staged = qn__whole_steps(g, s, g->p->transpose);
-        blocks_staged(g, spans, at, (span){s.low, staged});
+        blocks_staged(g, of, (span){s.low, staged});
         s.low = staged;
     }
     if (g->p->jam_rest == QN_REMAINDER_OVERLAP && rest != 0) {
-        loop_overlapping(g, spans, at, s, jam);
+        qn__steps_overlap(g, of, s, jam);
     } else {
         LLVMValueRef middle = rest == 0 ? s.high : qn__whole_steps(g, s, jam);
-        qn__nest_over(g, spans, at, (span){s.low, middle}, jam, true);
-        g->jam = rest > 0 ? (int)rest : 1;
+        qn__nest_over(g, of, (span){s.low, middle}, jam, true);
+        qn__set_jam(g, rest > 0 ? (int)rest : 1);
         if (rest > 0)
-            qn__nest_once(g, spans, at, middle, s.high, middle);
+            qn__nest_once(g, of, middle, s.high, middle);
         else if (rest < 0 && g->p->jam_rest == QN_REMAINDER_TILE)
-            rest_in_halves(g, spans, at, (span){middle, s.high}, jam);
+            rest_in_halves(g, of, (span){middle, s.high}, jam);
         else if (rest < 0)
-            qn__nest_over(g, spans, at, (span){middle, s.high}, 1, true);
+            qn__nest_over(g, of, (span){middle, s.high}, 1, true);
     }
-    g->jam = 1;
+    qn__set_jam(g, 1);
 }
 
 /** The third dimension of a register tile: whole steps, or the last one overlaps. */
-static void loop_crossed(lower *g, const span *spans, int at)
+static void loop_crossed(lower *g, const steps *of)
 {
     int cross = g->p->cross;
     if (qn__known_rest_of(g, g->p->cross_dim, cross) == 0)
-        qn__nest_over(g, spans, at, spans[at], cross, true);
+        qn__nest_over(g, of, of->all, cross, true);
     else
-        loop_overlapping(g, spans, at, spans[at], cross);
+        qn__steps_overlap(g, of, of->all, cross);
 }
+
+/** Loop number `at` of the plan's order. */
+typedef struct nest_steps {
+    steps steps;
+    const span *spans; /* of all loops, by their place */
+    int at;
+} nest_steps;
+
+static void inside_nest(lower *g, const steps *of)
+{
+    const nest_steps *x = (const nest_steps *)of;
+    qn__nest_emit(g, x->spans, x->at + 1);
+}
+
+static void first_of_nest(lower *g, const steps *of)
+{
+    const nest_steps *x = (const nest_steps *)of;
+    for (int n = x->at; n < g->p->n_loops; n++)
+        qn__set_index(g, g->p->order[n], x->spans[n].low);
+}
+
+/** A chunk of a thread, or a tile, may be shorter than the dimension. */
+static nest_steps steps_of_nest(const lower *g, const span *spans, int at)
+{
+    const qn_plan *p = g->p;
+    int d = p->order[at];
+    bool is_divided = d == p->split_dim || (p->second_granule && d == p->second_dim);
+    return (nest_steps){.steps = {.d = d,
+                                  .all = spans[at],
+                                  .is_inner = at > 0,
+                                  .may_be_short = is_divided || (p->tile_at >= 0 && p->tile[d] > 0),
+                                  .inside = inside_nest,
+                                  .first = first_of_nest},
+                        .spans = spans,
+                        .at = at};
+}
+
+/** The same if lines of many rows are written as the lanes go on (lower/carry.c): for so many rows at a time. */
+static bool loop_carried(lower *g, const span *spans, int at)
+{
+    if (!qn__has_carry(g))
+        return false;
+    span s = spans[at], rows = spans[at + 1], inner[QN_MAX_RANK];
+    int64_t step = (int64_t)g->p->width * g->p->unroll, together = g->p->carry;
+    place here;
+    loop l;
+    memcpy(inner, spans, sizeof inner);
+    qn__seek(g, g->lanes_level, &here);
+    LLVMValueRef middle = qn__whole_steps(g, s, step);
+    qn__unseek(g, &here);
+    LLVMValueRef up = LLVMBuildAdd(g->b, rows.high, qn__const_i64(g, together - 1), "");
+    LLVMValueRef end = qn__whole_steps(g, (span){rows.low, up}, together);
+    if (qn__is_known_empty(&rows))
+        return true;
+    qn__loop_open(g, &l, rows.low, end, together, true, false, 0, NULL, NULL);
+    nest_steps x = steps_of_nest(g, inner, at);
+    inner[at + 1] = (span){l.index, qn__smin(g, rows.high, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, together), ""))};
+    qn__carry_open(g, l.index, s.low);
+    qn__lanes_whole(g, &x.steps, (span){s.low, middle}, true, STREAM_NONE);
+    qn__carry_close(g, inner[at + 1], middle);
+    qn__lanes_rest(g, &x.steps, (span){middle, s.high}, step);
+    qn__loop_close(g, &l, NULL, NULL);
+    g->width = g->unroll = 1;
+    return true;
+}
+
+static void emit_loop(lower *g, const span *spans, int at);
 
 /** Loops over tiles of the dimensions from place `tiled` on that have any, around the loops from `at` on, which sweep each tile. */
 static void loop_tiles(lower *g, const span *spans, int at, int tiled)
@@ -192,17 +257,21 @@ static void emit_loop(lower *g, const span *spans, int at)
     if (at == g->p->n_loops) {
         qn__wide_begin(g);
         qn__lower_body(g);
-    } else if (qn__is_grid(g->p) && (is_sequential || g->p->tile[g->p->order[at]] > 0)) {
+        return;
+    }
+    const nest_steps x = steps_of_nest(g, spans, at);
+    if (qn__is_grid(g->p) && (is_sequential || g->p->tile[g->p->order[at]] > 0)) {
         if (is_sequential) /* a launch runs one index */
             qn__set_index(g, g->p->order[at], spans[at].low);
         qn__nest_emit(g, spans, at + 1);
     } else if (g->p->order[at] == g->p->lane_dim) {
-        qn__nest_lanes(g, spans, at);
+        if (!loop_carried(g, spans, at))
+            qn__nest_lanes(g, &x.steps);
     } else if (g->p->order[at] == g->p->jam_dim) {
-        loop_jammed(g, spans, at);
+        loop_jammed(g, &x.steps);
     } else if (g->p->order[at] == g->p->cross_dim) {
-        loop_crossed(g, spans, at);
+        loop_crossed(g, &x.steps);
     } else {
-        qn__nest_over(g, spans, at, spans[at], 1, false);
+        qn__nest_over(g, &x.steps, spans[at], 1, false);
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nest.h: private to the lowering: the nest of loops over the domain (lower/nest.c, lower/lanes.c). Place `at` of the nest
- * is dimension plan->order[at]; spans[at] is what of it is run.
+ * nest.h: private to the lowering: the nest of loops over the domain (lower/nest.c, lower/lanes.c).
+ * Place `at` of the nest is dimension plan->order[at]; spans[at] is what of it is run.
  */
 #ifndef QN_JIT_LLVM_NEST_H
 #define QN_JIT_LLVM_NEST_H
@@ -14,16 +14,35 @@ static inline bool qn__is_known_empty(const span *s)
     return qn__is_const(s->low, &low) && qn__is_const(s->high, &high) && high <= low;
 }
 
+/** The loop over a dimension, or over steps of it. */
+typedef struct steps {
+    int d;
+    span all;          /* what of the dimension is run */
+    bool is_inner;     /* loops are around */
+    bool may_be_short; /* `all` may be less than the dimension */
+    /** Emits what one iteration, or a step, runs; the index is set. */
+    void (*inside)(lower *g, const struct steps *of);
+    /** Sets the index, and those of all loops inside, to the first. */
+    void (*first)(lower *g, const struct steps *of);
+} steps;
+
 /** What is inside loop at - 1: the loops from `at` on, and the body. */
 void qn__nest_emit(lower *g, const span *spans, int at);
-/** [low, high) in steps; high - low is a multiple of step. The body is what comes next in the nest. */
-void qn__nest_over(lower *g, const span *spans, int at, span s, int64_t step, bool guarded);
+/** [low, high) in steps; high - low is a multiple of step. */
+void qn__nest_over(lower *g, const steps *of, span s, int64_t step, bool guarded);
 /** qn__nest_over of a range that has at most `most` indices. */
-void qn__nest_some(lower *g, const span *spans, int at, span s, int64_t step, bool guarded, int64_t most);
+void qn__nest_some(lower *g, const steps *of, span s, int64_t step, bool guarded, int64_t most);
 /** One step at `first`, if middle != high; no branch where that is known. */
-void qn__nest_once(lower *g, const span *spans, int at, LLVMValueRef middle, LLVMValueRef high, LLVMValueRef first);
+void qn__nest_once(lower *g, const steps *of, LLVMValueRef middle, LLVMValueRef high,
+                   LLVMValueRef first);
+/** Steps that cover [low, high), which is longer than one; the last one begins so early that it ends at high. */
+void qn__steps_overlap(lower *g, const steps *of, span s, int64_t step);
 /** The loop over the lanes (lower/lanes.c). */
-void qn__nest_lanes(lower *g, const span *spans, int at);
+void qn__nest_lanes(lower *g, const steps *of);
+/** Whole steps of the lanes; `streaming`: STREAM_... */
+void qn__lanes_whole(lower *g, const steps *of, span s, bool guarded, int streaming);
+/** Lanes of a range shorter than `step`: under masks, or one by one. */
+void qn__lanes_rest(lower *g, const steps *of, span s, int64_t step);
 /** high - (high - low) mod step */
 LLVMValueRef qn__whole_steps(lower *g, span s, int64_t step);
 /** Iterations of a dimension beyond the last multiple of `step`, -1 if not known. A chunk of a split dimension has as many

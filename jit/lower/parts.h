@@ -10,6 +10,7 @@
 #include "jit/schedule/budget.h"
 #include "jit/lower/debug.h"
 #include "jit/provider.h"
+#include "jit/schedule/tree.h"
 
 #include <llvm-c/Core.h>
 #include <llvm-c/TargetMachine.h>
@@ -33,19 +34,35 @@ bool qn__is_large(const qn_emitted *n);
 
 struct qn_hooks; /* lower/hooks.h */
 
-/** Adds to the module the function `symbol` of type qn_entry that runs kernel k under the facts and the plan, and fills
- *  split_dim, n_sequential and granule of *info. The module has its target and data layout already. What is beyond the budget
- *  is emitted under a plan of less code, which stands in *p then, with *d; beyond all budgets it is QN_ERR_LIMIT. `most`: see
- *  qn__budget_units. `debug`: NULL, or where lines for debuggers go. */
-qn_status qn__llvm_lower(LLVMModuleRef module, const qn_kernel *k, const qn_facts *f, const struct qn_hooks *hooks, qn_plan *p,
-                         int64_t most, const char *symbol, qn_debug *debug, qn_blob_info *info, qn_descent *d, qn_emitted *n,
+/** Where functions go, and what is said of them. */
+typedef struct qn_lowering {
+    LLVMModuleRef module; /* has its target and data layout */
+    const struct qn_hooks *hooks;
+    qn_debug *debug;      /* NULL, or where lines for debuggers go */
+    int64_t most;         /* see qn__budget_units */
+    qn_blob_info *info;   /* results: what a launch must know, */
+    qn_descent *descent;  /* how far the plan stepped down, */
+    qn_emitted *emitted;  /* what was emitted */
+} qn_lowering;
+/** What is lowered. */
+typedef struct qn_lowered {
+    const qn_kernel *k;
+    const qn_facts *f;
+    qn_plan *plan;
+    const qn_schedule *schedule;   /* NULL: the loops are those of the plan */
+    const qn_scheduled *scheduled; /* the kernel as the schedule refers to it */
+} qn_lowered;
+
+/** Adds the function `symbol` of type qn_entry, and fills *to->info but for the entry. What is beyond
+ * the budget is emitted under a plan of less code, which stands in *x->plan then; that of a schedule
+ * is not. Beyond all budgets it is QN_ERR_LIMIT. */
+qn_status qn__llvm_lower(const qn_lowering *to, const qn_lowered *x, const char *symbol,
                          qn_error *err);
 
 struct qn_piece;
 /** qn__llvm_lower for a piece that has parts: a function for each of them, and `symbol`, which calls them. QN_ERR_LIMIT also
  *  where a part would need fast instruction selection. */
-qn_status qn__llvm_lower_piece(LLVMModuleRef module, const struct qn_hooks *hooks, struct qn_piece *p, int64_t most,
-                               const char *symbol, qn_debug *debug, qn_blob_info *info, qn_descent *d, qn_emitted *n,
+qn_status qn__llvm_lower_piece(const qn_lowering *to, struct qn_piece *p, const char *symbol,
                                qn_error *err);
 
 /* ---------------------------------------------------------------- emission (emit/emit.c) */

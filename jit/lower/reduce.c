@@ -368,9 +368,9 @@ reduction qn__describe_reduction(const lower *g, uint32_t i)
     }
     r.points = qn__points(g->k, g->f, i);
     /* Vectors of one jammed iteration after another: in a register tile those of the lanes are fewer, and stay. */
-    for (int j = 0; j < g->jam; j++)
+    for (int j = 0; j < g->jam_max; j++)
         for (int u = 0; u < g->unroll; u++)
-            if (qn__canonical_part(g, i, u * g->jam_max + j) == u * g->jam_max + j)
+            if ((g->jam_active >> j & 1) && qn__canonical_part(g, i, u * g->jam_max + j) == u * g->jam_max + j)
                 r.part[r.n++] = u * g->jam_max + j;
     for (int64_t left = r.points; (left < 0 || left > BLOCK) && r.n_levels < MOST_DEPTH - 1; r.n_levels++)
         left = left < 0 ? left : (left + BLOCK - 1) / BLOCK;

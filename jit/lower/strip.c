@@ -136,6 +136,16 @@ static void begin_sums(lower *g, const reduction *r, LLVMValueRef array, LLVMVal
         acc[u] = is_kept ? old[u] : LLVMBuildSelect(g->b, keep, old[u], acc[u], "");
 }
 
+/** Jammed iterations are points so many apart. */
+static void set_points(lower *g, int64_t apart)
+{
+    int64_t ahead[MOST_PARTS];
+    for (int j = 0; j < g->jam_max; j++)
+        ahead[j] = j * apart;
+    if (g->jam_max > 1)
+        qn__set_jam_ahead(g, g->p->jam_dim, ahead);
+}
+
 /** Adds g->jam points, from the one in g->iv on, in order. The last step of a pair leaves both combined in the first array. What
  *  the top computes before the reduce may be used in it. */
 static void add_points(lower *g, const reduction *r, const run *x, LLVMValueRef keep, bool is_last)
@@ -172,10 +182,11 @@ static void add_step(lower *g, const reduction *r, const run *x, LLVMValueRef m,
 {
     LLVMValueRef ahead = LLVMBuildMul(g->b, m, qn__const_i64(g, x->apart), "");
     qn__set_index(g, r->dim[r->n_dims - 1], LLVMBuildAdd(g->b, x->first, ahead, ""));
-    g->jam_step = x->apart;
-    g->jam = together;
+    set_points(g, x->apart);
+    qn__set_jam(g, together);
     add_points(g, r, x, keep, is_last);
-    g->jam_step = g->jam = 1;
+    set_points(g, 1);
+    qn__set_jam(g, 1);
 }
 
 /** Points [from, to), `together` at a time; fresh: the first step begins with the identity. */

@@ -79,7 +79,7 @@ static void transpose_groups(lower *g, LLVMValueRef *r, int q, int n)
 
 static bool is_transposed(const lower *g, uint32_t i)
 {
-    return g->width > 1 && g->jam > 1 && qn__is_transposed(g->k, g->f, &g->a, g->p->lane_dim, g->p->jam_dim, g->site[i]);
+    return g->p->jam_dim >= 0 && g->width > 1 && g->jam > 1 && qn__is_transposed(g->k, g->f, &g->a, g->p->lane_dim, g->p->jam_dim, g->site[i]);
 }
 
 /** Where the pieces of vector u from jammed iteration j on lie in memory. */

@@ -13,11 +13,11 @@ int qn__canonical_part(const lower *g, uint32_t i, int p)
     p = g->one_part ? g->one_part - 1 : p;
     int u = v->shape == QN_UNIFORM ? 0 : p / g->jam_max;
     int j = v->depends_jam ? p % g->jam_max : 0;
-    if (g->p->cross > 1) {
-        int m = p % g->jam_max % g->p->jam, c = p % g->jam_max / g->p->jam;
-        j = (v->depends_jam ? m : 0) + (v->deps >> g->p->cross_dim & 1 ? c * g->p->jam : 0);
-    }
-    return u * g->jam_max + j;
+    uint32_t dims = j ? v->deps & g->jam_dims : 0;
+    uint64_t same = dims ? UINT64_MAX : UINT64_C(1) << j;
+    for (; dims; dims &= dims - 1)
+        same &= g->jam_same[__builtin_ctz(dims)][j];
+    return u * g->jam_max + __builtin_ctzll(same);
 }
 
 bool qn__is_uniform(const lower *g, uint32_t i)
@@ -26,8 +26,7 @@ bool qn__is_uniform(const lower *g, uint32_t i)
     bool same_lanes = v->shape == QN_UNIFORM || (g->width == 1 && g->unroll == 1);
     if (g->one_part && g->width == 1)
         return true;
-    bool is_crossed = g->p->cross > 1 && (v->deps >> g->p->cross_dim & 1);
-    return same_lanes && ((!v->depends_jam && !is_crossed) || g->jam == 1);
+    return same_lanes && (!v->depends_jam || g->jam == 1);
 }
 
 void qn__set(lower *g, uint32_t i, int p, LLVMValueRef v, int at)

@@ -66,9 +66,9 @@ static LLVMValueRef has_left(lower *g, int d, LLVMValueRef ahead, LLVMValueRef e
 
 static void rows_together(lower *g, const unit *w)
 {
-    g->jam = g->p->jam;
+    qn__set_jam(g, g->p->jam);
     w->body(g, w->arg);
-    g->jam = 1;
+    qn__set_jam(g, 1);
 }
 
 static void rows_apart(lower *g, const unit *w)

@@ -152,7 +152,7 @@ int64_t qn__estimate(const qn_kernel *k, const qn_facts *f, const qn_plan *p)
     qn_analysis a;
     int64_t step = 0, rest = 0;
     uint32_t site = 0;
-    if (!qn__analyse(k, f, p->lane_dim, p->jam_dim, &a))
+    if (!qn__analyse(k, f, p->lane_dim, p->jam_dim >= 0 ? UINT32_C(1) << p->jam_dim : 0, &a))
         return 0;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
         bool is_checked = false;

@@ -159,7 +159,7 @@ void qn__plan_gpu(const qn_kernel *k, const qn_facts *f, qn_plan *out)
     out->team = QN_TEAM_THREAD;
     out->straight = MOST_STRAIGHT;
     out->axis[0] = out->axis[1] = out->axis[2] = -1;
-    bool has_analysis = qn__analyse(k, f, -1, -1, &s.a);
+    bool has_analysis = qn__analyse(k, f, -1, 0, &s.a);
     bool is_threaded = has_analysis && !f->is_ordered;
     int lanes = is_threaded ? best_lanes(&s) : -1;
     choose_order(&s, lanes);

@@ -307,8 +307,7 @@ static void apply_overrides(const planner *s)
     }
 }
 
-/** Reduces of few points have no loops: so many additions in all of them. */
-static int32_t choose_straight(const qn_kernel *k)
+int32_t qn__plan_straight(const qn_kernel *k)
 {
     enum { MOST_ADDITIONS = 128 };
     int32_t n = 0;
@@ -336,8 +335,8 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
         qn__plan_gpu(k, f, out);
         return;
     }
-    out->straight = choose_straight(k);
-    s.has_analysis = qn__analyse(k, f, -1, -1, &s.a);
+    out->straight = qn__plan_straight(k);
+    s.has_analysis = qn__analyse(k, f, -1, 0, &s.a);
     int wanted = f->plan.lane_dim - 1;
     if (s.has_analysis && f->plan.lane_dim >= 0) {
         bool is_wanted = wanted >= 0 && wanted < k->n_dims && qn__plan_may_be_lanes(k, f, wanted);

@@ -49,6 +49,9 @@ bool qn__plan_has_halves(const qn_facts *f, int lane_dim, int jam_dim);
  *  is innermost. Without an analysis (NULL) dimensions stay as declared (jit/schedule/order.c). */
 void qn__plan_order(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, bool has_tile, qn_plan *p);
 
+/** Reduces of few points have no loops: so many additions in all of them. */
+int32_t qn__plan_straight(const qn_kernel *k);
+
 /** Whether the caller leaves the lanes, a parallel dimension, innermost. */
 bool qn__may_lanes_be_inner(const qn_kernel *k, const qn_facts *f, int lane_dim);
 

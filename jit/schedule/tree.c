@@ -25,7 +25,7 @@ qn_status qn__scheduled_begin(const qn_kernel *k, const qn_facts *f, qn_schedule
                               qn_error *err)
 {
     *out = (qn_scheduled){.k = k, .f = f};
-    if (!qn__analyse(k, f, -1, -1, &out->a))
+    if (!qn__analyse(k, f, -1, 0, &out->a))
         return qn__fail(err, QN_ERR_MEMORY, "schedule: no memory for the analysis of kernel \"%s\"",
                         k->name);
     return QN_OK;

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * walk.c: the loops of a schedule, node by node. A loop over an axis walks what is run of its
+ * dimension in steps of the axis' weight. The loops of the block (schedule/shape.h) are not emitted:
+ * the innermost loop around them that walks their dimension has its steps, and what is left of the
+ * dimension follows as the tail of the cut says. Statements that have no loops of their own are
+ * emitted as the body, or as a part of it.
+ */
+#include "jit/lower/walk.h"
+
+#include <string.h>
+
+typedef struct walk {
+    lower *g;
+    const qn_scheduled *x;
+    const qn_schedule *s;
+    span of[QN_MAX_RANK];  /* what is run of each dimension inside the loops that are open */
+    uint32_t open;         /* bit d: a loop over dimension d is open */
+    uint32_t part;         /* bit d: of[d] may be less than the dimension */
+    int n_open;
+} walk;
+
+typedef struct walk_steps {
+    steps steps;
+    walk *w;
+    qn_node loop;
+} walk_steps;
+
+static void emit_nodes(walk *w, qn_node n);
+
+/* ---------------------------------------------------------------- bounds */
+
+static int64_t clamp(int64_t n, int64_t low, int64_t high)
+{
+    return n < low ? low : n > high ? high : n;
+}
+
+/** Where a section ends: a place in the range of its axis. */
+static LLVMValueRef bound_at(walk *w, const qn_bound *b, span s)
+{
+    lower *g = w->g;
+    int64_t low, high;
+    LLVMValueRef offset = qn__const_i64(g, b->offset), at;
+    qn_axis root;
+    if (b->from == QN_FROM_AXIS) {
+        qn__axis_weight(w->x, w->s, b->axis, &root);
+        at = LLVMBuildAdd(g->b, g->iv[qn__axis(w->s, root)->number], offset, "");
+    } else if (qn__is_const(s.low, &low) && qn__is_const(s.high, &high)) {
+        int64_t n = high - low;
+        return qn__const_i64(g, b->from == QN_FROM_BEGIN ? low + clamp(b->offset, 0, n)
+                                                         : high + clamp(b->offset, -n, 0));
+    } else {
+        at = LLVMBuildAdd(g->b, b->from == QN_FROM_BEGIN ? s.low : s.high, offset, "");
+    }
+    LLVMValueRef up[2] = {at, s.low};
+    return qn__smin(g, qn__call(g, "llvm.smax", &g->i64, 1, up, 2), s.high);
+}
+
+/** Section `number` of a cut of an axis of which s is all. */
+static span section_of(walk *w, const qn_cut *c, int number, span s)
+{
+    LLVMValueRef low = s.low, high = s.low;
+    for (int n = 0; n <= number; n++) {
+        low = high;
+        LLVMValueRef end = n == c->n - 1 ? s.high : bound_at(w, &c->bound[n], s), v[2] = {low, end};
+        int64_t a, b;
+        if (qn__is_const(low, &a) && qn__is_const(end, &b))
+            high = a > b ? low : end;
+        else
+            high = qn__call(w->g, "llvm.smax", &w->g->i64, 1, v, 2);
+    }
+    return (span){low, high};
+}
+
+static span intersection(walk *w, span a, span b)
+{
+    lower *g = w->g;
+    LLVMValueRef low[2] = {a.low, b.low}, first = qn__call(g, "llvm.smax", &g->i64, 1, low, 2),
+                 end = qn__smin(g, a.high, b.high), high[2] = {end, first};
+    return (span){first, qn__call(g, "llvm.smax", &g->i64, 1, high, 2)};
+}
+
+/** What is run of the axis of a loop. Sections are those of the whole dimension. */
+static span span_of(walk *w, qn_axis axis, int d)
+{
+    const qn_axis_info *a = qn__axis(w->s, axis);
+    if (a->kind != QN_AXIS_PART)
+        return w->of[d];
+    const qn_cut *c = &w->s->cut[a->cut];
+    if (c->kind == QN_CUT_DIGITS)
+        return a->number == 0 ? span_of(w, c->of, d) : w->of[d];
+    span all = {w->g->begin[d], w->g->end[d]};
+    bool is_root = qn__axis(w->s, c->of)->kind == QN_AXIS_DIM;
+    span s = section_of(w, c, a->number, is_root ? all : span_of(w, c->of, d));
+    w->part |= UINT32_C(1) << d;
+    return w->of[d].low == all.low && w->of[d].high == all.high ? s : intersection(w, s, w->of[d]);
+}
+
+/* ---------------------------------------------------------------- steps */
+
+static void inside(lower *g, const steps *of)
+{
+    const walk_steps *x = (const walk_steps *)of;
+    (void)g;
+    emit_nodes(x->w, qn__node(x->w->s, x->loop)->child);
+}
+
+static void to_first(lower *g, const steps *of)
+{
+    const walk *w = ((const walk_steps *)of)->w;
+    for (int d = 0; d < g->k->n_dims; d++)
+        if (!qn__is_reduction(g->k, d) && (d == of->d || !(w->open >> d & 1)))
+            qn__set_index(g, d, w->of[d].low);
+}
+
+/** Jammed iterations less than n ahead along d. */
+static uint64_t jammed_below(const lower *g, int d, int64_t n)
+{
+    uint64_t below = 0;
+    for (int j = 0; j < g->jam_max; j++)
+        below |= (uint64_t)(g->jam_ahead[d][j] < n) << j;
+    return below;
+}
+
+/** Fewer iterations than a step has, whose number is not known: in powers of two, each once or not
+ * at all. */
+static void rest_in_halves(lower *g, const walk_steps *x, span s, int64_t step, uint64_t all)
+{
+    LLVMValueRef left = LLVMBuildSub(g->b, s.high, s.low, "");
+    int64_t part = 1;
+    while (2 * part < step)
+        part *= 2;
+    for (; part >= 1; part /= 2) {
+        LLVMValueRef some = LLVMBuildAnd(g->b, left, qn__const_i64(g, part), "");
+        LLVMValueRef next = LLVMBuildAdd(g->b, s.low, some, "");
+        qn__set_active(g, all & jammed_below(g, x->steps.d, part));
+        qn__nest_once(g, &x->steps, s.low, next, s.low);
+        s.low = next;
+    }
+}
+
+/** Iterations beyond the last whole step; -1: not known. */
+static int64_t rest_of(const walk *w, const walk_steps *x, int64_t step)
+{
+    int64_t low, high;
+    if (qn__is_const(x->steps.all.low, &low) && qn__is_const(x->steps.all.high, &high))
+        return high > low ? (high - low) % step : 0;
+    return w->part >> x->steps.d & 1 ? -1 : qn__known_rest_of(w->g, x->steps.d, step);
+}
+
+/** Steps of a dimension of which several iterations are jammed, and what is left. */
+static void emit_jammed(walk *w, const walk_steps *x, int64_t step, int tail)
+{
+    lower *g = w->g;
+    const uint64_t all = g->jam_active;
+    span s = x->steps.all;
+    int64_t rest = rest_of(w, x, step);
+    if (tail == QN_TAIL_NONE)
+        rest = 0;
+    if (tail == QN_TAIL_OVERLAP && rest != 0) {
+        qn__steps_overlap(g, &x->steps, s, step);
+        return;
+    }
+    LLVMValueRef middle = rest == 0 ? s.high : qn__whole_steps(g, s, step);
+    qn__nest_over(g, &x->steps, (span){s.low, middle}, step, true);
+    if (rest > 0) {
+        qn__set_active(g, all & jammed_below(g, x->steps.d, rest));
+        qn__nest_once(g, &x->steps, middle, s.high, middle);
+    } else if (rest < 0 && tail == QN_TAIL_NARROWER) {
+        rest_in_halves(g, x, (span){middle, s.high}, step, all);
+    } else if (rest < 0) {
+        qn__set_active(g, all & jammed_below(g, x->steps.d, 1));
+        qn__nest_over(g, &x->steps, (span){middle, s.high}, 1, true);
+    }
+    qn__set_active(g, all);
+}
+
+/** Steps of the lanes; those that overlap are whole vectors. */
+static void emit_lanes(walk *w, const walk_steps *x, int64_t step, int tail)
+{
+    lower *g = w->g;
+    if (tail != QN_TAIL_OVERLAP || rest_of(w, x, step) == 0) {
+        qn__nest_lanes(g, &x->steps);
+        return;
+    }
+    g->width = g->p->width;
+    g->unroll = g->p->unroll;
+    qn__steps_overlap(g, &x->steps, x->steps.all, step);
+    g->width = g->unroll = 1;
+}
+
+/** Pieces of a dimension, which loops inside walk: the last one may be shorter. */
+static void emit_pieces(walk *w, const walk_steps *x, int64_t size)
+{
+    lower *g = w->g;
+    span s = x->steps.all;
+    int d = x->steps.d, lanes_level = g->lanes_level;
+    loop l;
+    LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, size - 1), "");
+    LLVMValueRef end = qn__whole_steps(g, (span){s.low, up}, size);
+    if (qn__is_known_empty(&(span){s.low, end}))
+        return;
+    qn__loop_open(g, &l, s.low, end, size, true, false, 0, NULL, NULL);
+    qn__loop_bound(g, &l, d);
+    LLVMValueRef next = LLVMBuildAdd(g->b, l.index, qn__const_i64(g, size), "");
+    w->of[d] = (span){l.index, qn__smin(g, s.high, next)};
+    g->lanes_level = d == g->p->lane_dim ? g->depth : lanes_level;
+    emit_nodes(w, qn__node(w->s, x->loop)->child);
+    g->lanes_level = lanes_level;
+    qn__loop_close(g, &l, NULL, NULL);
+}
+
+/* ---------------------------------------------------------------- nodes */
+
+static int tail_of(const qn_schedule *s, qn_axis axis)
+{
+    const qn_axis_info *a = qn__axis(s, axis);
+    bool is_digit = a->kind == QN_AXIS_PART && s->cut[a->cut].kind == QN_CUT_DIGITS;
+    return is_digit ? s->cut[a->cut].tail : QN_TAIL_NONE;
+}
+
+static void emit_loop(walk *w, qn_node at)
+{
+    lower *g = w->g;
+    const qn_node_info *l = qn__node(w->s, at);
+    const walk outer = *w;
+    qn_axis root;
+    int64_t weight = qn__axis_weight(w->x, w->s, l->axis, &root);
+    int d = qn__axis(w->s, root)->number;
+    qn_node below = qn__loop_below(w->x, w->s, l->child, d);
+    span s = span_of(w, l->axis, d);
+    bool is_divided = d == g->p->split_dim || (g->p->second_granule && d == g->p->second_dim),
+         is_piece = w->open >> d & 1, is_part = w->part >> d & 1;
+    walk_steps x = {.steps = {.d = d,
+                              .all = s,
+                              .is_inner = w->n_open > 0,
+                              .may_be_short = is_divided || is_piece || is_part,
+                              .inside = inside,
+                              .first = to_first},
+                    .w = w,
+                    .loop = at};
+    w->open |= UINT32_C(1) << d;
+    w->n_open++;
+    if (weight == 1)
+        qn__nest_over(g, &x.steps, s, 1, is_part);
+    else if (!qn__is_of_block(w->x, w->s, below))
+        emit_pieces(w, &x, weight);
+    else if (d == g->p->lane_dim)
+        emit_lanes(w, &x, weight, tail_of(w->s, l->axis));
+    else
+        emit_jammed(w, &x, weight, tail_of(w->s, l->axis));
+    *w = outer;
+}
+
+/** Loads of earlier statements whose values are needed in [first, end) and are not there any more. */
+static void load_again(lower *g, uint32_t first, uint32_t end)
+{
+    const qn_kernel *k = g->k;
+    uint8_t *needed = qn__zalloc(end, 1);
+    g->failed |= !needed;
+    for (uint32_t i = end; needed && i-- > k->body;) {
+        const qn_inst *x = &k->inst[i];
+        bool is_value = qn__is_pure(x) || x->op == QN_I_LOAD;
+        if (i < first && !(needed[i] && is_value && !g->value[i].is_set))
+            continue;
+        for (int n = 0; n < x->n_args; n++)
+            if (qn__args(k, i)[n] < end)
+                needed[qn__args(k, i)[n]] = 1;
+    }
+    for (uint32_t i = k->body; needed && i < first; i++)
+        if (needed[i] && k->inst[i].op == QN_I_LOAD && !k->inst[i].parent && !g->value[i].is_set)
+            qn__lower_load(g, i);
+    qn__free(needed);
+}
+
+/** Instructions [first, end) for the block, at the indices that are set. */
+static void emit_statements(walk *w, uint32_t first, uint32_t end)
+{
+    lower *g = w->g;
+    if (first == g->k->body && end == g->k->n_insts) {
+        qn__lower_body(g);
+    } else if (first < end) {
+        load_again(g, first, end);
+        qn__lower_region(g, first, end);
+    }
+}
+
+/** Nodes beside one another: those without loops are emitted together. */
+static void emit_nodes(walk *w, qn_node n)
+{
+    while (n.id) {
+        uint32_t first = UINT32_MAX, end = 0;
+        for (; n.id && !qn__has_loops(w->x, w->s, n); n = qn__node(w->s, n)->next)
+            qn__statements_of(w->s, w->g->k, n, &first, &end);
+        emit_statements(w, first, end);
+        if (!n.id)
+            break;
+        if (qn__node(w->s, n)->kind == QN_NODE_LOOP && !qn__is_of_block(w->x, w->s, n))
+            emit_loop(w, n);
+        else
+            emit_nodes(w, qn__node(w->s, n)->child);
+        n = qn__node(w->s, n)->next;
+    }
+}
+
+void qn__walk(lower *g, const span *spans)
+{
+    walk w = {.g = g, .x = g->scheduled, .s = g->schedule};
+    uint32_t stepped = 0;
+    for (int d = 0; d < g->k->n_dims; d++) {
+        if (qn__is_reduction(g->k, d))
+            continue;
+        w.of[d] = spans[d];
+        qn_node at = qn__loop_below(w.x, w.s, w.s->root, d);
+        if (!at.id || qn__is_of_block(w.x, w.s, at))
+            qn__set_index(g, d, spans[d].low);
+        else
+            stepped |= UINT32_C(1) << d;
+    }
+    bool are_lanes_whole = g->p->lane_dim >= 0 && !(stepped >> g->p->lane_dim & 1);
+    g->width = are_lanes_whole ? g->p->width : 1;
+    g->unroll = are_lanes_whole ? g->p->unroll : 1;
+    qn__set_jam(g, g->jam_max);
+    emit_nodes(&w, w.s->root);
+    g->width = g->unroll = 1;
+}
