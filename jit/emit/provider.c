@@ -8,6 +8,7 @@
 #include "jit/lower/parts.h"
 #include "jit/schedule/from_plan.h"
 #include "jit/schedule/piece.h"
+#include "jit/schedule/shape.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -23,6 +24,7 @@ typedef struct compilation {
     qn_facts facts;
     qn_plan plan;
     qn_schedule *schedule; /* that the caller gave, verified; NULL: none */
+    qn_scheduled scheduled; /* what the schedule is of */
     qn_piece *pieces; /* NULL: the kernel is one function under the plan */
     char symbol[QN_DEBUG_NAME_BYTES];
     qn_debug *debug; /* NULL: no lines for debuggers */
@@ -200,21 +202,20 @@ static void plan_whole(compilation *c)
 /* The schedule that the caller gave, if it is one of the kernel and the facts. */
 static qn_status take_schedule(compilation *c)
 {
-    qn_scheduled x;
     qn_error why = {0};
     const qn_facts *f = &c->facts;
     c->schedule = qn__alloc(sizeof *c->schedule);
     if (!c->schedule)
         return qn__fail(&c->r->error, QN_ERR_MEMORY, "qn_llvm_provider: no memory for a schedule");
-    qn_status status = qn__scheduled_begin(c->kernel, f, &x, &why);
-    if (status == QN_OK) {
+    qn_status status = qn__scheduled_begin(c->kernel, f, &c->scheduled, &why);
+    if (status == QN_OK)
         status = qn__schedule_parse(f->schedule, f->schedule_bytes, c->schedule, &why);
-        if (status == QN_OK)
-            status = qn__schedule_complete(&x, c->schedule, &why);
-        if (status == QN_OK)
-            status = qn__schedule_verify(&x, c->schedule, &why);
-        qn__scheduled_end(&x);
-    }
+    if (status == QN_OK)
+        status = qn__schedule_complete(&c->scheduled, c->schedule, &why);
+    if (status == QN_OK)
+        status = qn__schedule_verify(&c->scheduled, c->schedule, &why);
+    if (status == QN_OK)
+        status = qn__plan_of_schedule(&c->scheduled, c->schedule, &c->plan, &why);
     if (status != QN_OK)
         return qn__fail_line(&c->r->error, status, why.line, "option schedule is refused: %s",
                              why.message);
@@ -271,7 +272,8 @@ static qn_lowering lowering_of(compilation *c)
 static qn_status lower_whole(compilation *c)
 {
     const qn_lowering to = lowering_of(c);
-    const qn_lowered x = {.k = c->kernel, .f = &c->facts, .plan = &c->plan};
+    const qn_lowered x = {.k = c->kernel, .f = &c->facts, .plan = &c->plan,
+                          .schedule = c->schedule, .scheduled = &c->scheduled};
     return qn__llvm_lower(&to, &x, c->symbol, &c->r->error);
 }
 
@@ -301,9 +303,6 @@ static qn_status lower_pieces(compilation *c)
 static qn_status build_module(compilation *c)
 {
     qn_request *r = c->r;
-    if (c->schedule)
-        return qn__fail(&r->error, QN_ERR_UNSUPPORTED,
-                        "a schedule given as text is not lowered for this kernel yet");
     qn_status status = qn__llvm_generator(r->thread_state, &c->facts, false, &c->generator, &r->error);
     if (status != QN_OK)
         return status;
@@ -409,6 +408,7 @@ static void release(compilation *c)
         LLVMContextDispose(c->context);
     qn__piece_release(c->pieces);
     qn__free(c->schedule);
+    qn__scheduled_end(&c->scheduled);
     qn__facts_release(&c->facts);
     qn_kernel_release(c->kernel);
 }
