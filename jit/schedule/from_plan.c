@@ -31,6 +31,8 @@ typedef struct maker {
     pieces of[QN_MAX_RANK];
     char inner[8][NAME_BYTES]; /* loops that are emitted one beside the other, outermost first */
     int n_inner;
+    qn_schedule *unmarked; /* as it was before the first mark of an access; NULL: there is none */
+    bool is_careful;       /* each mark is verified */
 } maker;
 
 static qn_status read_step(maker *m, const char *text, qn_step *out)
@@ -40,6 +42,15 @@ static qn_status read_step(maker *m, const char *text, qn_step *out)
     if (qn__words_step(&w, m->s, out))
         return QN_OK;
     return qn__fail(m->err, QN_ERR_INTERNAL, "schedule of a plan: no step \"%s\"", text);
+}
+
+/** Applies a step without verifying it. Access records are made when all loops stand. */
+static qn_status apply(maker *m, const qn_step *how, qn_error *err)
+{
+    qn_status status = qn__transforms[how->which].apply(m->x, m->s, how, err);
+    if (status == QN_OK && m->s->n_steps < QN_MOST_STEPS)
+        m->s->step[m->s->n_steps++] = *how;
+    return status;
 }
 
 /** A step that must be possible. The result is verified at the end, as what is between need not be
@@ -55,15 +66,12 @@ __attribute__((format(printf, 2, 3))) static void step(maker *m, const char *for
     if (m->status == QN_OK)
         m->status = read_step(m, text, &how);
     if (m->status == QN_OK)
-        m->status = qn__transforms[how.which].apply(m->x, m->s, &how, m->err);
-    if (m->status == QN_OK)
-        m->status = qn__schedule_derive(m->x, m->s, m->err);
-    if (m->status == QN_OK && m->s->n_steps < QN_MOST_STEPS)
-        m->s->step[m->s->n_steps++] = how;
+        m->status = apply(m, &how, m->err);
 }
 
-/** A step that is left out where the verifier refuses it: false. */
-__attribute__((format(printf, 2, 3))) static bool try_step(maker *m, const char *format, ...)
+/** A mark of an access, which is left out where it cannot be made or, if the maker is careful, where
+ * the verifier refuses it. */
+__attribute__((format(printf, 2, 3))) static void mark(maker *m, const char *format, ...)
 {
     char text[1024];
     qn_step how;
@@ -75,9 +83,14 @@ __attribute__((format(printf, 2, 3))) static bool try_step(maker *m, const char 
     m->err = &refused;
     qn_status status = m->status == QN_OK ? read_step(m, text, &how) : m->status;
     m->err = err;
-    if (status == QN_OK)
-        status = qn__transform(m->x, m->s, &how, &refused);
-    return status == QN_OK;
+    if (status != QN_OK)
+        return;
+    if (!m->unmarked && (m->unmarked = qn__alloc(sizeof *m->unmarked)) != NULL)
+        qn__schedule_copy(m->s, m->unmarked);
+    if (m->is_careful || !m->unmarked)
+        (void)qn__transform(m->x, m->s, &how, &refused);
+    else
+        (void)apply(m, &how, &refused);
 }
 
 /* ---------------------------------------------------------------- cuts */
@@ -359,25 +372,43 @@ static void mark_accesses(maker *m)
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         uint32_t i = k->access[n].inst, reduce = qn__enclosing_reduce(k, i);
         if (lanes && p->pack == i)
-            try_step(m, "buffer %%%u %s storage=scratch;", i, lanes->name[0]);
+            mark(m, "buffer %%%u %s storage=scratch;", i, lanes->name[0]);
         if (lanes && p->pack_steps && qn__is_packed_in_steps(k, x->f, &x->a, p, i))
-            try_step(m, "buffer %%%u %s storage=scratch;", i, lanes->name[0]);
+            mark(m, "buffer %%%u %s storage=scratch;", i, lanes->name[0]);
         if (p->streams &&
             (qn__is_stream(k, x->f, &x->a, p, n) || qn__is_carried(k, x->f, &x->a, p, n)))
-            try_step(m, "stream %%%u;", i);
+            mark(m, "stream %%%u;", i);
         if (p->prefetch && reduce && qn__is_prefetched(k, x->f, &x->a, p, i))
-            try_step(m, "prefetch %%%u r%ud%d %d;", i, reduce, qn__dim_of(k, reduce, 0),
-                     p->prefetch);
+            mark(m, "prefetch %%%u r%ud%d %d;", i, reduce, qn__dim_of(k, reduce, 0),
+                 p->prefetch);
         if (lanes && p->steps_ahead && qn__asked_by(k, x->f, &x->a, p, i) >= 0)
-            try_step(m, "prefetch %%%u %s %d;", i, lanes->name[0], p->steps_ahead);
+            mark(m, "prefetch %%%u %s %d;", i, lanes->name[0], p->steps_ahead);
         if (k->inst[i].op == QN_I_LOAD && lanes && qn__table_registers(k, x->f, &x->a, i))
-            try_step(m, "table %%%u;", i);
+            mark(m, "table %%%u;", i);
     }
     for (int r = 0; r < m->s->n_records && p->atomics == QN_ATOMICS_OF_ONE; r++)
         m->s->record[r].is_plain = k->inst[m->s->record[r].inst].op == QN_I_ATOMIC;
 }
 
 /* ---------------------------------------------------------------- all of it */
+
+/** Marks accesses and verifies the result. Where that fails, the marks are made one by one. */
+static qn_status finish(maker *m)
+{
+    qn_error refused = {0};
+    mark_accesses(m);
+    if (m->status == QN_OK)
+        m->status = qn__schedule_verify(m->x, m->s, m->unmarked ? &refused : m->err);
+    if (m->status != QN_OK && m->unmarked) {
+        qn__schedule_copy(m->unmarked, m->s);
+        m->is_careful = true;
+        m->status = QN_OK;
+        mark_accesses(m);
+        m->status = qn__schedule_verify(m->x, m->s, m->err);
+    }
+    qn__free(m->unmarked);
+    return m->status;
+}
 
 qn_status qn__schedule_of_plan(const qn_scheduled *x, const qn_plan *p, qn_schedule *out,
                                qn_error *err)
@@ -408,6 +439,7 @@ qn_status qn__schedule_of_plan(const qn_scheduled *x, const qn_plan *p, qn_sched
         divide(&m, p->split_dim, p->granule);
     if (!has_grid && p->second_granule)
         divide(&m, p->second_dim, p->second_granule);
-    mark_accesses(&m);
-    return m.status == QN_OK ? qn__schedule_verify(x, out, err) : m.status;
+    if (m.status == QN_OK)
+        m.status = qn__schedule_derive(x, out, err);
+    return finish(&m);
 }
