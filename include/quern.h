@@ -233,25 +233,17 @@ enum {
     QN_ORDERED = 3        /**< strict index order */
 };
 
-/** Reductions and atomic operations: X(NAME, number, text, is_reduction, is_atomic). */
-#define QN_COMBINE_LIST(X)                                                                         \
-    X(SUM, 0, "sum", 1, 1)                                                                         \
-    X(PROD, 1, "prod", 1, 0)                                                                       \
-    X(MIN, 2, "min", 1, 1)                                                                         \
-    X(MAX, 3, "max", 1, 1)                                                                         \
-    X(AND, 4, "and", 1, 1)                                                                         \
-    X(OR, 5, "or", 1, 1)                                                                           \
-    X(XOR, 6, "xor", 1, 1)                                                                         \
-    X(EXCHANGE, 7, "exchange", 0, 1)                                                               \
-    X(COMPARE_EXCHANGE, 8, "compare_exchange", 0, 1)
-
-/** How values are combined. In reductions and atomics AND, OR and XOR take integers and bool; SUM, PROD, MIN and MAX
- *  take numbers. EXCHANGE takes numbers and bool, COMPARE_EXCHANGE numbers; only atomics have these two. */
+/** How values are combined in reductions and atomic operations: the rows of quern/reducers.def, which says of each of them
+ *  whether both may use it, and what dtypes it takes. */
 typedef enum qn_combine {
-#define QN_X(name, number, text, is_reduction, is_atomic) QN_COMBINE_##name = number,
-    QN_COMBINE_LIST(QN_X)
-#undef QN_X
-    QN_N_COMBINES = 9,
+#define QN_REDUCER(NAME, number, ...) QN_COMBINE_##NAME = number,
+#include "quern/reducers.def"
+#undef QN_REDUCER
+    QN_N_COMBINES = 0
+#define QN_REDUCER(...) +1
+#include "quern/reducers.def"
+#undef QN_REDUCER
+    ,
     QN_COMBINE_FORCE_INT = 0x7fffffff
 } qn_combine;
 

@@ -291,16 +291,6 @@ uint64_t qn__eval_bitcast(int to, int from, uint64_t bits)
 
 /* ---------------------------------------------------------------- reductions */
 
-int qn__combine_op(int combine)
-{
-    static const uint8_t op[QN_N_COMBINES] = {
-        [QN_COMBINE_SUM] = QN_OP_add, [QN_COMBINE_PROD] = QN_OP_mul, [QN_COMBINE_MIN] = QN_OP_min,
-        [QN_COMBINE_MAX] = QN_OP_max, [QN_COMBINE_AND] = QN_OP_and,  [QN_COMBINE_OR] = QN_OP_or,
-        [QN_COMBINE_XOR] = QN_OP_xor,
-    };
-    return op[combine];
-}
-
 uint64_t qn__eval_combine(int combine, int type, uint64_t accumulated, uint64_t next)
 {
     int op = qn__combine_op(combine);
@@ -326,44 +316,30 @@ static uint64_t extreme(int type, bool largest, bool finite)
     return largest ? qn__low_bits(UINT64_MAX, w) : 0;
 }
 
-static uint64_t one(int type)
-{
-    return qn__raw_cast(type, QN_U8, 1);
-}
-
-static uint64_t all_ones(int type)
-{
-    return qn__raw_op(QN_OP_not, type, 0, 0, 0);
-}
-
 uint64_t qn__reduce_identity(int combine, int type)
 {
-    switch (combine) {
-    case QN_COMBINE_SUM:
+    switch (qn__reducer_info[combine].neutral) {
+    case QN_NEUTRAL_ZERO:
         return TYPE[type].cls == QN_CLASS_F ? qn__raw_op(QN_OP_neg, type, 0, 0, 0) : 0;
-    case QN_COMBINE_PROD:
-        return one(type);
-    case QN_COMBINE_MIN:
+    case QN_NEUTRAL_LARGEST:
         return extreme(type, true, false);
-    case QN_COMBINE_MAX:
+    case QN_NEUTRAL_LOWEST:
         return extreme(type, false, false);
-    case QN_COMBINE_AND:
-        return all_ones(type);
     }
-    return 0; /* or, xor */
+    return qn__reduce_empty(combine, type);
 }
 
 uint64_t qn__reduce_empty(int combine, int type)
 {
-    switch (combine) {
-    case QN_COMBINE_PROD:
-        return one(type);
-    case QN_COMBINE_MIN:
+    switch (qn__reducer_info[combine].neutral) {
+    case QN_NEUTRAL_ONE:
+        return qn__raw_cast(type, QN_U8, 1);
+    case QN_NEUTRAL_LARGEST:
         return extreme(type, true, true);
-    case QN_COMBINE_MAX:
+    case QN_NEUTRAL_LOWEST:
         return extreme(type, false, true);
-    case QN_COMBINE_AND:
-        return all_ones(type);
+    case QN_NEUTRAL_ONES:
+        return qn__raw_op(QN_OP_not, type, 0, 0, 0);
     }
-    return 0; /* sum, or, xor */
+    return 0;
 }

@@ -181,11 +181,11 @@ static uint64_t run_atomic(qn_interp *s, uint32_t i)
             return old;
         if (qn__is_update(x))
             next = run_update(s, i, old);
-        else if (x->sub < QN_COMBINE_EXCHANGE)
+        else if (qn__combines(x->sub))
             next = qn__eval_combine(x->sub, x->type, old, value);
         if (!atomic_swap(at, qn_dtype_bytes(x->type), &stored, next))
             continue;
-        if (x->sub < QN_COMBINE_EXCHANGE && qn__watch_seeks_nan(s->watch))
+        if (qn__combines(x->sub) && qn__watch_seeks_nan(s->watch))
             qn__look_for_nan(s, i, x->type, next, 2, (const int[]){x->type, x->type},
                          (const uint64_t[]){old, value});
         return old;

@@ -535,6 +535,39 @@ typedef struct qn_op_info {
 enum { QN_RULE_SAME = 0, QN_RULE_COMPARE = 1, QN_RULE_SELECT = 2 };
 extern const qn_op_info qn__op_info[QN_N_TABLE_OPS];
 
+/** What the table says of a reducer. */
+typedef struct qn_reducer_info {
+    const char *name;
+    uint8_t op, classes, neutral; /* QN_OP_... or 0, or of QN_CLASS_..., QN_NEUTRAL_... */
+    bool is_reduction, is_atomic;
+} qn_reducer_info;
+enum {
+    QN_NEUTRAL_NONE,
+    QN_NEUTRAL_ZERO,
+    QN_NEUTRAL_ONE,
+    QN_NEUTRAL_LARGEST,
+    QN_NEUTRAL_LOWEST,
+    QN_NEUTRAL_ONES
+};
+extern const qn_reducer_info qn__reducer_info[QN_N_COMBINES];
+/** The op with which a reducer combines; 0 for exchanges, which take the new value. */
+static inline int qn__combine_op(int combine) { return qn__reducer_info[combine].op; }
+/** Whether an atomic has a reducer that combines the old value with the new one. */
+static inline bool qn__combines(int combine) { return combine < QN_N_COMBINES && qn__combine_op(combine); }
+/** Whether a reducer takes values of a class. */
+static inline bool qn__reducer_takes(int combine, int cls) { return (qn__reducer_info[combine].classes & cls) != 0; }
+/** Whether a number is that of a reducer for reductions, or for atomics. */
+static inline bool qn__is_reduction_combine(int combine)
+{
+    return combine >= 0 && combine < QN_N_COMBINES && qn__reducer_info[combine].is_reduction;
+}
+static inline bool qn__is_atomic_combine(int combine)
+{
+    return combine >= 0 && combine < QN_N_COMBINES && qn__reducer_info[combine].is_atomic;
+}
+/** The reducer of atomics that an op does when it updates an element, or -1. */
+int qn__combine_of_op(int op);
+
 /** qn_kernel_parse of the canonical text of a kernel, whatever made it: the limits are those of QN_MAX_REPLAY_OPS. */
 qn_status qn__kernel_parse_canonical(const char *text, size_t n, qn_kernel **out, qn_error *err);
 /** Verifies a finished kernel (ir/verify.c): a loop over the table and the rules of ir.h. */
@@ -578,22 +611,6 @@ uint64_t qn__eval_bitcast(int to, int from, uint64_t bits);
 /** Both without a guard, for who has entered the default environment (ir/fpu.h); qn__eval_combine has none either. */
 uint64_t qn__raw_op(int op, int type, uint64_t a, uint64_t b, uint64_t c);
 uint64_t qn__raw_cast(int to, int from, uint64_t bits);
-/** The op with which a combination combines; 0 for exchanges, which take the new value. */
-int qn__combine_op(int combine);
-static inline bool qn__is_bitwise(int combine)
-{
-    return combine == QN_COMBINE_AND || combine == QN_COMBINE_OR || combine == QN_COMBINE_XOR;
-}
-/** Whether a reduction, or an atomic on elements without parts, takes values of a class. */
-static inline bool qn__reduce_takes(int combine, int cls)
-{
-    return cls != (qn__is_bitwise(combine) ? QN_CLASS_F : QN_CLASS_B);
-}
-static inline bool qn__atomic_takes(int combine, int cls)
-{
-    return cls == QN_CLASS_B ? qn__is_bitwise(combine) || combine == QN_COMBINE_EXCHANGE
-                             : cls != QN_CLASS_F || !qn__is_bitwise(combine);
-}
 /** One step of a reduction: accumulated op next. */
 uint64_t qn__eval_combine(int combine, int type, uint64_t accumulated, uint64_t next);
 /** What masked lanes and empty partials hold: -0.0 for sums, 1, +-inf, the type's extremes. */

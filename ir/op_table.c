@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * op_table.c: what the rows of quern/ops.def say, as data: names, rules, arities, dtype classes.
- * The meaning column is used in eval.c, the lowering column in jit/.
+ * op_table.c: what the rows of quern/ops.def and quern/reducers.def say, as data: names, rules, arities, dtype classes.
+ * The meaning column of ops is used in eval.c, the lowering columns of both in jit/.
  */
 #include "ir/ir.h"
 
@@ -23,6 +23,21 @@ const qn_op_info qn__op_info[QN_N_TABLE_OPS] = {
 #include "quern/ops.def"
 #undef QN_OP
 };
+
+const qn_reducer_info qn__reducer_info[QN_N_COMBINES] = {
+#define QN_REDUCER(NAME, number, text, is_reduction, is_atomic, classes, op, neutral, ...)         \
+    [number] = {text, QN_OP_##op, CLASSES_##classes, QN_NEUTRAL_##neutral, is_reduction, is_atomic},
+#include "quern/reducers.def"
+#undef QN_REDUCER
+};
+
+int qn__combine_of_op(int op)
+{
+    for (int c = 0; op && c < QN_N_COMBINES; c++)
+        if (op == qn__combine_op(c))
+            return qn__is_atomic_combine(c) ? c : -1;
+    return -1;
+}
 
 int qn_op_of_name(const char *name)
 {

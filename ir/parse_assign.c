@@ -10,22 +10,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is done between the old and the new value; atomics: the combination, or -1. */
+/* What is done between the old and the new value; 0: nothing. */
 static const struct {
     const char *text;
-    int op, combine;
+    int op;
 } updates[] = {
-    {"=", 0, QN_COMBINE_EXCHANGE},
-    {"+=", QN_OP_add, QN_COMBINE_SUM},
-    {"-=", QN_OP_sub, QN_COMBINE_SUM},
-    {"*=", QN_OP_mul, -1},
-    {"/=", QN_OP_div, -1},
-    {"%=", QN_OP_rem, -1},
-    {"&=", QN_OP_and, QN_COMBINE_AND},
-    {"|=", QN_OP_or, QN_COMBINE_OR},
-    {"^=", QN_OP_xor, QN_COMBINE_XOR},
-    {"<<=", QN_OP_shl, -1},
-    {">>=", QN_OP_shr, -1},
+    {"=", 0},           {"+=", QN_OP_add}, {"-=", QN_OP_sub},  {"*=", QN_OP_mul},
+    {"/=", QN_OP_div},  {"%=", QN_OP_rem}, {"&=", QN_OP_and},  {"|=", QN_OP_or},
+    {"^=", QN_OP_xor},  {"<<=", QN_OP_shl}, {">>=", QN_OP_shr},
 };
 enum { N_UPDATES = sizeof updates / sizeof updates[0], WHAT_BYTES = 80 };
 
@@ -36,6 +28,13 @@ static int update_of(const qn_token *t)
         if (qn__parse_is_operator(t, updates[i].text))
             return i;
     return -1;
+}
+
+/** The reducer of an atomic that does what a row says, of -x for a difference; -1: none does. */
+static int combine_of(int row)
+{
+    int op = updates[row].op;
+    return op == 0 ? QN_COMBINE_EXCHANGE : op == QN_OP_sub ? QN_COMBINE_SUM : qn__combine_of_op(op);
 }
 
 static bool expect_update(parser *p, int *row)
@@ -118,7 +117,7 @@ bool qn__parse_atomic_update(parser *p)
     const qn_token at = p->token;
     if (!read_element(p, &x))
         return false;
-    if (updates[x.row].combine < 0 || x.part >= 0)
+    if (combine_of(x.row) < 0 || x.part >= 0)
         return FAIL(p, &at,
                     "no atomic does this: atomics are =, +=, -=, &=, |=, ^=; others are updates of "
                     "a view with "
@@ -127,7 +126,7 @@ bool qn__parse_atomic_update(parser *p)
         return false;
     if (updates[x.row].op == QN_OP_sub)
         v = qn_neg(p->b, v);
-    qn_atomic(p->b, updates[x.row].combine, x.view, x.index.n, x.index.v, v, (qn_val){0});
+    qn_atomic(p->b, combine_of(x.row), x.view, x.index.n, x.index.v, v, (qn_val){0});
     qn__parse_accept_symbol(p, ';');
     return qn__parse_check_builder(p);
 }

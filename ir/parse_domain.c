@@ -263,8 +263,8 @@ bool qn__parse_repeat(parser *p)
 /** The combination of a reduction that a token names, or -1. */
 static int combine_of(const qn_token *t)
 {
-    for (int c = QN_COMBINE_SUM; c <= QN_COMBINE_XOR; c++)
-        if (qn__parse_token_is(t, qn__combine_name(c)))
+    for (int c = 0; c < QN_N_COMBINES; c++)
+        if (qn__is_reduction_combine(c) && qn__parse_token_is(t, qn__combine_name(c)))
             return c;
     return -1;
 }

@@ -7,22 +7,23 @@
 #include "ir/function.h"
 #include "ir/parse.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ----------------------------------------------------------------------------------- statements */
 
 bool qn__parse_combine(parser *p, int *combine)
 {
-    static const char *const names[] = {
-#define QN_X(name, number, text, is_reduction, is_atomic) [number] = text,
-        QN_COMBINE_LIST(QN_X)
-#undef QN_X
-    };
     for (*combine = 0; *combine < QN_N_COMBINES; ++*combine)
-        if (qn__parse_accept_word(p, names[*combine]))
+        if (qn__parse_accept_word(p, qn__combine_name(*combine)))
             return true;
-    return qn__parse_fail_expected(
-        p, "an operation (sum, prod, min, max, and, or, xor, exchange, compare_exchange)");
+    char expected[NO_COMBINE_BYTES] = "an operation (";
+    size_t n = strlen(expected);
+    for (int c = 0; c < QN_N_COMBINES && n < sizeof expected; c++)
+        n += (size_t)snprintf(expected + n, sizeof expected - n, "%s%s", c ? ", " : "", qn__combine_name(c));
+    if (n < sizeof expected)
+        snprintf(expected + n, sizeof expected - n, ")");
+    return qn__parse_fail_expected(p, expected);
 }
 
 static bool parse_const(parser *p, const definitions *d)

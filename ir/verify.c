@@ -262,15 +262,6 @@ static bool check_dim(verifier *v, uint32_t i)
 
 /* ---------------------------------------------------------------- accesses */
 
-/** Combinations by number: whether a reduction or an atomic may use it. */
-static const struct {
-    bool is_reduction, is_atomic;
-} combines[QN_N_COMBINES] = {
-#define QN_X(name, number, text, is_reduction, is_atomic) [number] = {is_reduction, is_atomic},
-    QN_COMBINE_LIST(QN_X)
-#undef QN_X
-};
-
 /** Opens the region of an update, which carries the old value. */
 static bool open_update(verifier *v, uint32_t i)
 {
@@ -287,9 +278,9 @@ static bool check_atomic(verifier *v, uint32_t i)
     const qn_inst *x = &v->k->inst[i];
     if (qn__is_update(x))
         return true;
-    if (x->sub >= QN_N_COMBINES || !combines[x->sub].is_atomic)
+    if (!qn__is_atomic_combine(x->sub))
         return wrong(v, i, "no atomic combination");
-    return require(v, i, qn__atomic_takes(x->sub, qn__dtype_class(x->type)), "type not taken");
+    return require(v, i, qn__reducer_takes(x->sub, qn__dtype_class(x->type)), "type not taken");
 }
 
 /** load, store and atomic. */
@@ -405,7 +396,7 @@ static bool check_region_numbers(verifier *v, uint32_t i)
 static bool check_reduce(verifier *v, uint32_t i, open_region *r)
 {
     const qn_inst *x = &v->k->inst[i];
-    if (x->sub >= QN_N_COMBINES || !combines[x->sub].is_reduction || x->n_args < 1)
+    if (!qn__is_reduction_combine(x->sub) || x->n_args < 1)
         return wrong(v, i, "no reduction, or no dimensions");
     if (x->imm < QN_INDEXED || x->imm > QN_ORDERED)
         return wrong(v, i, "no order rule");
@@ -418,7 +409,7 @@ static bool check_reduce(verifier *v, uint32_t i, open_region *r)
         r->dims |= 1u << d->imm;
     }
     int cls = qn__dtype_class(x->type);
-    if (!cls || qn__is_half(x->type) || !qn__reduce_takes(x->sub, cls))
+    if (!cls || qn__is_half(x->type) || !qn__reducer_takes(x->sub, cls))
         return wrong(v, i, "type not taken");
     return require(v, i, !(v->reduced & r->dims), "a dimension is reduced twice");
 }

@@ -22,23 +22,9 @@ const char *qn__no_dtype(int dtype, char *out)
 
 /* ---------------------------------------------------------------- combinations */
 
-static const struct {
-    const char *name;
-    bool is_reduction, is_atomic;
-} combines[QN_N_COMBINES] = {
-#define QN_X(name, number, text, is_reduction, is_atomic) [number] = {text, is_reduction, is_atomic},
-    QN_COMBINE_LIST(QN_X)
-#undef QN_X
-};
-
 const char *qn__combine_name(int combine)
 {
-    return combine >= 0 && combine < QN_N_COMBINES ? combines[combine].name : NULL;
-}
-
-bool qn__is_atomic_combine(int combine)
-{
-    return combine >= 0 && combine < QN_N_COMBINES && combines[combine].is_atomic;
+    return combine >= 0 && combine < QN_N_COMBINES ? qn__reducer_info[combine].name : NULL;
 }
 
 const char *qn__no_combine(int combine, bool is_reduction, char *out)
@@ -47,9 +33,9 @@ const char *qn__no_combine(int combine, bool is_reduction, char *out)
     int n = name ? snprintf(out, NO_COMBINE_BYTES, "%s has no combination %s: expected ", kind, name)
                  : snprintf(out, NO_COMBINE_BYTES, "%s has no combination of number %d: expected ", kind, combine);
     for (int i = 0; i < QN_N_COMBINES; i++) {
-        if (!(is_reduction ? combines[i].is_reduction : combines[i].is_atomic))
+        if (!(is_reduction ? qn__is_reduction_combine(i) : qn__is_atomic_combine(i)))
             continue;
-        n += snprintf(out + n, (size_t)(NO_COMBINE_BYTES - n), "%s%s", joint, combines[i].name);
+        n += snprintf(out + n, (size_t)(NO_COMBINE_BYTES - n), "%s%s", joint, qn__combine_name(i));
         joint = ", ";
     }
     return out;

@@ -190,7 +190,6 @@ void qn__append_store(qn_builder *b, const char *who, qn_param p, int part, cons
 uint32_t qn__append_atomic(qn_builder *b, const char *who, int combine, qn_param p, int n_args,
                            const uint32_t *args);
 /** Whether atomics do a combination. */
-bool qn__is_atomic_combine(int combine);
 /** A store through an atomic view, args: indices, value. One atomic update where it is one (ir/build/update.c). */
 void qn__store_atomically(qn_builder *b, const char *who, qn_param p, const uint32_t *args);
 /** Whether an instruction is a load, store or atomic of this element of the view that parameter `view` is. */

@@ -142,7 +142,7 @@ static bool check_combine(qn_builder *b, const char *who, int combine,
                          qn__no_combine(combine, false, (char[NO_COMBINE_BYTES]){0}));
         return false;
     }
-    if (!qn__has_parts(view->dtype) && qn__atomic_takes(combine, qn__dtype_class(view->dtype)))
+    if (!qn__has_parts(view->dtype) && qn__reducer_takes(combine, qn__dtype_class(view->dtype)))
         return true;
     qn__builder_fail(b, QN_ERR_TYPE, "%s: view \"%.100s\": %s does not take %s", who, view->name,
                      qn__combine_name(combine), qn_dtype_name(view->dtype));

@@ -389,7 +389,7 @@ void qn_reduce(qn_builder *b, int combine, int order, int n, const qn_val *dims)
     const char *who = "qn_reduce";
     if (!qn__builder_ready(b, who))
         return;
-    if (combine < 0 || combine > QN_COMBINE_XOR) {
+    if (!qn__is_reduction_combine(combine)) {
         qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: %s", who,
                          qn__no_combine(combine, true, (char[NO_COMBINE_BYTES]){0}));
         return;
@@ -496,7 +496,7 @@ qn_val qn_end_reduce(qn_builder *b, qn_val value)
     if (qn__is_tuple(b, number))
         return end_complex_reduce(b, who, f, number);
     int type = b->inst[number].type;
-    if (!qn__reduce_takes(b->inst[f->inst].sub, qn__dtype_class(type)))
+    if (!qn__reducer_takes(b->inst[f->inst].sub, qn__dtype_class(type)))
         return qn__builder_fail(b, QN_ERR_TYPE, "%s: this reduction does not take %s", who,
                                 qn_dtype_name(type));
     return qn__value(b, end_scalar_reduce(b, who, f, number), qn__kind(value));

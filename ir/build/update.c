@@ -175,15 +175,6 @@ static bool needs_old(const update *u, uint32_t i)
 
 /* ---------------------------------------------------------------- combinations */
 
-/** The combination that an op does when it updates an element, or -1. */
-static int combine_of_op(int op)
-{
-    for (int c = 0; c < QN_N_COMBINES; c++)
-        if (op && op == qn__combine_op(c))
-            return qn__is_atomic_combine(c) ? c : -1;
-    return -1;
-}
-
 /** fma(x, y, load of the element) of a contracting kernel: x * y, which is added. 0: not such a value. */
 static uint32_t contracted_value(const update *u)
 {
@@ -217,7 +208,7 @@ static uint32_t combined_half(const update *u, int *combine)
         return 0;
     uint32_t wide = qn__builder_args(b, u->value)[0];
     int op = qn__pure(&b->inst[wide]);
-    *combine = op == QN_OP_sub ? QN_COMBINE_SUM : combine_of_op(op);
+    *combine = op == QN_OP_sub ? QN_COMBINE_SUM : qn__combine_of_op(op);
     if (b->inst[wide].type != QN_F32 || *combine < 0 || half_of(u, qn__builder_args(b, wide)[0]) != u->old ||
         needs_old(u, qn__builder_args(b, wide)[1]))
         return 0;
@@ -238,7 +229,7 @@ static uint32_t combined_value(const update *u, int *combine)
         return combined_half(u, combine);
     const uint32_t *operand = qn__builder_args(b, u->value);
     int op = qn__pure(&b->inst[u->value]);
-    *combine = op == QN_OP_sub || op == QN_OP_fma ? QN_COMBINE_SUM : combine_of_op(op);
+    *combine = op == QN_OP_sub || op == QN_OP_fma ? QN_COMBINE_SUM : qn__combine_of_op(op);
     if (op == QN_OP_fma)
         return contracted_value(u);
     if (*combine < 0)

@@ -95,6 +95,21 @@ static LLVMValueRef update_plain(lower *g, const update *u, LLVMValueRef pointer
     return old;
 }
 
+/** The instruction of a reducer, on integers. */
+typedef struct rmw {
+    LLVMAtomicRMWBinOp of_signed, of_unsigned;
+    bool is_there;
+} rmw;
+static const rmw rmws[QN_N_COMBINES] = {
+#define WORDS(s, u) {LLVMAtomicRMWBinOp##s, LLVMAtomicRMWBinOp##u, true}
+#define NONE {0}
+#define QN_REDUCER(NAME, number, text, is_reduction, is_atomic, classes, op, neutral, rmw, ...) [number] = rmw,
+#include "quern/reducers.def"
+#undef QN_REDUCER
+#undef NONE
+#undef WORDS
+};
+
 LLVMValueRef qn__update_element(lower *g, const update *u, LLVMValueRef pointer, LLVMValueRef v, LLVMValueRef expected)
 {
     int dtype = u->dtype, combine = u->combine;
@@ -110,18 +125,10 @@ LLVMValueRef qn__update_element(lower *g, const update *u, LLVMValueRef pointer,
         return LLVMBuildAtomicRMW(g->b, LLVMAtomicRMWBinOpFAdd, pointer, v, LLVMAtomicOrderingMonotonic, false);
     if (combine == QN_UPDATE || ((is_float || dtype == QN_BOOL) && combine != QN_COMBINE_EXCHANGE))
         return update_by_exchange(g, u, pointer, v);
-    static const LLVMAtomicRMWBinOp ops[QN_N_COMBINES] = {
-        [QN_COMBINE_SUM] = LLVMAtomicRMWBinOpAdd, [QN_COMBINE_MIN] = LLVMAtomicRMWBinOpMin,
-        [QN_COMBINE_MAX] = LLVMAtomicRMWBinOpMax, [QN_COMBINE_AND] = LLVMAtomicRMWBinOpAnd,
-        [QN_COMBINE_OR] = LLVMAtomicRMWBinOpOr,   [QN_COMBINE_XOR] = LLVMAtomicRMWBinOpXor,
-        [QN_COMBINE_EXCHANGE] = LLVMAtomicRMWBinOpXchg,
-    };
-    LLVMAtomicRMWBinOp op = ops[combine];
-    if (!is_signed && combine == QN_COMBINE_MIN)
-        op = LLVMAtomicRMWBinOpUMin;
-    if (!is_signed && combine == QN_COMBINE_MAX)
-        op = LLVMAtomicRMWBinOpUMax;
-    LLVMValueRef old = LLVMBuildAtomicRMW(g->b, op, pointer, qn__as_bits(g, dtype, v), LLVMAtomicOrderingMonotonic, false);
+    const rmw *op = &rmws[combine];
+    if (!op->is_there)
+        return update_by_exchange(g, u, pointer, v);
+    LLVMValueRef old = LLVMBuildAtomicRMW(g->b, is_signed ? op->of_signed : op->of_unsigned, pointer, qn__as_bits(g, dtype, v), LLVMAtomicOrderingMonotonic, false);
     return qn__from_bits(g, dtype, old);
 }
 

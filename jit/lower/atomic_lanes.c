@@ -211,26 +211,29 @@ static LLVMValueRef update_vector(lower *g, const update *u, const lanes *l)
     return old;
 }
 
+/** LLVM's intrinsics that combine the lanes of a vector of integers: unsigned and signed. */
+static const char *const folds[QN_N_COMBINES][2] = {
+#define WORDS(s, u) {"llvm.vector.reduce." #u, "llvm.vector.reduce." #s}
+#define NONE {NULL}
+#define QN_REDUCER(NAME, number, text, is_reduction, is_atomic, classes, op, neutral, rmw, fold, ...) [number] = fold,
+#include "quern/reducers.def"
+#undef QN_REDUCER
+#undef NONE
+#undef WORDS
+};
+
 /** Whether all lanes meet in one element in an operation whose order does not matter, and nobody asks what was there. */
 static bool is_one_sum(const lower *g, const update *u, const lanes *l)
 {
-    bool is_exchange = u->combine >= QN_COMBINE_EXCHANGE; /* or an expression */
-    return l->x.kind == ADDRESS_UNIFORM && !l->mask && !u->is_used && !is_exchange && qn__is_integer(u->dtype) && g->width > 1;
+    return l->x.kind == ADDRESS_UNIFORM && !l->mask && !u->is_used && u->combine != QN_UPDATE && folds[u->combine][0] &&
+           qn__is_integer(u->dtype) && g->width > 1;
 }
 
 static LLVMValueRef update_sum(lower *g, const update *u, const lanes *l)
 {
     bool is_signed = qn__dtype_class(u->dtype) == QN_CLASS_S;
-    const char *const names[QN_N_COMBINES] = {
-        [QN_COMBINE_SUM] = "llvm.vector.reduce.add",
-        [QN_COMBINE_MIN] = is_signed ? "llvm.vector.reduce.smin" : "llvm.vector.reduce.umin",
-        [QN_COMBINE_MAX] = is_signed ? "llvm.vector.reduce.smax" : "llvm.vector.reduce.umax",
-        [QN_COMBINE_AND] = "llvm.vector.reduce.and",
-        [QN_COMBINE_OR] = "llvm.vector.reduce.or",
-        [QN_COMBINE_XOR] = "llvm.vector.reduce.xor",
-    };
     LLVMTypeRef t = LLVMTypeOf(l->value);
-    LLVMValueRef vector = l->value, sum = qn__call(g, names[u->combine], &t, 1, &vector, 1);
+    LLVMValueRef vector = l->value, sum = qn__call(g, folds[u->combine][is_signed], &t, 1, &vector, 1);
     qn__update_element(g, u, l->x.pointer, sum, NULL);
     return NULL;
 }

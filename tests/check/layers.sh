@@ -63,12 +63,12 @@ includes include/*.h include/quern/* |
     grep -vE '^include/quern/[a-z]+\.hpp:("quern\.hpp"|<[a-z_]+>)$' |
     grep -vE '^include/quern/fortran\.h:<(ISO_Fortran_binding|stdarg|stdio|string)\.h>$' |
     is_empty "include/ uses itself only"
-includes "${ir[@]}" | grep '"' | grep -vE ':"(ir/[a-z0-9_/]+\.h|quern\.h|quern/embed\.h|quern/(ops|math)\.def)"$' |
+includes "${ir[@]}" | grep '"' | grep -vE ':"(ir/[a-z0-9_/]+\.h|quern\.h|quern/embed\.h|quern/[a-z]+\.def)"$' |
     is_empty "ir/ uses include/ and itself"
 includes "${ir[@]}" | grep -E ':<(llvm|pthread|threads|unistd|dlfcn|sys/|fcntl|signal|cuda|time)' |
     is_empty "ir/ has no LLVM, threads or input and output"
 includes "${jit[@]}" | grep '"' |
-    grep -vE ':"(jit/[a-z0-9_/]+\.h|ir/ir\.h|quern\.h|quern/ops\.def)"$' |
+    grep -vE ':"(jit/[a-z0-9_/]+\.h|ir/ir\.h|quern\.h|quern/[a-z]+\.def)"$' |
     is_empty "jit/ uses ir/ir.h, include/ and itself"
 
 # The folders of jit/ stand on a kernel's way: each includes those before it.
@@ -97,7 +97,7 @@ includes $(find . -path ./build -prune -o -path ./.git -prune -o \( -name '*.[ch
     grep -E '<llvm(-c)?/' | grep -vE '^(\./)?jit/(lower|target|emit)/[a-z_0-9/]*\.([ch]|cpp):' |
     is_empty "LLVM headers only in jit/lower, jit/target and jit/emit"
 includes $(find examples -name '*.[ch]') | grep '"' |
-    grep -vE ':"(quern\.h|quern/(cuda|cache|object|embed)\.h|quern/ops\.def|[a-z0-9_]+\.h)"$' | is_empty "examples/ use include/ only"
+    grep -vE ':"(quern\.h|quern/(cuda|cache|object|embed)\.h|quern/[a-z]+\.def|[a-z0-9_]+\.h)"$' | is_empty "examples/ use include/ only"
 
 code "${library[@]}" |
     grep -E '\b(abort|exit|_exit|_Exit|quick_exit|raise|printf|puts|putchar|perror|atexit|signal|sigaction)[[:space:]]*\(' |

@@ -504,20 +504,28 @@ static void run_step(lower *g, const span *spans)
 
 static bool combine_atomically(lower *g, int combine, int dtype, LLVMValueRef pointer, LLVMValueRef v)
 {
-    static const char *const names[QN_N_COMBINES] = {[QN_COMBINE_SUM] = "add", [QN_COMBINE_MIN] = "min", [QN_COMBINE_MAX] = "max",
-                                                     [QN_COMBINE_AND] = "and", [QN_COMBINE_OR] = "or",   [QN_COMBINE_XOR] = "xor"};
+    enum { OF_SIGNED, OF_UNSIGNED, OF_F64 };
+    static const char *const reds[QN_N_COMBINES][3] = {
+#define PTX(s, u, f) {s, u, f}
+#define NONE {NULL}
+#define QN_REDUCER(NAME, number, text, is_reduction, is_atomic, classes, op, neutral, rmw, fold, red, ...) [number] = red,
+#include "quern/reducers.def"
+#undef QN_REDUCER
+#undef NONE
+#undef PTX
+    };
     int kind = qn__dtype_class(dtype), width = qn__dtype_width(dtype);
-    bool is_bitwise = combine == QN_COMBINE_AND || combine == QN_COMBINE_OR || combine == QN_COMBINE_XOR;
-    bool is_limit = combine == QN_COMBINE_MIN || combine == QN_COMBINE_MAX, is_float = kind == QN_CLASS_F;
-    char type = is_float ? 'f' : is_bitwise ? 'b' : is_limit && kind == QN_CLASS_S ? 's' : 'u', text[64];
-    if (combine >= QN_N_COMBINES || !names[combine] || width < 32 || dtype == QN_BOOL || (is_float && (combine != QN_COMBINE_SUM || dtype != QN_F64)))
+    bool is_float = kind == QN_CLASS_F;
+    const char *red = combine < QN_N_COMBINES ? reds[combine][is_float ? OF_F64 : kind == QN_CLASS_S ? OF_SIGNED : OF_UNSIGNED] : NULL;
+    char text[64];
+    if (!red || width < (is_float ? 64 : 32) || dtype == QN_BOOL)
         return false; /* the sum of f32 flushes to zero */
     const char *operands = is_float ? "l,d,~{memory}" : width == 64 ? "l,l,~{memory}" : "l,r,~{memory}";
-    int n = snprintf(text, sizeof text, "red.global.%s.%c%d [$0], $1;", names[combine], type, width);
+    int n = snprintf(text, sizeof text, "red.global.%s%d [$0], $1;", red, width);
     LLVMValueRef in[2] = {LLVMBuildPtrToInt(g->b, pointer, g->i64, ""), v};
     LLVMTypeRef types[2] = {g->i64, LLVMTypeOf(v)}, t = LLVMFunctionType(LLVMVoidTypeInContext(g->context), types, 2, false);
-    LLVMValueRef red = LLVMGetInlineAsm(t, text, (size_t)n, operands, strlen(operands), true, false, LLVMInlineAsmDialectATT, false);
-    LLVMBuildCall2(g->b, t, red, in, 2, "");
+    LLVMValueRef code = LLVMGetInlineAsm(t, text, (size_t)n, operands, strlen(operands), true, false, LLVMInlineAsmDialectATT, false);
+    LLVMBuildCall2(g->b, t, code, in, 2, "");
     return true;
 }
 

@@ -113,9 +113,9 @@ static void check_words(const char *page)
                                         "while",
                                         "reduce",
                                         "yield",
-#define QN_X(name, number, text, is_reduction, is_atomic) text,
-                                        QN_COMBINE_LIST(QN_X)
-#undef QN_X
+#define QN_REDUCER(NAME, number, text, ...) text,
+#include "quern/reducers.def"
+#undef QN_REDUCER
     };
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         char cell[64];
