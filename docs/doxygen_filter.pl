@@ -5,8 +5,8 @@
 #   1. the comment at the top becomes that of the file;
 #   2. a declaration that follows another without a comment or a blank line shares its comment;
 #   3. names that mean the same wherever they stand get their text from the table below;
-#   4. lists kept as macros, X(NAME, number, "text", ...), become enumerators with the row's text, and the rows of the op
-#      table functions with the row's last text.
+#   4. lists kept as macros, X(NAME, number, "text", ...), become enumerators with the row's text, the rows of quern/dtypes.def and
+#      quern/reducers.def enumerators, and those of the op table functions, with the row's last text.
 use strict;
 use warnings;
 
@@ -55,6 +55,19 @@ if ($text =~ m{#include "quern/ops\.def"} && open my $t, '<', $table) {
     close $t;
 }
 
+# Rows of a table of enumerators beside the header: [NAME, number, last text].
+sub rows_of {
+    my ($name) = @_;
+    (my $path = $file) =~ s{[^/]*$}{quern/$name.def};
+    open my $t, '<', $path or return;
+    my @rows;
+    while (<$t>) {
+        push @rows, [$1, $2, $3] if /^QN_[A-Z]+\((\w+),\s*(\d+),.*"([^"]*)"\)\s*$/;
+    }
+    close $t;
+    return @rows;
+}
+
 my ($member, $is_file_done, $previous) = ('', 0, '');
 my $in_comment = 0;
 my $own = '';     # the comment being read
@@ -73,12 +86,12 @@ for my $i (0 .. $#lines) {
         print "\n";
         next;
     }
-    if ($line =~ /^\s*#\s*define QN_OP\(.*?\)\s*(.*)$/) {
+    if ($line =~ /^\s*#\s*define QN_(?:OP|DTYPE|REDUCER)\(.*?\)\s*(.*)$/) {
         $member = $1;
         print "\n";
         next;
     }
-    if ($line =~ /^\s*#\s*undef QN_(X|OP)\b/) {
+    if ($line =~ /^\s*#\s*undef QN_(X|OP|DTYPE|REDUCER)\b/) {
         $member = '';
         print "\n";
         next;
@@ -93,6 +106,14 @@ for my $i (0 .. $#lines) {
             $m =~ s/\bnumber\b/$number/;
             $m =~ s{([,;])\s*$}{$1 /**< $what */};
             print "$m ";
+        }
+        print "\n";
+        next;
+    }
+    if ($member ne '' && $line =~ /#include "quern\/(dtypes|reducers)\.def"/) {
+        for my $row (rows_of($1)) {
+            my ($name, $number, $what) = @$row;
+            print $member =~ /##NAME/ ? ($member =~ s/##NAME/$name/r =~ s/\bnumber\b/$number/r) . " /**< $what */ " : "$member ";
         }
         print "\n";
         next;

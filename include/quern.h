@@ -151,34 +151,20 @@ QN_API const char *qn_status_text(int status);
 
 /* ------------------------------------------------------------------------------------------------ dtypes */
 
-/** All element types: X(NAME, number, text, bytes, class), class one of B bool, S signed, U unsigned, F float,
- *  C complex. */
-#define QN_DTYPE_LIST(X)                                                                           \
-    X(BOOL, 1, "bool", 1, B)                                                                       \
-    X(I8, 2, "i8", 1, S)                                                                           \
-    X(I16, 3, "i16", 2, S)                                                                         \
-    X(I32, 4, "i32", 4, S)                                                                         \
-    X(I64, 5, "i64", 8, S)                                                                         \
-    X(U8, 6, "u8", 1, U)                                                                           \
-    X(U16, 7, "u16", 2, U)                                                                         \
-    X(U32, 8, "u32", 4, U)                                                                         \
-    X(U64, 9, "u64", 8, U)                                                                         \
-    X(F32, 10, "f32", 4, F)                                                                        \
-    X(F64, 11, "f64", 8, F)                                                                        \
-    X(F16, 12, "f16", 2, F)                                                                        \
-    X(BF16, 13, "bf16", 2, F)                                                                      \
-    X(C64, 14, "c64", 8, C)                                                                        \
-    X(C128, 15, "c128", 16, C)
-
-/** An element type. A bool is one byte; any non-zero byte reads as true, true is stored as 1. f16 is IEEE binary16,
- *  bf16 the upper half of an f32: an op on these computes in f32 and rounds once. c64 and c128 are two f32 or f64. */
+/** An element type: the rows of quern/dtypes.def. A bool is one byte; any non-zero byte reads as true, true is stored as 1. f16
+ *  is IEEE binary16, bf16 the upper half of an f32: an op on these computes in f32 and rounds once. c64 and c128 are two f32 or
+ *  f64. */
 typedef enum qn_dtype {
     QN_VOID = 0,
-#define QN_X(name, number, text, bytes, cls) QN_##name = number,
-    QN_DTYPE_LIST(QN_X)
-#undef QN_X
+#define QN_DTYPE(NAME, number, ...) QN_##NAME = number,
+#include "quern/dtypes.def"
+#undef QN_DTYPE
     QN_RECORD = 16, /**< the type is a qn_record */
-    QN_N_DTYPES = 17,
+    QN_N_DTYPES = 2 /* QN_VOID and QN_RECORD */
+#define QN_DTYPE(...) +1
+#include "quern/dtypes.def"
+#undef QN_DTYPE
+    ,
     QN_DTYPE_FORCE_INT = 0x7fffffff
 } qn_dtype;
 

@@ -85,42 +85,59 @@ inline void check(qn_status status, const qn_error &e)
 
 /* ------------------------------------------------------------------------------------------------ dtypes */
 
-/** The dtype of a C++ type: integers by size and sign, bool, float, double, std::complex of both. QN_VOID for dtypes
- *  that the library in use lacks. */
+/** @cond */
+/** Whether U is the C++ type of a row of quern/dtypes.def: of an integer one of its size and sign, of a complex one
+ *  std::complex. */
+template <class U, class C, char kind> constexpr bool is_type_of() noexcept
+{
+    if constexpr (kind == 'S' || kind == 'U')
+        return std::is_integral_v<U> && !std::is_same_v<U, bool> && sizeof(U) == sizeof(C) &&
+               std::is_signed_v<U> == std::is_signed_v<C>;
+    else if constexpr (kind == 'C')
+        return std::is_same_v<U, std::complex<C>>;
+    else
+        return std::is_same_v<U, C> && (kind != 'F' || std::is_floating_point_v<C>);
+}
+
+template <class U> constexpr qn_dtype dtype_or_void() noexcept
+{
+#define QN_DTYPE(NAME, number, text, bytes, cls, part, fraction, bias, c, ...)                     \
+    if constexpr (is_type_of<U, c, #cls[0]>())                                                     \
+        return QN_##NAME;
+#include "quern/dtypes.def"
+#undef QN_DTYPE
+    return QN_VOID;
+}
+/** @endcond */
+
+/** The dtype of a C++ type: integers by size and sign, bool, float, double, std::complex of both. */
 template <class T> qn_dtype dtype_of() noexcept
 {
-    using U = std::remove_cv_t<T>;
-    if constexpr (std::is_same_v<U, bool>) {
-        return QN_BOOL;
-    } else if constexpr (std::is_integral_v<U>) {
-        constexpr qn_dtype with_sign[] = {QN_I8, QN_I16, QN_I32, QN_I64};
-        constexpr qn_dtype without[] = {QN_U8, QN_U16, QN_U32, QN_U64};
-        constexpr int i = sizeof(U) == 1 ? 0 : sizeof(U) == 2 ? 1 : sizeof(U) == 4 ? 2 : 3;
-        return std::is_signed_v<U> ? with_sign[i] : without[i];
-    } else if constexpr (std::is_same_v<U, std::complex<float>>) {
-        return qn_dtype_of_name("c64");
-    } else if constexpr (std::is_same_v<U, std::complex<double>>) {
-        return qn_dtype_of_name("c128");
-    } else {
-        static_assert(std::is_same_v<U, float> || std::is_same_v<U, double>, "no dtype for this type");
-        return std::is_same_v<U, float> ? QN_F32 : QN_F64;
+    constexpr qn_dtype dtype = dtype_or_void<std::remove_cv_t<T>>();
+    static_assert(dtype != QN_VOID, "no dtype for this type");
+    return dtype;
+}
+
+/** The class of a dtype in quern/dtypes.def: 'B' bool, 'S' signed, 'U' unsigned, 'F' float, 'C' complex; 0 for others. */
+inline char class_of(int dtype) noexcept
+{
+    switch (dtype) {
+/** @cond */
+#define QN_DTYPE(NAME, number, text, bytes, cls, ...)                                              \
+    case number:                                                                                   \
+        return #cls[0];
+#include "quern/dtypes.def"
+#undef QN_DTYPE
+    /** @endcond */
+    default:
+        return '\0';
     }
 }
 
 /** Whether numbers of a dtype are floating-point. */
 inline bool is_float(int dtype) noexcept
 {
-    switch (dtype) {
-/** @cond */
-#define QN_X(name, number, text, bytes, cls)                                                       \
-    case number:                                                                                   \
-        return #cls[0] == 'F';
-        QN_DTYPE_LIST(QN_X)
-#undef QN_X
-    /** @endcond */
-    default:
-        return false;
-    }
+    return class_of(dtype) == 'F';
 }
 
 /* ------------------------------------------------------------------------------------------------ handles */

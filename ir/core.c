@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * core.c: what every other file rests on: errors, memory, growing texts, hashing, and the tables of
- * statuses, dtypes and spaces. All names and numbers come from the X lists of quern.h. No state,
+ * statuses, dtypes and spaces. All names and numbers come from the X lists of quern.h and from quern/dtypes.def. No state,
  * but the counter of builds with QN_FAULTS that makes an allocation fail for tests.
  */
 #include "ir/ir.h"
@@ -253,7 +253,8 @@ uint64_t qn__hash(const void *p, size_t n, uint64_t seed)
 
 typedef struct dtype_info {
     const char *name;
-    uint8_t bytes, class, width;
+    uint8_t bytes, class, width, part, fraction_bits;
+    int16_t bias;
 } dtype_info;
 
 #define WIDTH_B(bytes) 1
@@ -261,13 +262,25 @@ typedef struct dtype_info {
 #define WIDTH_U(bytes) ((bytes)*8)
 #define WIDTH_F(bytes) ((bytes)*8)
 #define WIDTH_C(bytes) ((bytes)*8)
-static const dtype_info dtype_table[QN_N_DTYPES] = {[QN_VOID] = {"void", 0, 0, 0},
-                                                    [QN_RECORD] = {"record", 0, 0, 0},
-#define QN_X(NAME, number, text, bytes, cls)                                                       \
-    [number] = {text, bytes, QN_CLASS_##cls, WIDTH_##cls(bytes)},
-                                                    QN_DTYPE_LIST(QN_X)
-#undef QN_X
+static const dtype_info dtype_table[QN_N_DTYPES] = {
+    [QN_VOID] = {.name = "void"},
+    [QN_RECORD] = {.name = "record", .part = QN_RECORD},
+#define QN_DTYPE(NAME, number, text, bytes, cls, part, fraction, bias, ...)                        \
+    [number] = {text, bytes, QN_CLASS_##cls, WIDTH_##cls(bytes), QN_##part, fraction, bias},
+#include "quern/dtypes.def"
+#undef QN_DTYPE
 };
+
+#define PARTS_B 1
+#define PARTS_S 1
+#define PARTS_U 1
+#define PARTS_F 1
+#define PARTS_C 2
+#define QN_DTYPE(NAME, number, text, bytes, cls, part, fraction, bias, c, ...)                     \
+    _Static_assert(sizeof(c) * PARTS_##cls == bytes && number != QN_RECORD && number < QN_N_DTYPES, \
+                   text ": bytes, C type and number");
+#include "quern/dtypes.def"
+#undef QN_DTYPE
 
 static inline const dtype_info *dtype_find(int dtype)
 {
@@ -306,33 +319,40 @@ int qn__dtype_width(int dtype)
     return info ? info->width : 0;
 }
 
+int qn__dtype_part(int dtype)
+{
+    const dtype_info *info = dtype_find(dtype);
+    return info ? info->part : QN_VOID;
+}
+
+int qn__dtype_of_bits(int64_t bytes)
+{
+    for (int dtype = QN_VOID + 1; dtype < QN_N_DTYPES; dtype++)
+        if (dtype_table[dtype].class == QN_CLASS_U && dtype_table[dtype].bytes == bytes)
+            return dtype;
+    return QN_VOID;
+}
+
 qn_float_format qn__float_format(int dtype)
 {
-    int fraction_bits = dtype == QN_F16 ? 10 : dtype == QN_BF16 ? 7 : dtype == QN_F32 ? 23 : 52;
-    int bias = dtype == QN_F16 ? 15 : dtype == QN_F64 ? 1023 : 127;
+    const dtype_info *info = &dtype_table[dtype];
+    int fraction_bits = info->fraction_bits, bias = info->bias;
     return (qn_float_format){fraction_bits, bias, (uint64_t)(2 * bias + 1) << fraction_bits};
 }
 
 uint64_t qn__canonical(int dtype, uint64_t bits)
 {
     switch (dtype) {
-    case QN_BOOL:
-        return (bits & 0xff) != 0;
-    case QN_I8:
-        return (uint64_t)(int64_t)(int8_t)(uint8_t)bits;
-    case QN_I16:
-        return (uint64_t)(int64_t)(int16_t)(uint16_t)bits;
-    case QN_I32:
-        return (uint64_t)(int64_t)(int32_t)(uint32_t)bits;
-    case QN_U8:
-        return (uint8_t)bits;
-    case QN_U16:
-    case QN_F16:
-    case QN_BF16:
-        return (uint16_t)bits;
-    case QN_U32:
-    case QN_F32:
-        return (uint32_t)bits;
+#define CANONICAL_B(bytes, c) (bits & 0xff) != 0
+#define CANONICAL_S(bytes, c) (uint64_t)(int64_t)(c)bits
+#define CANONICAL_U(bytes, c) (c)bits
+#define CANONICAL_F(bytes, c) (bits & UINT64_MAX >> (64 - 8 * (bytes)))
+#define CANONICAL_C(bytes, c) bits
+#define QN_DTYPE(NAME, number, text, bytes, cls, part, fraction, bias, c, ...)                     \
+    case number:                                                                                   \
+        return CANONICAL_##cls(bytes, c);
+#include "quern/dtypes.def"
+#undef QN_DTYPE
     default:
         return bits;
     }

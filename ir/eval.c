@@ -126,12 +126,15 @@ static uint64_t eval_f64(int op, uint64_t ua, uint64_t ub, uint64_t uc)
 typedef struct type_row {
     uint8_t cls, width;
 } type_row;
+#define ROW_B(bytes) {QN_CLASS_B, 1}
+#define ROW_S(bytes) {QN_CLASS_S, 8 * (bytes)}
+#define ROW_U(bytes) {QN_CLASS_U, 8 * (bytes)}
+#define ROW_F(bytes) {(bytes) < 4 ? QN_CLASS_U : QN_CLASS_F, 8 * (bytes)} /* narrow ones as bits: no arithmetic on these */
+#define ROW_C(bytes) {0, 0}
 static const type_row TYPE[QN_N_DTYPES] = {
-    [QN_BOOL] = {QN_CLASS_B, 1}, [QN_I8] = {QN_CLASS_S, 8},   [QN_I16] = {QN_CLASS_S, 16},
-    [QN_I32] = {QN_CLASS_S, 32}, [QN_I64] = {QN_CLASS_S, 64}, [QN_U8] = {QN_CLASS_U, 8},
-    [QN_U16] = {QN_CLASS_U, 16}, [QN_U32] = {QN_CLASS_U, 32}, [QN_U64] = {QN_CLASS_U, 64},
-    [QN_F32] = {QN_CLASS_F, 32}, [QN_F64] = {QN_CLASS_F, 64},
-    [QN_F16] = {QN_CLASS_U, 16}, [QN_BF16] = {QN_CLASS_U, 16}, /* as bits: no arithmetic on these */
+#define QN_DTYPE(NAME, number, text, bytes, cls, ...) [number] = ROW_##cls(bytes),
+#include "quern/dtypes.def"
+#undef QN_DTYPE
 };
 
 uint64_t qn__raw_op(int op, int type, uint64_t a, uint64_t b, uint64_t c)
@@ -149,38 +152,47 @@ uint64_t qn__raw_op(int op, int type, uint64_t a, uint64_t b, uint64_t c)
 
 /* ---------------------------------------------------------------- half-width floats */
 
-/** f16 and bf16 differ in where the fraction is cut: this many bits of an f32's 23 go. */
-static int cut_of(int type)
+/* A narrow float has the exponents of f32 (bf16), so that it is the upper part of one, or fewer (f16). */
+enum { FRACTION = 23, BIAS = 127 }; /* of f32 */
+
+static float power_of_two(int exponent)
 {
-    return type == QN_F16 ? 13 : 16;
+    return f32_of((uint64_t)(BIAS + exponent) << FRACTION);
 }
 
-/** The f32 of the same value. f16: a NaN comes out quiet, as the processors do it; bf16: the same bits. */
+/** The f32 of the same value. With fewer exponents a NaN comes out quiet, as the processors do it; else it has the same bits. */
 static uint64_t f32_of_half(int from, uint64_t bits)
 {
-    if (from == QN_BF16)
-        return bits << 16;
-    uint64_t sign = (bits & 0x8000) << 16, exponent = bits >> 10 & 31, fraction = bits & 0x3ff;
-    if (exponent == 31)
-        return sign | 0x7f800000 | fraction << 13 | (fraction ? 0x400000 : 0);
-    if (exponent == 0) /* fraction x 2^-24, exact in f32 */
-        return sign | bits_of_f32((float)fraction * 0x1p-24f);
-    return sign | (exponent + 112) << 23 | fraction << 13;
+    qn_float_format f = qn__float_format(from);
+    int width = TYPE[from].width, cut = FRACTION - f.fraction_bits;
+    if (f.bias == BIAS)
+        return bits << (32 - width);
+    uint64_t sign = (bits >> (width - 1)) << 31, exponent = (bits & f.infinity) >> f.fraction_bits;
+    uint64_t fraction = qn__low_bits(bits, (uint64_t)f.fraction_bits);
+    if (exponent == f.infinity >> f.fraction_bits)
+        return sign | 0x7f800000 | fraction << cut | (fraction ? 0x400000 : 0);
+    if (exponent == 0) /* f16: fraction x 2^-24, exact in f32 */
+        return sign | bits_of_f32((float)fraction * power_of_two(1 - f.bias - f.fraction_bits));
+    return sign | (exponent + (uint64_t)(BIAS - f.bias)) << FRACTION | fraction << cut;
 }
 
 /** Rounds an f32 once, to nearest even. A NaN keeps its sign and the upper part of its fraction, and comes out quiet. */
 static uint64_t half_of_f32(int to, uint64_t bits)
 {
-    int cut = cut_of(to);
-    uint64_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
-    uint64_t infinity = to == QN_F16 ? 0x7c00 : 0x7f80, quiet = to == QN_F16 ? 0x200 : 0x40;
+    qn_float_format f = qn__float_format(to);
+    int width = TYPE[to].width, cut = FRACTION - f.fraction_bits;
+    uint64_t sign = (bits >> 31) << (width - 1), magnitude = bits & 0x7fffffff;
+    uint64_t quiet = UINT64_C(1) << (f.fraction_bits - 1);
     if (magnitude > 0x7f800000)
-        return sign | infinity | quiet | (magnitude >> cut & (infinity ^ 0x7fff));
-    if (to == QN_F16 && magnitude >= 0x47800000) /* 2^16 */
-        return sign | infinity;
-    if (to == QN_F16 && magnitude < 0x38800000) /* below 2^-14: a multiple of 2^-24 */
-        return sign | (uint64_t)qn__roundeven_f64((double)f32_of(magnitude) * 0x1p24);
-    uint64_t biased = to == QN_F16 ? magnitude - (UINT64_C(112) << 23) : magnitude;
+        return sign | f.infinity | quiet | qn__low_bits(magnitude >> cut, (uint64_t)f.fraction_bits);
+    uint64_t biased = magnitude;
+    if (f.bias != BIAS) {
+        if (magnitude >= (uint64_t)(BIAS + f.bias + 1) << FRACTION) /* f16: 2^16 */
+            return sign | f.infinity;
+        if (magnitude < (uint64_t)(BIAS - f.bias + 1) << FRACTION) /* f16: below 2^-14, a multiple of 2^-24 */
+            return sign | (uint64_t)qn__roundeven_f64((double)f32_of(magnitude) * (double)power_of_two(f.bias - 1 + f.fraction_bits));
+        biased = magnitude - ((uint64_t)(BIAS - f.bias) << FRACTION);
+    }
     uint64_t odd = biased >> cut & 1, half = UINT64_C(1) << (cut - 1);
     return sign | (biased + half - 1 + odd) >> cut;
 }

@@ -98,9 +98,25 @@ int qn__dtype_class(int dtype);
 /** Width in bits as the ops see it: 1 for bool. */
 int qn__dtype_width(int dtype);
 static inline bool qn__is_integer(int dtype) { return (qn__dtype_class(dtype) & (QN_CLASS_S | QN_CLASS_U)) != 0; }
+/** The numbers that an element of a dtype consists of: itself, or f32 or f64 of a complex one. */
+int qn__dtype_part(int dtype);
+/** The unsigned integer of so many bytes, or QN_VOID. */
+int qn__dtype_of_bits(int64_t bytes);
+/** Bit d: dtype d is a float narrower than f32. */
+#define QN_NARROW_B(number, bytes) 0u
+#define QN_NARROW_S(number, bytes) 0u
+#define QN_NARROW_U(number, bytes) 0u
+#define QN_NARROW_C(number, bytes) 0u
+#define QN_NARROW_F(number, bytes) ((bytes) < 4 ? 1u << (number) : 0u)
+enum {
+    QN_NARROW_FLOATS = 0u
+#define QN_DTYPE(NAME, number, text, bytes, cls, ...) | QN_NARROW_##cls(number, bytes)
+#include "quern/dtypes.def"
+#undef QN_DTYPE
+};
 /** f16 and bf16. Finished kernels load, store, select, carry and bitcast them, and cast them from and to f32 only: all else
  *  is expanded when it is built (ir/build/half.c). Their canonical form is that of u16. */
-static inline bool qn__is_half(int dtype) { return dtype == QN_F16 || dtype == QN_BF16; }
+static inline bool qn__is_half(int dtype) { return ((unsigned)QN_NARROW_FLOATS >> dtype & 1) != 0; }
 /** Bits of the fraction and of +infinity of a float dtype. */
 typedef struct qn_float_format {
     int fraction_bits, bias;
@@ -623,7 +639,7 @@ static inline uint64_t qn__arg_part(int dtype, uint64_t bits, uint64_t high, int
 {
     if (part == 0)
         return qn__canonical(dtype, bits);
-    return dtype == QN_F32 ? bits >> 32 : high;
+    return qn_dtype_bytes(dtype) == 4 ? bits >> 32 : high;
 }
 
 /* ---------------------------------------------------------------- pins (ir/pin.c) */

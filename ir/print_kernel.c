@@ -35,7 +35,7 @@ static qn_val bits_of(qn_builder *b, int dtype, qn_val v)
     if (dtype == QN_F32)
         v = qn_bitcast(b, QN_U32, v);
     else if (qn__is_half(dtype))
-        v = qn_bitcast(b, QN_U16, v);
+        v = qn_bitcast(b, qn__dtype_of_bits(qn_dtype_bytes(dtype)), v);
     return qn_cast(b, QN_I64, v);
 }
 

@@ -13,7 +13,7 @@ int qn__part_dtype(int dtype, const qn_record *record, int part)
 {
     if (dtype == QN_RECORD)
         return record->part[part].dtype;
-    return dtype == QN_C64 ? QN_F32 : dtype == QN_C128 ? QN_F64 : dtype;
+    return qn__dtype_part(dtype);
 }
 
 int64_t qn__part_offset(int dtype, const qn_record *record, int part)

@@ -117,12 +117,6 @@ static qn_view plain_view(const qn_view *v)
 
 /* ---------------------------------------------------------------- running */
 
-/** The unsigned type of so many bytes. */
-static int word_of(int64_t bytes)
-{
-    return bytes == 1 ? QN_U8 : bytes == 2 ? QN_U16 : bytes == 4 ? QN_U32 : QN_U64;
-}
-
 /** Whether an element is an integer's size, so that bits can stand for it. */
 static bool is_word(int dtype)
 {
@@ -158,7 +152,7 @@ qn_status qn__copy_launch(const qn_copier *p, const qn_view *dst, const qn_view 
     if (src && src->dtype == dst->dtype) {
         int64_t bytes = word_bytes(dst, src);
         n_words = (int)(qn__element_bytes(dst) / bytes);
-        to.dtype = from.dtype = word_of(bytes);
+        to.dtype = from.dtype = qn__dtype_of_bits(bytes);
     }
     qn_status status = qn__copy_kernel(c, p->who, to.dtype, from.dtype, n_words, rank, &k, err);
     if (status)
@@ -354,7 +348,7 @@ static qn_status fill_elements(const qn_copier *p, const qn_view *v, uint64_t bi
     }
     qn_view plain = plain_view(v);
     qn_copy_shape s;
-    plain.dtype = word_of(qn_dtype_bytes(v->dtype));
+    plain.dtype = qn__dtype_of_bits(qn_dtype_bytes(v->dtype));
     bits = qn__canonical(v->dtype, bits);
     if (plain.unit || !qn__copy_shape(&plain, &plain, &s))
         return qn__copy_launch(p, &plain, NULL, bits, err);

@@ -14,14 +14,12 @@ enum { MAJOR = 1, MINOR = 0 }; /* of what we write; any minor is read */
 
 /* ---------------------------------------------------------------- dtypes and devices */
 
-/** Dtypes by name, so that those this build lacks are refused by name. */
 static const struct {
-    uint8_t code, bits;
-    char dtype[6];
+    uint8_t code, bits, dtype;
 } dtypes[] = {
-    {0, 8, "i8"},   {0, 16, "i16"}, {0, 32, "i32"}, {0, 64, "i64"},  {1, 8, "u8"},
-    {1, 16, "u16"}, {1, 32, "u32"}, {1, 64, "u64"}, {2, 16, "f16"},  {2, 32, "f32"},
-    {2, 64, "f64"}, {4, 16, "bf16"}, {5, 64, "c64"}, {5, 128, "c128"}, {6, 8, "bool"},
+#define QN_DTYPE(NAME, number, text, bytes, cls, part, fraction, bias, c, format, numpy, dlpack, doc) {dlpack, 8 * (bytes), number},
+#include "quern/dtypes.def"
+#undef QN_DTYPE
 };
 enum { N_DTYPES = sizeof dtypes / sizeof dtypes[0] };
 
@@ -69,11 +67,8 @@ static qn_status find_dtype(const char *who, const char *label, qn_dl_dtype t, i
     for (int i = 0; i < N_DTYPES; i++) {
         if (dtypes[i].code != t.code || dtypes[i].bits != t.bits)
             continue;
-        *out = (int32_t)qn_dtype_of_name(dtypes[i].dtype);
-        if (*out != QN_VOID)
-            return QN_OK;
-        return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": this build has no dtype %s", who,
-                        qn__label(label), dtypes[i].dtype);
+        *out = dtypes[i].dtype;
+        return QN_OK;
     }
     return qn__fail(err, QN_ERR_DTYPE,
                     "%s: view \"%s\": dtype code %d (%s) of %d bits is not supported", who,
@@ -230,13 +225,12 @@ static void delete_exported_versioned(qn_dl_managed_versioned *self)
 static qn_status describe_elements(const char *who, const qn_view *v, qn_dl_tensor *out,
                                    qn_error *err)
 {
-    const char *name = qn_dtype_name(v->dtype);
     int i = 0, j = 0;
-    while (i < N_DTYPES && strcmp(dtypes[i].dtype, name))
+    while (i < N_DTYPES && dtypes[i].dtype != v->dtype)
         i++;
     if (i == N_DTYPES)
         return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": DLPack has no dtype for %s", who,
-                        qn__label(v->label), name);
+                        qn__label(v->label), qn_dtype_name(v->dtype));
     while (j < N_DEVICES && devices[j].space != v->space)
         j++;
     if (j == N_DEVICES)

@@ -20,7 +20,7 @@ typedef struct number {
 
 #define N(name) {#name, (int64_t)name},
 #define STATUS(name, ...) {"QN_" #name, QN_##name},
-#define DTYPE(name, ...) {"QN_" #name, QN_##name},
+#define QN_DTYPE(NAME, ...) {"QN_" #NAME, QN_##NAME},
 #define QN_REDUCER(NAME, ...) {"QN_COMBINE_" #NAME, QN_COMBINE_##NAME},
 #define SPACE(name, ...) {"QN_SPACE_" #name, QN_SPACE_##name},
 #define EXEC(name, ...) {"QN_EXEC_" #name, QN_EXEC_##name},
@@ -29,12 +29,14 @@ typedef struct number {
 #define SYMBOLS(name, ...) {"QN_SYMBOLS_" #name, QN_SYMBOLS_##name},
 #define QN_OP(ID, name, ...) {"QN_OP_" #name, QN_OP_##name},
 static const number numbers[] = {
-    QN_STATUS_LIST(STATUS) QN_DTYPE_LIST(DTYPE) QN_SPACE_LIST(SPACE)
+    QN_STATUS_LIST(STATUS) QN_SPACE_LIST(SPACE)
         QN_EXEC_LIST(EXEC) QN_DUMP_LIST(DUMP) QN_LOG_LIST(LOG) QN_SYMBOLS_LIST(SYMBOLS)
+#include "quern/dtypes.def"
 #include "quern/ops.def"
 #include "quern/reducers.def"
 #include "generated/names.inc"
 };
+#undef QN_DTYPE
 #undef QN_REDUCER
 #undef QN_OP
 enum { N_NUMBERS = sizeof numbers / sizeof numbers[0] };

@@ -25,11 +25,14 @@ int qn__object_number_of_view(const qn_kernel *k, int p)
 static const char *type_of_scalar(int dtype)
 {
     static const char *const names[QN_N_DTYPES] = {
-        [QN_BOOL] = "int ",      [QN_I8] = "int8_t ",        [QN_I16] = "int16_t ",
-        [QN_I32] = "int32_t ",   [QN_I64] = "int64_t ",      [QN_U8] = "uint8_t ",
-        [QN_U16] = "uint16_t ",  [QN_U32] = "uint32_t ",     [QN_U64] = "uint64_t ",
-        [QN_F32] = "float ",     [QN_F64] = "double ",       [QN_F16] = "uint16_t ",
-        [QN_BF16] = "uint16_t ", [QN_C64] = "const float *", [QN_C128] = "const double *",
+#define C_B(c) "int "
+#define C_S(c) #c " "
+#define C_U(c) #c " "
+#define C_F(c) #c " "
+#define C_C(c) "const " #c " *"
+#define QN_DTYPE(NAME, number, text, bytes, cls, part, fraction, bias, c, ...) [number] = C_##cls(c),
+#include "quern/dtypes.def"
+#undef QN_DTYPE
     };
     return names[dtype];
 }
@@ -174,10 +177,10 @@ static void print_bits(const qn_kernel *k, int p, int part, qn_text *out)
     const char *at = name.data ? name.data : "";
     if (dtype == QN_BOOL)
         qn__text_add(out, "%s != 0", at);
-    else if (dtype == QN_C64 || dtype == QN_C128)
-        qn__text_add(out, "quern_bits_f%d(%s[%d])", dtype == QN_C64 ? 32 : 64, at, part);
-    else if (type == QN_F32 || type == QN_F64)
-        qn__text_add(out, "quern_bits_f%d(%s)", type == QN_F32 ? 32 : 64, at);
+    else if (qn__dtype_class(dtype) == QN_CLASS_C)
+        qn__text_add(out, "quern_bits_%s(%s[%d])", qn_dtype_name(type), at, part);
+    else if (qn__dtype_class(type) == QN_CLASS_F && !qn__is_half(type))
+        qn__text_add(out, "quern_bits_%s(%s)", qn_dtype_name(type), at);
     else
         qn__text_add(out, "(int64_t)%s", at);
     out->failed |= name.failed;

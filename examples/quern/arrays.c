@@ -247,18 +247,12 @@ int scalar_make(const char *name, const char *text, int dtype, qn_arg *out)
 {
     bool is_true = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
     bool is_false = strcmp(text, "false") == 0 || strcmp(text, "0") == 0;
-    switch (dtype) {
-    case QN_F16:
-    case QN_BF16:
-    case QN_F32:
-    case QN_F64:
+    switch (dtype_class(dtype)) {
+    case 'F':
         return make_real(name, text, dtype, out);
-    case QN_U8:
-    case QN_U16:
-    case QN_U32:
-    case QN_U64:
+    case 'U':
         return make_unsigned(name, text, dtype, out);
-    case QN_BOOL:
+    case 'B':
         if (!is_true && !is_false)
             return bad_scalar(name, text, dtype, "neither true nor false");
         *out = qn_arg_int(QN_BOOL, is_true);

@@ -50,9 +50,19 @@ void elements_walk(const qn_view *v, int64_t limit, void (*fn)(void *arg, void *
     }
 }
 
+char dtype_class(int dtype)
+{
+    static const char class[QN_N_DTYPES][2] = {
+#define QN_DTYPE(NAME, number, text, bytes, cls, ...) [number] = #cls,
+#include "quern/dtypes.def"
+#undef QN_DTYPE
+    };
+    return dtype >= 0 && dtype < QN_N_DTYPES ? class[dtype][0] : '\0';
+}
+
 bool dtype_is_real(int dtype)
 {
-    return dtype == QN_F32 || dtype == QN_F64 || dtype == QN_F16 || dtype == QN_BF16;
+    return dtype_class(dtype) == 'F';
 }
 
 void element_set_int(int dtype, void *element, int64_t value)
@@ -93,22 +103,14 @@ void element_print(int dtype, const void *element, char *buffer, size_t n)
     i = (int64_t)(u << unused) >> unused;
     uint64_t wide = qn_convert_value(QN_F64, dtype, u);
     memcpy(&d, &wide, sizeof d);
-    switch (dtype) {
-    case QN_BOOL:
+    switch (dtype_class(dtype)) {
+    case 'B':
         snprintf(buffer, n, "%s", u ? "true" : "false");
         break;
-    case QN_F16:
-    case QN_BF16:
-    case QN_F32:
-        real_print(d, true, buffer, n);
+    case 'F':
+        real_print(d, bytes < 8, buffer, n);
         break;
-    case QN_F64:
-        real_print(d, false, buffer, n);
-        break;
-    case QN_U8:
-    case QN_U16:
-    case QN_U32:
-    case QN_U64:
+    case 'U':
         snprintf(buffer, n, "%" PRIu64, u);
         break;
     default:

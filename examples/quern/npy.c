@@ -17,13 +17,21 @@
 
 enum { HEADER_LIMIT = 1 << 20 };
 
+/** The dtypes that have a type string, by the letter of their kind. */
 static const struct {
     const char *descr;
     int dtype;
 } descr_table[] = {
-    {"|b1", QN_BOOL}, {"|i1", QN_I8},  {"<i2", QN_I16}, {"<i4", QN_I32},  {"<i8", QN_I64},
-    {"|u1", QN_U8},   {"<u2", QN_U16}, {"<u4", QN_U32}, {"<u8", QN_U64},  {"<f4", QN_F32},
-    {"<f8", QN_F64},  {"<f2", QN_F16},  {"<i1", QN_I8},  {"<u1", QN_U8},  {"<b1", QN_BOOL},
+#define DESCR_(letter, bytes) (bytes) == 1 ? "|" letter "1" : "<" letter #bytes
+#define DESCR_B(bytes) DESCR_("b", bytes)
+#define DESCR_S(bytes) DESCR_("i", bytes)
+#define DESCR_U(bytes) DESCR_("u", bytes)
+#define DESCR_F(bytes) DESCR_("f", bytes)
+#define DESCR_C(bytes) NULL
+#define QN_DTYPE(NAME, number, text, bytes, cls, part, fraction, bias, c, format, ...)             \
+    {format[0] ? DESCR_##cls(bytes) : NULL, number},
+#include "quern/dtypes.def"
+#undef QN_DTYPE
 };
 enum { N_DESCR = sizeof descr_table / sizeof descr_table[0] };
 
@@ -112,9 +120,12 @@ static bool read_descr(cursor *c, const char *path, npy_header *h, char *why)
         return fail(why, path, "records are not supported, only one plain element type");
     if (!take_string(c, descr, sizeof descr))
         return fail(why, path, "damaged header: 'descr' is no string");
-    for (int i = 0; i < N_DESCR; i++)
-        if (strcmp(descr, descr_table[i].descr) == 0)
+    for (int i = 0; i < N_DESCR; i++) {
+        const char *known = descr_table[i].descr;
+        bool is_byte = known && known[0] == '|'; /* whose order of bytes may be written, too */
+        if (known && (descr[0] == known[0] || (is_byte && descr[0] == '<')) && strcmp(descr + 1, known + 1) == 0)
             h->dtype = descr_table[i].dtype;
+    }
     if (h->dtype != QN_VOID)
         return true;
     if (descr[0] == '>')
@@ -296,7 +307,7 @@ static bool is_dense(const qn_view *v, bool is_left)
 static const char *descr_of(int dtype)
 {
     for (int i = 0; i < N_DESCR; i++)
-        if (descr_table[i].dtype == dtype)
+        if (descr_table[i].dtype == dtype && descr_table[i].descr)
             return descr_table[i].descr;
     return "?";
 }

@@ -140,6 +140,8 @@ void elements_walk(const qn_view *v, int64_t limit, void (*fn)(void *arg, void *
                    void *arg);
 /** Stores a number in an element: integers wrap, bool is "is not zero". */
 /** Whether a dtype is floating-point. */
+/** The class in quern/dtypes.def: 'B', 'S', 'U', 'F' or 'C'; 0 for what is no dtype. */
+char dtype_class(int dtype);
 bool dtype_is_real(int dtype);
 void element_set_int(int dtype, void *element, int64_t value);
 void element_set_real(int dtype, void *element, double value);

@@ -71,7 +71,7 @@ class value
             return value(b, qn_const_complex(b, dtype, static_cast<double>(number.real()),
                                              static_cast<double>(number.imag())));
         } else {
-            if (dtype == QN_C64 || dtype == QN_C128)
+            if (class_of(dtype) == 'C')
                 return value(b, qn_const_complex(b, dtype, static_cast<double>(number), 0));
             if (std::is_floating_point_v<T> || is_float(dtype))
                 return value(b, qn_const_float(b, dtype, static_cast<double>(number)));

@@ -23,14 +23,16 @@ static uint32_t bitcast(qn_builder *b, const char *who, int dtype, uint32_t x)
 static uint32_t append_sign_op(qn_builder *b, const char *who, int op, int type,
                                const uint32_t *args)
 {
-    uint32_t x = bitcast(b, who, QN_U16, args[0]);
-    uint32_t sign = qn__append_const(b, who, QN_U16, 0x8000), rest = qn__append_const(b, who, QN_U16, 0x7fff);
+    int bits = qn__dtype_of_bits(qn_dtype_bytes(type));
+    uint64_t sign_bit = UINT64_C(1) << (qn__dtype_width(type) - 1);
+    uint32_t x = bitcast(b, who, bits, args[0]);
+    uint32_t sign = qn__append_const(b, who, bits, sign_bit), rest = qn__append_const(b, who, bits, sign_bit - 1);
     if (op == QN_OP_neg)
         x = qn__op2(b, who, QN_OP_xor, x, sign);
     else
         x = qn__op2(b, who, QN_OP_and, x, rest);
     if (op == QN_OP_copysign) {
-        uint32_t y = bitcast(b, who, QN_U16, args[1]);
+        uint32_t y = bitcast(b, who, bits, args[1]);
         x = qn__op2(b, who, QN_OP_or, x, qn__op2(b, who, QN_OP_and, y, sign));
     }
     return bitcast(b, who, type, x);

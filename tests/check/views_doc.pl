@@ -78,6 +78,8 @@ print "# without a row: @rows\n" if @rows;
 
 my $api = join '', map { slurp($_) } map { s{^\Q$root\E/}{}r } glob("$root/include/*.h $root/include/quern/*.h");
 $api .= join ' ', map { "qn_$_" } slurp('include/quern/ops.def') =~ /^QN_OP\(\w+, *(\w+)/mg;
+$api .= join ' ', '', map { "QN_$_" } slurp('include/quern/dtypes.def') =~ /^QN_DTYPE\((\w+)/mg;
+$api .= join ' ', '', map { "QN_COMBINE_$_" } slurp('include/quern/reducers.def') =~ /^QN_REDUCER\((\w+)/mg;
 for my $page ('docs/views.md', 'docs/coming-from.md') {
     my $text = slurp($page);
     # Statuses, spaces and dumps come from lists without their prefix.

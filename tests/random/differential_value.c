@@ -29,10 +29,10 @@ enum { N_OPS = sizeof op_rows / sizeof *op_rows };
 
 static int class_of(int dtype)
 {
-    static const uint8_t classes[QN_N_DTYPES] = {0,
-#define QN_X(name, number, text, bytes, cls) CLASS_##cls,
-                                                 QN_DTYPE_LIST(QN_X)
-#undef QN_X
+    static const uint8_t classes[QN_N_DTYPES] = {
+#define QN_DTYPE(NAME, number, text, bytes, cls, ...) [number] = CLASS_##cls,
+#include "quern/dtypes.def"
+#undef QN_DTYPE
     };
     return classes[dtype];
 }

@@ -79,6 +79,10 @@ int lq_dtype(lua_State *L, int index);
 int lq_wrap(lua_State *L);
 void lq_open_array(lua_State *L);
 
+/** 'B', 'S', 'U', 'F' or 'C', the class of quern/dtypes.def; 0 for what is no dtype. */
+char lq_dtype_kind(int dtype);
+/** dtypes(): a table of number, kind, bits and part by name. */
+int lq_dtypes(lua_State *L);
 /** Pushes an element. */
 void lq_push_element(lua_State *L, int dtype, const void *element);
 /** The scalar of a dtype for the value at an index. Raises an error that names `what` for values

@@ -9,6 +9,46 @@
 #include <math.h>
 #include <string.h>
 
+/* ---------------------------------------------------------------- dtypes */
+
+/** A row of quern/dtypes.def: "B", "S", "U", "F" or "C", the name, and the dtype of its parts. */
+typedef struct dtype_row {
+    const char *kind, *name;
+    int dtype, bytes, part;
+} dtype_row;
+static const dtype_row dtypes[] = {
+#define QN_DTYPE(NAME, number, text, bytes, cls, part, ...) {#cls, text, number, bytes, QN_##part},
+#include "quern/dtypes.def"
+#undef QN_DTYPE
+};
+enum { N_DTYPES = sizeof dtypes / sizeof dtypes[0] };
+
+char lq_dtype_kind(int dtype)
+{
+    for (int i = 0; i < N_DTYPES; i++)
+        if (dtypes[i].dtype == dtype)
+            return *dtypes[i].kind;
+    return '\0';
+}
+
+int lq_dtypes(lua_State *L)
+{
+    lua_newtable(L);
+    for (int i = 0; i < N_DTYPES; i++) {
+        lua_newtable(L);
+        lua_pushnumber(L, dtypes[i].dtype);
+        lua_setfield(L, -2, "number");
+        lua_pushstring(L, dtypes[i].kind);
+        lua_setfield(L, -2, "kind");
+        lua_pushnumber(L, 8 * dtypes[i].bytes);
+        lua_setfield(L, -2, "bits");
+        lua_pushstring(L, qn_dtype_name(dtypes[i].part));
+        lua_setfield(L, -2, "part");
+        lua_setfield(L, -2, dtypes[i].name);
+    }
+    return 1;
+}
+
 /* ---------------------------------------------------------------- one element */
 
 void lq_push_element(lua_State *L, int dtype, const void *element)
@@ -17,30 +57,24 @@ void lq_push_element(lua_State *L, int dtype, const void *element)
     double parts[2];
     float halves[2];
     memcpy(bits, element, (size_t)qn_dtype_bytes(dtype));
-    switch (dtype) {
-    case QN_F64:
-        memcpy(parts, bits, sizeof parts[0]);
-        lua_pushnumber(L, parts[0]);
-        return;
-    case QN_BOOL:
+    switch (lq_dtype_kind(dtype)) {
+    case 'B':
         lua_pushboolean(L, bits[0] != 0);
         return;
-    case QN_F16:
-    case QN_BF16:
-    case QN_F32:
+    case 'F':
         bits[0] = qn_convert_value(QN_F64, dtype, bits[0]);
         memcpy(parts, bits, sizeof parts[0]);
         lua_pushnumber(L, parts[0]);
         return;
-    case QN_C64:
-        memcpy(halves, bits, sizeof halves);
-        parts[0] = (double)halves[0];
-        parts[1] = (double)halves[1];
-        break;
-    case QN_C128:
+    case 'C':
         memcpy(parts, bits, sizeof parts);
+        if (qn_dtype_bytes(dtype) == 8) {
+            memcpy(halves, bits, sizeof halves);
+            parts[0] = (double)halves[0];
+            parts[1] = (double)halves[1];
+        }
         break;
-    case QN_U64:
+    case 'U':
 #if !LQ_HAS_INTEGERS
         if (bits[0] > UINT64_C(1) << 53)
             lq_error(L, QN_ERR_OVERFLOW, "an integer beyond 2^53 is no number of LuaJIT");
@@ -71,7 +105,7 @@ static int64_t integer(lua_State *L, int index, int dtype, const char *what)
 {
     number(L, index, dtype, what);
     int64_t value = lq_integer(L, index, what), width = 8 * qn_dtype_bytes(dtype);
-    bool is_unsigned = dtype >= QN_U8 && dtype <= QN_U64;
+    bool is_unsigned = lq_dtype_kind(dtype) == 'U';
     int64_t most = (int64_t)(UINT64_MAX >> (64 - width + !is_unsigned));
     bool fits = width == 64 ? LQ_HAS_INTEGERS || !is_unsigned || value >= 0
                             : value <= most && value >= (is_unsigned ? 0 : -most - 1);
@@ -99,30 +133,22 @@ static void complex_number(lua_State *L, int index, int dtype, const char *what,
 void lq_scalar(lua_State *L, int index, int dtype, const char *what, qn_arg *out)
 {
     double parts[2];
-    switch (dtype) {
-    case QN_F64:
-        *out = qn_arg_f64(number(L, index, dtype, what));
-        return;
-    case QN_BOOL:
+    switch (lq_dtype_kind(dtype)) {
+    case 'B':
         if (!lua_isboolean(L, index))
             lq_error(L, QN_ERR_TYPE, "%s: expected a boolean, not a %s", what,
                      luaL_typename(L, index));
         *out = qn_arg_int(dtype, lua_toboolean(L, index));
         return;
-    case QN_F16:
-    case QN_BF16:
-    case QN_F32:
+    case 'F':
         *out = qn_arg_f64(number(L, index, dtype, what));
         out->bits = qn_convert_value(dtype, QN_F64, out->bits);
         out->dtype = dtype;
         return;
-    case QN_C64:
+    case 'C':
         complex_number(L, index, dtype, what, parts);
-        *out = qn_arg_c64((float)parts[0], (float)parts[1]);
-        return;
-    case QN_C128:
-        complex_number(L, index, dtype, what, parts);
-        *out = qn_arg_c128(parts[0], parts[1]);
+        *out = qn_dtype_bytes(dtype) == 8 ? qn_arg_c64((float)parts[0], (float)parts[1])
+                                          : qn_arg_c128(parts[0], parts[1]);
         return;
     default:
         *out = qn_arg_int(dtype, integer(L, index, dtype, what));
@@ -299,7 +325,7 @@ static bool is_leaf(lua_State *L, int dtype)
 {
     if (!lua_istable(L, -1))
         return true;
-    if (dtype != QN_C64 && dtype != QN_C128)
+    if (lq_dtype_kind(dtype) != 'C')
         return false;
     lua_rawgeti(L, -1, 1);
     bool is_number = lua_type(L, -1) == LUA_TNUMBER;

@@ -310,7 +310,7 @@ static int new_array(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-    {"fail", fail},           {"numbers", numbers},           {"counters", counters},
+    {"fail", fail},           {"numbers", numbers}, {"dtypes", lq_dtypes},          {"counters", counters},
     {"ours", ours},           {"parse", lq_parse},            {"new_array", new_array},
     {"array", lq_from_table}, {"new_builder", lq_builder_new}, {"evaluate", lq_evaluate},
     {"dispatch", lq_dispatch}, {"wrap", lq_wrap},              {"math_functions", math_functions},

@@ -110,24 +110,44 @@ int py_extents(PyObject *shape, int64_t out[QN_MAX_RANK])
     return PyErr_Occurred() ? -1 : (int)n;
 }
 
-/** Names of dtypes elsewhere: numpy's, and letters of the array interface. */
-static const struct {
-    const char *name, *typestr;
-    int dtype;
-} names[] = {
-    {"bool", "|b1", QN_BOOL},     {"int8", "|i1", QN_I8},          {"int16", "<i2", QN_I16},
-    {"int32", "<i4", QN_I32},     {"int64", "<i8", QN_I64},        {"uint8", "|u1", QN_U8},
-    {"uint16", "<u2", QN_U16},    {"uint32", "<u4", QN_U32},       {"uint64", "<u8", QN_U64},
-    {"float16", "<f2", QN_F16},   {"float32", "<f4", QN_F32},      {"float64", "<f8", QN_F64},
-    {"complex64", "<c8", QN_C64}, {"complex128", "<c16", QN_C128}, {"bfloat16", NULL, QN_BF16}};
-enum { N_NAMES = sizeof names / sizeof names[0] };
+/** The dtypes; the class is the first letter of `kind`, and what has no type string has "" as its format. */
+static const py_dtype_row dtypes[] = {
+#define TYPESTR_(letter, bytes) (bytes) == 1 ? "|" letter "1" : "<" letter #bytes
+#define TYPESTR_B(bytes) "|b" #bytes
+#define TYPESTR_S(bytes) TYPESTR_("i", bytes)
+#define TYPESTR_U(bytes) TYPESTR_("u", bytes)
+#define TYPESTR_F(bytes) TYPESTR_("f", bytes)
+#define TYPESTR_C(bytes) TYPESTR_("c", bytes)
+#define QN_DTYPE(NAME, number, text, bytes, cls, part, fraction, bias, c, format, numpy, dlpack, doc)  \
+    {#cls, text, numpy, format, TYPESTR_##cls(bytes), number, bytes, QN_##part},
+#include "quern/dtypes.def"
+#undef QN_DTYPE
+};
+enum { N_ROWS = sizeof dtypes / sizeof dtypes[0] };
+
+const py_dtype_row *py_dtype_at(int i)
+{
+    return i >= 0 && i < N_ROWS ? &dtypes[i] : NULL;
+}
+
+static const py_dtype_row *row_of(int dtype)
+{
+    for (int i = 0; i < N_ROWS; i++)
+        if (dtypes[i].dtype == dtype)
+            return &dtypes[i];
+    return NULL;
+}
+
+char py_dtype_kind(int dtype)
+{
+    const py_dtype_row *row = row_of(dtype);
+    return row ? *row->kind : '\0';
+}
 
 const char *py_typestr(int dtype)
 {
-    for (int i = 0; i < N_NAMES; i++)
-        if (names[i].dtype == dtype)
-            return names[i].typestr;
-    return NULL;
+    const py_dtype_row *row = row_of(dtype);
+    return row && *row->format ? row->typestr : NULL;
 }
 
 int py_dtype(PyObject *o)
@@ -138,10 +158,10 @@ int py_dtype(PyObject *o)
                                                              : PyObject_Str(o);
     const char *text = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
     int dtype = text ? (int)qn_dtype_of_name(text) : QN_VOID;
-    for (int i = 0; text && dtype == QN_VOID && i < N_NAMES; i++)
-        if (strcmp(names[i].name, text) == 0 ||
-            (names[i].typestr && strcmp(names[i].typestr, text) == 0))
-            dtype = names[i].dtype;
+    for (int i = 0; text && dtype == QN_VOID && i < N_ROWS; i++)
+        if (strcmp(dtypes[i].numpy, text) == 0 ||
+            (*dtypes[i].format && strcmp(dtypes[i].typestr, text) == 0))
+            dtype = dtypes[i].dtype;
     if (text && dtype == QN_VOID && strcmp(text, "float") == 0)
         dtype = QN_F64;
     if (text && dtype == QN_VOID && strcmp(text, "int") == 0)
@@ -159,11 +179,8 @@ int py_dtype(PyObject *o)
 
 static const char *format_of(int dtype)
 {
-    static const char *const formats[QN_N_DTYPES] = {
-        [QN_BOOL] = "?", [QN_I8] = "b",  [QN_I16] = "h",  [QN_I32] = "i",  [QN_I64] = "q",
-        [QN_U8] = "B",   [QN_U16] = "H", [QN_U32] = "I",  [QN_U64] = "Q",  [QN_F16] = "e",
-        [QN_F32] = "f",  [QN_F64] = "d", [QN_C64] = "Zf", [QN_C128] = "Zd"};
-    return dtype > 0 && dtype < QN_N_DTYPES ? formats[dtype] : NULL;
+    const py_dtype_row *row = row_of(dtype);
+    return row && *row->format ? row->format : NULL;
 }
 
 static int array_getbuffer(array *a, Py_buffer *b, int flags)
@@ -324,23 +341,21 @@ static PyObject *element(const qn_view *v)
     memcpy(bits, v->data, (size_t)qn_dtype_bytes(v->dtype));
     double parts[2];
     float halves[2];
-    switch (v->dtype) {
-    case QN_BOOL:
+    switch (py_dtype_kind(v->dtype)) {
+    case 'B':
         return PyBool_FromLong(bits[0] != 0);
-    case QN_C64:
-        memcpy(halves, bits, sizeof halves);
-        return PyComplex_FromDoubles((double)halves[0], (double)halves[1]);
-    case QN_C128:
+    case 'C':
+        if (qn_dtype_bytes(v->dtype) == 8) {
+            memcpy(halves, bits, sizeof halves);
+            return PyComplex_FromDoubles((double)halves[0], (double)halves[1]);
+        }
         memcpy(parts, bits, sizeof parts);
         return PyComplex_FromDoubles(parts[0], parts[1]);
-    case QN_F16:
-    case QN_BF16:
-    case QN_F32:
-    case QN_F64:
+    case 'F':
         bits[0] = qn_convert_value(QN_F64, v->dtype, bits[0]);
         memcpy(parts, bits, sizeof parts[0]);
         return PyFloat_FromDouble(parts[0]);
-    case QN_U64:
+    case 'U':
         return PyLong_FromUnsignedLongLong(bits[0]);
     default:
         return PyLong_FromLongLong((int64_t)qn_convert_value(QN_I64, v->dtype, bits[0]));

@@ -86,6 +86,16 @@ int py_extents(PyObject *shape, int64_t out[QN_MAX_RANK]);
 /** The dtype of a name, or of an object whose str() or `name` is one as "float32"; QN_VOID with an
  * exception. */
 int py_dtype(PyObject *o);
+/** A row of quern/dtypes.def: "B", "S", "U", "F" or "C", and names of quern, of numpy, of the struct module ("": none) and of the
+ *  array interface, which has one where the struct module has. */
+typedef struct py_dtype_row {
+    const char *kind, *name, *numpy, *format, *typestr;
+    int dtype, bytes, part;
+} py_dtype_row;
+/** Row i, or NULL behind the last one. */
+const py_dtype_row *py_dtype_at(int i);
+/** 'B', 'S', 'U', 'F' or 'C'; 0 for what is no dtype. */
+char py_dtype_kind(int dtype);
 /** "<f8" of the array interface, or NULL. */
 const char *py_typestr(int dtype);
 /** A tuple of n integers. */

@@ -78,7 +78,7 @@ METHOD(constant)
     PyObject *value;
     READ("iO", &dtype, &value);
     qn_arg bits;
-    if (dtype == QN_C64 || dtype == QN_C128) {
+    if (py_dtype_kind(dtype) == 'C') {
         double re = PyComplex_RealAsDouble(value), im = PyComplex_ImagAsDouble(value);
         return PyErr_Occurred() ? NULL : number(qn_const_complex_n(self->b, dtype, re, im));
     }

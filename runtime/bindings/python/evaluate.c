@@ -52,7 +52,7 @@ static bool is_number(const py_held *h, qn_arg *out)
 {
     const qn_view *v = &h->view;
     if (h->kind != PY_BUFFER || v->layout.rank != 0 || !(v->traits & QN_READ_ONLY) ||
-        v->dtype == QN_C128)
+        qn_dtype_bytes(v->dtype) > (int64_t)sizeof out->bits)
         return false;
     *out = (qn_arg){.dtype = v->dtype};
     memcpy(&out->bits, v->data, (size_t)qn_dtype_bytes(v->dtype));

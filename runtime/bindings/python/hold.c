@@ -12,21 +12,26 @@
 
 /* ---------------------------------------------------------------- dtypes */
 
+/** The dtype of a class with so many bytes that the struct module has a letter for. */
+static int dtype_of_class(char kind, Py_ssize_t bytes)
+{
+    const py_dtype_row *row;
+    for (int i = 0; (row = py_dtype_at(i)) != NULL; i++)
+        if (*row->kind == kind && row->bytes == bytes && *row->format)
+            return row->dtype;
+    return QN_VOID;
+}
+
 /** The dtype of a letter of the struct module with so many bytes. */
 static int dtype_of_letter(char letter, Py_ssize_t bytes)
 {
-    static const int is_signed[9] = {[1] = QN_I8, [2] = QN_I16, [4] = QN_I32, [8] = QN_I64};
-    static const int is_unsigned[9] = {[1] = QN_U8, [2] = QN_U16, [4] = QN_U32, [8] = QN_U64};
-    static const int is_float[9] = {[2] = QN_F16, [4] = QN_F32, [8] = QN_F64};
-    if (bytes < 1 || bytes > 8)
-        return QN_VOID;
-    if (strchr("bhilqn", letter))
-        return is_signed[bytes];
+    if (strchr("bhilqnc", letter))
+        return dtype_of_class('S', bytes);
     if (strchr("BHILQN", letter))
-        return is_unsigned[bytes];
+        return dtype_of_class('U', bytes);
     if (strchr("efd", letter))
-        return is_float[bytes];
-    return letter == '?' ? QN_BOOL : letter == 'c' ? QN_I8 : QN_VOID;
+        return dtype_of_class('F', bytes);
+    return letter == '?' ? QN_BOOL : QN_VOID;
 }
 
 /** The dtype of a format of the buffer protocol. */
@@ -40,7 +45,7 @@ static int dtype_of_format(const char *format, Py_ssize_t bytes)
     if (is_foreign || !*format)
         return QN_VOID;
     if (*format == 'Z' && format[1] && !format[2])
-        return bytes == 8 ? QN_C64 : bytes == 16 ? QN_C128 : QN_VOID;
+        return dtype_of_class('C', bytes);
     return format[1] ? QN_VOID : dtype_of_letter(*format, bytes);
 }
 
@@ -49,21 +54,13 @@ static int dtype_of_typestr(const char *text)
 {
     if (!text || !text[0] || !text[1] || (text[0] == '>' && strcmp(text + 2, "1") != 0))
         return QN_VOID;
-    int bytes = atoi(text + 2);
-    switch (text[1]) {
-    case 'b':
-        return bytes == 1 ? QN_BOOL : QN_VOID;
-    case 'i':
-        return dtype_of_letter('q', bytes);
-    case 'u':
-        return dtype_of_letter('Q', bytes);
-    case 'f':
-        return dtype_of_letter('d', bytes);
-    case 'c':
-        return bytes == 8 ? QN_C64 : bytes == 16 ? QN_C128 : QN_VOID;
-    default:
-        return QN_VOID;
-    }
+    static const struct {
+        char letter, kind;
+    } kinds[] = {{'b', 'B'}, {'i', 'S'}, {'u', 'U'}, {'f', 'F'}, {'c', 'C'}};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (text[1] == kinds[i].letter)
+            return dtype_of_class(kinds[i].kind, atoi(text + 2));
+    return QN_VOID;
 }
 
 /* ---------------------------------------------------------------- buffers */
@@ -386,7 +383,7 @@ static bool integer(PyObject *o, int dtype, const char *label, uint64_t *bits)
     PyObject *index = PyNumber_Index(o);
     if (!index)
         return false;
-    bool is_unsigned = dtype >= QN_U8 && dtype <= QN_U64;
+    bool is_unsigned = py_dtype_kind(dtype) == 'U';
     int64_t width = 8 * qn_dtype_bytes(dtype);
     bool fits;
     if (is_unsigned) {
@@ -408,27 +405,18 @@ bool py_scalar(PyObject *o, int dtype, const char *label, qn_arg *out)
 {
     double value;
     uint64_t bits;
-    switch (dtype) {
-    case QN_F64:
-        value = PyFloat_AsDouble(o);
-        *out = qn_arg_f64(value);
-        break;
-    case QN_F32:
-    case QN_F16:
-    case QN_BF16:
+    switch (py_dtype_kind(dtype)) {
+    case 'F':
         value = PyFloat_AsDouble(o);
         memcpy(&bits, &value, sizeof bits);
         *out = (qn_arg){.dtype = dtype, .bits = qn_convert_value(dtype, QN_F64, bits)};
         break;
-    case QN_C64:
+    case 'C':
         value = PyComplex_RealAsDouble(o);
-        *out = qn_arg_c64((float)value, (float)PyComplex_ImagAsDouble(o));
+        *out = qn_dtype_bytes(dtype) == 8 ? qn_arg_c64((float)value, (float)PyComplex_ImagAsDouble(o))
+                                          : qn_arg_c128(value, PyComplex_ImagAsDouble(o));
         break;
-    case QN_C128:
-        value = PyComplex_RealAsDouble(o);
-        *out = qn_arg_c128(value, PyComplex_ImagAsDouble(o));
-        break;
-    case QN_BOOL: {
+    case 'B': {
         int truth = PyObject_IsTrue(o);
         *out = qn_arg_int(QN_BOOL, truth > 0);
         break;

@@ -160,6 +160,22 @@ static PyObject *numbers(PyObject *module, PyObject *none)
     return dict;
 }
 
+static PyObject *dtypes(PyObject *module, PyObject *none)
+{
+    (void)module;
+    (void)none;
+    PyObject *list = PyList_New(0);
+    const py_dtype_row *row;
+    for (int i = 0; list && (row = py_dtype_at(i)) != NULL; i++) {
+        PyObject *item = Py_BuildValue("(sissis)", row->name, row->dtype, row->kind, row->numpy, 8 * row->bytes,
+                                       qn_dtype_name(row->part));
+        if (!item || PyList_Append(list, item))
+            Py_CLEAR(list);
+        Py_XDECREF(item);
+    }
+    return list;
+}
+
 static PyObject *counters(PyObject *module, PyObject *none)
 {
     (void)module;
@@ -195,6 +211,8 @@ static PyMethodDef methods[] = {
     {"view", view, METH_O, "view(array) -> Array of the same memory"},
     {"number", number, METH_VARARGS, "number(name) -> int: an enumerator of the C headers"},
     {"numbers", numbers, METH_NOARGS, "numbers() -> dict of all enumerators of the C headers"},
+    {"dtypes", dtypes, METH_NOARGS,
+     "dtypes() -> list of (name, number, class, numpy's name, bits, part) of all element types"},
     {"counters", counters, METH_NOARGS,
      "counters() -> dict: what was launched, compiled and found so far"},
     {"evaluate", (PyCFunction)(void (*)(void))py_evaluate, METH_FASTCALL,

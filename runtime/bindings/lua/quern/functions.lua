@@ -16,7 +16,7 @@ local function math_in(b, name, ...)
     if kind_of(dtype) < 2 then
         dtype = float_for(dtype)
     end
-    local narrow = dtype == "f16" or dtype == "bf16"
+    local narrow = V.NARROW[dtype]
     for i, v in ipairs(values) do
         values[i] = cast_in(b, v, narrow and "f32" or dtype)
     end

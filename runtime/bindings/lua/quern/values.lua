@@ -7,17 +7,20 @@ local core = require "quern.core"
 local ours = core.ours(debug.getinfo(1, "S").source)
 
 local N = core.numbers()
-local DTYPES = {"bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128"}
-local SIGNED = {i8 = 8, i16 = 16, i32 = 32, i64 = 64}
-local UNSIGNED = {u8 = 8, u16 = 16, u32 = 32, u64 = 64}
-local FLOATS = {f16 = 16, bf16 = 16, f32 = 32, f64 = 64}
-local PARTS = {c64 = "f32", c128 = "f64"}
-local NAMES = {} -- names of dtypes by their numbers
-for _, name in ipairs(DTYPES) do
-    NAMES[N["QN_" .. name:upper()]] = name
+-- Bits of the dtypes of a kind by name, dtypes of the parts of complex numbers, and names by their numbers.
+local SIGNED, UNSIGNED, FLOATS, PARTS, NAMES = {}, {}, {}, {}, {}
+local NARROW = {} -- floats that are computed in f32
+for name, row in pairs(core.dtypes()) do
+    local of = ({S = SIGNED, U = UNSIGNED, F = FLOATS})[row.kind]
+    if of then
+        of[name] = row.bits
+    end
+    PARTS[name] = row.kind == "C" and row.part or nil
+    NARROW[name] = row.kind == "F" and row.bits < 32 or nil
+    NAMES[row.number] = name
 end
 
-local M = {N = N, NAMES = NAMES, SIGNED = SIGNED, UNSIGNED = UNSIGNED, FLOATS = FLOATS, PARTS = PARTS, ours = ours}
+local M = {N = N, NAMES = NAMES, SIGNED = SIGNED, UNSIGNED = UNSIGNED, FLOATS = FLOATS, PARTS = PARTS, NARROW = NARROW, ours = ours}
 local F = {} -- functions of values, which are their methods too
 M.functions = F
 
@@ -82,7 +85,7 @@ local function promote(a, b)
         a, b = float_for(a), float_for(b)
         if a == b then
             return a
-        elseif a == "bf16" or b == "bf16" then
+        elseif FLOATS[a] == FLOATS[b] or a == "bf16" or b == "bf16" then
             return (a == "f64" or b == "f64") and "f64" or "f32"
         end
         return FLOATS[a] > FLOATS[b] and a or b
@@ -187,7 +190,7 @@ local function raise_kind(dtype, weak)
     if kind_of(weak) <= kind_of(dtype) then
         return dtype
     elseif kind_of(weak) == 3 then
-        return (dtype == "f32" or dtype == "f16" or dtype == "bf16") and "c64" or "c128"
+        return (dtype == "f32" or NARROW[dtype]) and "c64" or "c128"
     end
     return weak
 end

@@ -8,14 +8,14 @@ import threading
 from . import _quern
 
 N = _quern.numbers()
-DTYPES = {name: N["QN_" + name.upper()] for name in
-          "bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 c64 c128".split()}
+TABLE = _quern.dtypes()  # the rows of quern/dtypes.def
+DTYPES = {row[0]: row[1] for row in TABLE}
 NAMES = {number: name for name, number in DTYPES.items()}
-SIGNED, UNSIGNED = ["i8", "i16", "i32", "i64"], ["u8", "u16", "u32", "u64"]
-FLOATS, COMPLEX = ["f16", "bf16", "f32", "f64"], ["c64", "c128"]
-NUMPY = {"bool": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16",
-         "u32": "uint32", "u64": "uint64", "f16": "float16", "f32": "float32", "f64": "float64", "c64": "complex64",
-         "c128": "complex128", "bf16": "bfloat16"}
+SIGNED, UNSIGNED, FLOATS, COMPLEX = ([row[0] for row in TABLE if row[2] == kind] for kind in "SUFC")
+NUMPY = {row[0]: row[3] for row in TABLE}
+BITS = {row[0]: row[4] for row in TABLE}
+PART = {row[0]: row[5] for row in TABLE}
+NARROW = [name for name in FLOATS if BITS[name] < 32]  # computed in f32
 state = threading.local()
 
 
@@ -25,10 +25,6 @@ def current():
     if building is None:
         raise RuntimeError("quern: this is used inside a kernel only")
     return building
-
-
-def bits_of(dtype):
-    return 8 if dtype == "bool" else int(dtype.lstrip("iufcb"))
 
 
 def kind_of(dtype):
@@ -52,21 +48,20 @@ def promote(a, b):
     if a == "bool":
         return b
     if a in COMPLEX or b in COMPLEX:
-        parts = [{"c64": "f32", "c128": "f64"}.get(x, x) for x in (a, b)]
-        return "c128" if promote(*parts) == "f64" else "c64"
+        return "c128" if promote(PART[a], PART[b]) == "f64" else "c64"
     if a in FLOATS or b in FLOATS:
         a, b = float_for(a), float_for(b)
         if a == b:
             return a
-        if "bf16" in (a, b):
+        if BITS[a] == BITS[b] or "bf16" in (a, b):
             return "f32" if "f64" not in (a, b) else "f64"
-        return a if bits_of(a) > bits_of(b) else b
+        return a if BITS[a] > BITS[b] else b
     if (a in SIGNED) == (b in SIGNED):
-        return a if bits_of(a) > bits_of(b) else b
+        return a if BITS[a] > BITS[b] else b
     signed, unsigned = (a, b) if a in SIGNED else (b, a)
-    if bits_of(signed) > bits_of(unsigned):
+    if BITS[signed] > BITS[unsigned]:
         return signed
-    return {8: "i16", 16: "i32", 32: "i64", 64: "f64"}[bits_of(unsigned)]
+    return {8: "i16", 16: "i32", 32: "i64", 64: "f64"}[BITS[unsigned]]
 
 
 class Value:
@@ -174,7 +169,7 @@ def common_dtype(values):
     for other in weak if strong else []:
         if kind_of(other) > kind_of(dtype):
             if kind_of(other) == 3:
-                dtype = "c64" if dtype in ("f32", "f16", "bf16") else "c128"
+                dtype = "c64" if dtype == "f32" or dtype in NARROW else "c128"
             else:
                 dtype = other
     return dtype
@@ -293,7 +288,7 @@ def math_call(name, *xs):
     if kind_of(dtype) < 2:
         dtype = float_for(dtype)
     values = [v if v.dtype == dtype else cast(v, dtype) for v in values]
-    wide = [cast(v, "f32") for v in values] if dtype in ("f16", "bf16") else values
+    wide = [cast(v, "f32") for v in values] if dtype in NARROW else values
     current().note_place()
     results = current().builder.math(name, [v.id for v in wide])
     current().builder.check()
