@@ -15,8 +15,7 @@
 /** Whether an instruction does something beside giving a value. */
 static bool has_effect(const qn_builder *b, const qn_inst *x)
 {
-    return x->op == QN_I_STORE || x->op == QN_I_ATOMIC || x->op == QN_I_ASSERT ||
-           x->op == QN_I_PRINT ||
+    return qn__effect(x) == QN_EFFECT_STORE || qn__effect(x) == QN_EFFECT_TELL ||
            (x->op == QN_I_CALL && qn__has_assertions(&b->function[x->imm]->body));
 }
 
@@ -103,7 +102,7 @@ static void collect_accesses(qn_kernel *k)
 {
     for (uint32_t i = 1; i < k->n_insts; i++) {
         const qn_inst *x = &k->inst[i];
-        if (x->op != QN_I_LOAD && x->op != QN_I_STORE && x->op != QN_I_ATOMIC)
+        if (!qn__is_access(x))
             continue;
         k->access[k->n_accesses] = (qn_access){.inst = i, .site = k->n_accesses};
         k->n_accesses++;
@@ -135,7 +134,7 @@ static bool collect_messages(const qn_builder *b, qn_kernel *k)
     bool has_memory = k->message != NULL;
     for (uint32_t i = 1; has_memory && i < k->n_insts; i++) {
         qn_inst *x = &k->inst[i];
-        if (x->op != QN_I_ASSERT && x->op != QN_I_PRINT)
+        if (qn__effect(x) != QN_EFFECT_TELL)
             continue;
         k->has_prints |= x->op == QN_I_PRINT;
         int number = qn__list_message(k->message, &k->n_messages, b->message[x->imm]);
@@ -182,7 +181,7 @@ static uint32_t count_accesses(const qn_builder *b)
 {
     uint32_t n = 0;
     for (uint32_t i = 1; i < b->n_insts; i++)
-        n += b->inst[i].op >= QN_I_LOAD && b->inst[i].op <= QN_I_ATOMIC;
+        n += qn__is_access(&b->inst[i]);
     return n;
 }
 

@@ -129,7 +129,7 @@ void qn__measure_calls(const qn_kernel *k, uint32_t *n_inlined, uint32_t *n_regi
         while (depth && end[depth - 1] <= i)
             depth--;
         int here = depth;
-        if (x->op >= QN_I_IF && x->op <= QN_I_REDUCE) {
+        if (qn__opens_regions(x)) {
             regions += x->region[1] == x->region[2] ? 1 : 2;
             end[depth++] = x->region[2];
             here = depth;

@@ -523,7 +523,7 @@ size_t qn__interpret_stack(const qn_kernel *k)
     for (uint32_t i = 1; i < k->n_insts; i++) {
         bool is_call = k->inst[i].op == QN_I_CALL;
         size_t bytes = is_call ? OTHER_BYTES + qn__callee(k, i)->stack_bytes : 0;
-        if (!is_call && (k->inst[i].op < QN_I_IF || k->inst[i].op > QN_I_REDUCE))
+        if (!is_call && !qn__opens_regions(&k->inst[i]))
             continue;
         for (uint32_t at = is_call ? k->inst[i].parent : i; at; at = k->inst[at].parent)
             bytes += k->inst[at].op == QN_I_REDUCE ? REDUCE_BYTES : OTHER_BYTES;

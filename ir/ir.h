@@ -325,43 +325,25 @@ static inline uint32_t qn__type_traits(const qn_view_type *type)
 
 /* ---------------------------------------------------------------- kernels */
 
-/** Core instructions. The pure ops of ops.def follow with number QN_I_PURE + QN_OP_<name>. */
+/** Core instructions: the rows of ir/instructions.def. The pure ops of ops.def follow with number QN_I_PURE + QN_OP_<name>. */
 enum {
-    QN_I_NONE = 0,
-    QN_I_CONST,   /* imm: canonical bits */
-    QN_I_PARAM,   /* scalar parameter imm; sub: the part of a complex one */
-    QN_I_EXTENT,  /* extent of dimension sub of view parameter imm; i64 */
-    QN_I_LOWER,   /* lower bound, likewise */
-    QN_I_DIM,     /* args begin, end; sub: qn_dim_kind; imm: dimension number; i64 index */
-    QN_I_CAST,    /* arg -> type, value conversion */
-    QN_I_BITCAST, /* arg -> type, same bits */
-    QN_I_LOAD,    /* args indices; imm: view parameter; sub: part of the element */
-    QN_I_STORE,   /* args indices, value; imm: view parameter; sub: part of the element; no value */
-    QN_I_ATOMIC,  /* args indices, value [, compare]; sub: qn_combine, or QN_UPDATE; imm: view
-                     parameter; the old value */
-    QN_I_IF,  /* arg condition; sub: whether the first region is rare; regions then, else; no value,
-                 see result */
-    QN_I_FOR, /* args begin, end, init...; imm: step; region: index, carried..., body, yield */
-    QN_I_WHILE, /* args max_trips, init...; regions: carried..., condition, yield bool | body, yield
-                   next */
-    QN_I_REDUCE,  /* args dims; sub: qn_combine; imm: order rule (QN_INDEXED...); region: body,
-                     yield; the result */
-    QN_I_INDEX,   /* first instruction of a for's region: its index */
-    QN_I_CARRIED, /* then the carried values, imm: 0, 1, ...; first in an update: the old value */
-    QN_I_YIELD,   /* last instruction of each region: its values; no value */
-    QN_I_RESULT,  /* result imm of the if, for, while or call that stands just before (its number is
-                     arg 0) */
-    QN_I_TUPLE,  /* args parts; imm: number of the record; while building only (ir/build/tuple.c) */
-    QN_I_VIEW,   /* view parameter imm, as an argument of a call; no value */
-    QN_I_CALL,   /* args values, then views, in the order of the parameters; imm: number of the
-                    function; see result */
-    QN_I_LOOKUP, /* arg index, which is clamped to the array; imm: number of the constant array; its
-                    element */
-    QN_I_RETURN, /* args results; last instruction of a function; no value */
-    QN_I_ASSERT, /* args condition, values that its failure shows; imm: number of the message */
-    QN_I_PRINT,  /* args values; imm: number of the message; kernels that run have none */
+#define QN_INST(NAME, ...) QN_I_##NAME,
+#include "ir/instructions.def"
+#undef QN_INST
+    QN_N_CORE_INSTS,
     QN_I_PURE = 32
 };
+
+/** What the table says of a core instruction. */
+typedef enum qn_effect { QN_EFFECT_NONE, QN_EFFECT_PURE, QN_EFFECT_LOAD, QN_EFFECT_STORE, QN_EFFECT_TELL } qn_effect;
+typedef struct qn_inst_info {
+    const char *word;
+    uint8_t effect, n_regions; /* a qn_effect */
+    bool uses_sub, uses_imm;
+} qn_inst_info;
+extern const qn_inst_info qn__inst_info[QN_I_PURE]; /* behind QN_N_CORE_INSTS: all zero */
+/** Name of an instruction for messages: its keyword; "?" for what is none. */
+const char *qn__inst_name(int op);
 
 /** `sub` of an atomic that replaces the old value by one made of it, in one atomic step: args indices; region: carried (the
  *  old value), pure ops, yield the new one. The text shows it as a load, these ops and a store. */
@@ -470,9 +452,19 @@ enum { QN_MAX_REPLAY_OPS = 40000, QN_MAX_REPLAY_REGIONS = 2000 };
 static inline const qn_kernel *qn__kernel_to_run(const qn_kernel *k) { return k && k->inlined ? k->inlined : k; }
 /** Whether an instruction is an atomic whose region says what it does. */
 static inline bool qn__is_update(const qn_inst *x) { return x->op == QN_I_ATOMIC && x->sub == QN_UPDATE; }
-static inline bool qn__has_regions(const qn_inst *x) { return (x->op >= QN_I_IF && x->op <= QN_I_REDUCE) || qn__is_update(x); }
+/** Whether an instruction is an if, for, while or reduce; an update has a region, too. */
+static inline bool qn__opens_regions(const qn_inst *x) { return x->op < QN_I_PURE && qn__inst_info[x->op].n_regions > 0; }
+static inline bool qn__has_regions(const qn_inst *x) { return qn__opens_regions(x) || qn__is_update(x); }
+/** What a core instruction does beside giving a value; table ops are pure. */
+static inline qn_effect qn__effect(const qn_inst *x)
+{
+    return x->op < QN_I_PURE ? (qn_effect)qn__inst_info[x->op].effect : QN_EFFECT_PURE;
+}
 /** Whether an instruction is a load, store or atomic. */
-static inline bool qn__is_access(const qn_inst *x) { return x->op >= QN_I_LOAD && x->op <= QN_I_ATOMIC; }
+static inline bool qn__is_access(const qn_inst *x)
+{
+    return qn__effect(x) == QN_EFFECT_LOAD || qn__effect(x) == QN_EFFECT_STORE;
+}
 /** What domain dimension d is; -1 is none, neither parallel nor a reduction. */
 static inline qn_dim_kind qn__dim_kind(const qn_kernel *k, int d) { return (qn_dim_kind)k->inst[k->dim[d]].sub; }
 static inline bool qn__is_parallel(const qn_kernel *k, int d) { return d >= 0 && qn__dim_kind(k, d) == QN_DIM_PARALLEL; }
@@ -489,10 +481,7 @@ static inline int qn__dim_of(const qn_kernel *k, uint32_t reduce, int n) { retur
 /** The op number of a pure instruction, 0 for core instructions. */
 static inline int qn__pure(const qn_inst *x) { return x->op >= QN_I_PURE ? x->op - QN_I_PURE : 0; }
 /** Whether an instruction has no effect and reads no memory: const, param, extent, lower, casts, lookups, table ops. */
-static inline bool qn__is_pure(const qn_inst *x) {
-    return x->op >= QN_I_PURE || (x->op >= QN_I_CONST && x->op <= QN_I_LOWER) || x->op == QN_I_CAST || x->op == QN_I_BITCAST ||
-           x->op == QN_I_LOOKUP;
-}
+static inline bool qn__is_pure(const qn_inst *x) { return qn__effect(x) == QN_EFFECT_PURE; }
 /** Points of the blocks of the order rules, and partials of a striped one. */
 enum { QN_BLOCK_POINTS = 4096, QN_PARTIALS = 64 };
 /** The order rule that the result of a reduce depends on; 0 if it depends on none: only that of floats does. */

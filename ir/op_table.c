@@ -1,11 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * op_table.c: what the rows of quern/ops.def and quern/reducers.def say, as data: names, rules, arities, dtype classes.
+ * op_table.c: what the rows of ir/instructions.def, quern/ops.def and quern/reducers.def say, as data: names, effects, rules,
+ * arities, dtype classes.
  * The meaning column of ops is used in eval.c, the lowering columns of both in jit/.
  */
 #include "ir/ir.h"
 
 #include <string.h>
+
+/* ---------------------------------------------------------------- instructions */
+
+const qn_inst_info qn__inst_info[QN_I_PURE] = {
+#define QN_INST(NAME, word, effect, n_regions, sub, imm, ...)                                      \
+    [QN_I_##NAME] = {word, QN_EFFECT_##effect, n_regions, sub, imm},
+#include "ir/instructions.def"
+#undef QN_INST
+};
+_Static_assert(QN_N_CORE_INSTS <= (int)QN_I_PURE, "core instructions end before table ops");
+
+const char *qn__inst_name(int op)
+{
+    const char *name = NULL;
+    if (op >= 0 && op < QN_I_PURE)
+        name = qn__inst_info[op].word;
+    else if (op > QN_I_PURE && op - QN_I_PURE < QN_N_TABLE_OPS)
+        name = qn__op_info[op - QN_I_PURE].name;
+    return name ? name : "?";
+}
+
+/* ---------------------------------------------------------------- ops and reducers */
 
 /* The classes column joins letters; every joined word in use has its value here. */
 enum {

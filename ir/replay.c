@@ -394,7 +394,7 @@ void qn__replay_region(qn_replay *r, uint32_t begin, uint32_t end)
             qn__location_repeat(r->b, r->k, i);
         if (i < stop && r->special && r->special(r, i)) {
             i = inst[i].region[2];
-        } else if (i < stop && inst[i].op >= QN_I_IF && inst[i].op <= QN_I_REDUCE) {
+        } else if (i < stop && qn__opens_regions(&inst[i])) {
             uint32_t at = i, region_end;
             i = open_inst(r, at, &region_end);
             if (!region_end)

@@ -31,24 +31,11 @@ typedef struct verifier {
     uint8_t result_type[QN_MAX_CARRIED];
 } verifier;
 
-static const char *name_of(int op)
-{
-    static const char *const names[] = {"none",   "const",   "param",   "extent", "lower",
-                                        "dim",    "cast",    "bitcast", "load",   "store",
-                                        "atomic", "if",      "for",     "while",  "reduce",
-                                        "index",  "carried", "yield",   "result", "tuple",
-                                        "view",   "call",    "lookup",  "return"};
-    if (op >= 0 && op < (int)(sizeof names / sizeof *names))
-        return names[op];
-    return op > QN_I_PURE && op - QN_I_PURE < QN_N_TABLE_OPS ? qn__op_info[op - QN_I_PURE].name
-                                                             : "?";
-}
-
 /** Fails for instruction i. Always false. */
 static bool wrong(verifier *v, uint32_t i, const char *what)
 {
     qn__fail(v->err, QN_ERR_VERIFY, "qn_finish: instruction %u (%s): %s", (unsigned)i,
-             name_of(v->k->inst[i].op), what);
+             qn__inst_name(v->k->inst[i].op), what);
     return false;
 }
 
@@ -415,7 +402,7 @@ static bool check_reduce(verifier *v, uint32_t i, open_region *r)
 }
 
 /** Checks the operands of if, for, while and reduce, and opens the first region. */
-static bool open_regions(verifier *v, uint32_t i)
+static bool check_regions(verifier *v, uint32_t i)
 {
     const qn_inst *x = &v->k->inst[i];
     open_region r = {.inst = i, .begin = x->region[0], .end = x->region[1]};
@@ -536,29 +523,23 @@ static bool check_result(verifier *v, uint32_t i)
 
 typedef bool rule_function(verifier *v, uint32_t i);
 
+#define check_none NULL
 static rule_function *const rules[QN_I_PURE] = {
-    [QN_I_CONST] = check_const,     [QN_I_PARAM] = check_param_value, [QN_I_EXTENT] = check_extent,
-    [QN_I_LOWER] = check_extent,    [QN_I_DIM] = check_dim,           [QN_I_CAST] = check_cast,
-    [QN_I_BITCAST] = check_cast,    [QN_I_LOAD] = check_access,       [QN_I_STORE] = check_access,
-    [QN_I_ATOMIC] = check_access,   [QN_I_IF] = open_regions,         [QN_I_FOR] = open_regions,
-    [QN_I_WHILE] = open_regions,    [QN_I_REDUCE] = open_regions,     [QN_I_INDEX] = check_carried,
-    [QN_I_CARRIED] = check_carried, [QN_I_YIELD] = check_yield,       [QN_I_RESULT] = check_result,
-    [QN_I_VIEW] = check_view,       [QN_I_CALL] = check_call,         [QN_I_RETURN] = check_return,
-    [QN_I_LOOKUP] = check_lookup,   [QN_I_ASSERT] = check_assert,     [QN_I_PRINT] = check_print,
+#define QN_INST(NAME, word, effect, n_regions, sub, imm, rule, doc) [QN_I_##NAME] = check_##rule,
+#include "ir/instructions.def"
+#undef QN_INST
 };
+#undef check_none
 
 /** Whether an op uses qn_inst.sub or imm; the others hold 0 there. */
 static bool uses_sub(int op)
 {
-    return op == QN_I_EXTENT || op == QN_I_LOWER || op == QN_I_DIM || op == QN_I_ATOMIC ||
-           op == QN_I_REDUCE || op == QN_I_LOAD || op == QN_I_STORE || op == QN_I_PARAM || op == QN_I_IF;
+    return op < QN_I_PURE && qn__inst_info[op].uses_sub;
 }
 
 static bool uses_imm(int op)
 {
-    bool is_unused = op >= QN_I_PURE || op == QN_I_CAST || op == QN_I_BITCAST || op == QN_I_IF ||
-                     op == QN_I_WHILE || op == QN_I_INDEX || op == QN_I_YIELD || op == QN_I_RETURN;
-    return !is_unused;
+    return op < QN_I_PURE && qn__inst_info[op].uses_imm;
 }
 
 static bool check_inst(verifier *v, uint32_t i)

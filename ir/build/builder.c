@@ -142,28 +142,6 @@ bool qn__builder_ready(qn_builder *b, const char *who)
     return true;
 }
 
-static const char *const inst_names[QN_I_PURE] = {
-    [QN_I_NONE] = "none",     [QN_I_CONST] = "const",     [QN_I_PARAM] = "param",
-    [QN_I_EXTENT] = "extent", [QN_I_LOWER] = "lower",     [QN_I_DIM] = "dimension",
-    [QN_I_CAST] = "cast",     [QN_I_BITCAST] = "bitcast", [QN_I_LOAD] = "load",
-    [QN_I_STORE] = "store",   [QN_I_ATOMIC] = "atomic",   [QN_I_IF] = "if",
-    [QN_I_FOR] = "for",       [QN_I_WHILE] = "while",     [QN_I_REDUCE] = "reduce",
-    [QN_I_INDEX] = "index",   [QN_I_CARRIED] = "carried", [QN_I_YIELD] = "yield",
-    [QN_I_RESULT] = "result", [QN_I_TUPLE] = "tuple",     [QN_I_VIEW] = "view",
-    [QN_I_CALL] = "call",     [QN_I_RETURN] = "return",   [QN_I_LOOKUP] = "lookup",
-    [QN_I_ASSERT] = "assert", [QN_I_PRINT] = "print",
-};
-
-const char *qn__inst_name(int op)
-{
-    const char *name = NULL;
-    if (op >= 0 && op < QN_I_PURE)
-        name = inst_names[op];
-    else if (op > QN_I_PURE && op - QN_I_PURE < QN_N_TABLE_OPS)
-        name = qn__op_info[op - QN_I_PURE].name;
-    return name ? name : "?";
-}
-
 const char *qn__origin(const qn_builder *b, uint32_t i, char *out)
 {
     const qn_inst *x = &b->inst[i];

@@ -113,8 +113,6 @@ enum { ORIGIN_BYTES = 72 };
 const char *qn__origin(const qn_builder *b, uint32_t i, char *out);
 /** Fails with what the n operands of an op are, 3 at most, and the problem. Returns false. */
 bool qn__fail_operands(qn_builder *b, const char *who, int n, const uint32_t *a, const char *problem);
-/** Name of an instruction for messages: its keyword. */
-const char *qn__inst_name(int op);
 
 /* ---------------------------------------------------------------- index kinds (ir/build/kinds.c) */
 

@@ -63,7 +63,7 @@ includes include/*.h include/quern/* |
     grep -vE '^include/quern/[a-z]+\.hpp:("quern\.hpp"|<[a-z_]+>)$' |
     grep -vE '^include/quern/fortran\.h:<(ISO_Fortran_binding|stdarg|stdio|string)\.h>$' |
     is_empty "include/ uses itself only"
-includes "${ir[@]}" | grep '"' | grep -vE ':"(ir/[a-z0-9_/]+\.h|quern\.h|quern/embed\.h|quern/[a-z]+\.def)"$' |
+includes "${ir[@]}" | grep '"' | grep -vE ':"(ir/[a-z0-9_/]+\.(h|def)|quern\.h|quern/embed\.h|quern/[a-z]+\.def)"$' |
     is_empty "ir/ uses include/ and itself"
 includes "${ir[@]}" | grep -E ':<(llvm|pthread|threads|unistd|dlfcn|sys/|fcntl|signal|cuda|time)' |
     is_empty "ir/ has no LLVM, threads or input and output"
