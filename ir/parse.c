@@ -311,6 +311,7 @@ static void release_parser(parser *p)
     qn__free(p->waiting);
     qn__free(p->built);
     qn__free(p->head);
+    qn__parse_free_variables(p);
     qn__free(p->symbols.entry);
     qn__free(p->symbols.bucket);
     qn__text_release(&p->names);

@@ -40,6 +40,8 @@ typedef struct block block;
 typedef struct node node;
 typedef struct pending pending;
 typedef struct reduction reduction;
+/** Assignments that were read ahead, see parse_variables.c. */
+typedef struct variables variables;
 
 typedef struct parser {
     qn_lexer lexer;
@@ -63,6 +65,7 @@ typedef struct parser {
     int32_t *waiting;   /* [n_waiting] nodes that are operands of no node yet, room for MOST_WAITING */
     qn_val *built;      /* [n_built] values of nodes, room for MOST_WAITING */
     reduction *head;    /* [n_heads] of reductions */
+    variables *variables; /* or NULL */
     int32_t n_nodes, node_capacity, n_pending, n_waiting, n_built, n_heads, head_capacity;
     int last_line;      /* of the token before the next one */
     bool is_in_range;   /* of a reduction: it has no reductions */
@@ -234,12 +237,18 @@ bool qn__parse_is_assignment(const parser *p);
 bool qn__parse_assignment(parser *p);
 /** "atomic" view index ("+=" | ...) expression */
 bool qn__parse_atomic_update(parser *p);
+/** Whether a token is "=" or an operator such as "+=". */
+bool qn__parse_is_update(const qn_token *t);
+
+/* ------------------------------------------------- variables of blocks (parse_variables.c) */
+
 /** Finds the variables that are assigned in the block at the next token, "{", and in the blocks of
  *  "else" behind it; none for text of finished kernels. */
 bool qn__parse_find_variables(parser *p, block *b);
 /** The values of the variables of a block now, and others for them. */
 void qn__parse_get_variables(const parser *p, const block *b, qn_val *v);
 void qn__parse_set_variables(parser *p, const block *b, const qn_val *v);
+void qn__parse_free_variables(parser *p);
 
 /* ------------------------------------------------------- domain, loops, reductions (parse_domain.c) */
 

@@ -2,7 +2,7 @@
 /*
  * parse_assign.c: assignments of kernel text for people: names of values ("t = a + b"), stores
  * ("y[i] = t") and updates ("y[i] += t", "t *= 2"). A name may be assigned again: its values in the
- * blocks of an `if` or loop become results and carried values, whose names are found ahead.
+ * blocks of an `if` or loop become results and carried values (parse_variables.c).
  */
 #include "ir/build/builder.h"
 #include "ir/expression.h"
@@ -35,6 +35,11 @@ static int combine_of(int row)
 {
     int op = updates[row].op;
     return op == 0 ? QN_COMBINE_EXCHANGE : op == QN_OP_sub ? QN_COMBINE_SUM : qn__combine_of_op(op);
+}
+
+bool qn__parse_is_update(const qn_token *t)
+{
+    return update_of(t) >= 0;
 }
 
 static bool expect_update(parser *p, int *row)
@@ -263,85 +268,4 @@ bool qn__parse_assignment(parser *p)
         return false;
     qn__parse_accept_symbol(p, ';');
     return true;
-}
-
-/* ------------------------------------------------------------------------------------- variables
- */
-
-/** Adds a variable that a block assigns. */
-static bool add_variable(parser *p, block *b, const qn_token *t)
-{
-    int32_t i = qn__parse_find(p, t->text, t->n);
-    if (i < 0 || !p->symbols.entry[i].is_variable)
-        return true;
-    for (int j = 0; j < b->n_variables; j++)
-        if (b->variable[j] == i)
-            return true;
-    if (b->n_variables == QN_MAX_CARRIED)
-        return FAIL(p, t, "a block assigns more than %d names that are known before it",
-                    QN_MAX_CARRIED);
-    b->variable[b->n_variables] = i;
-    b->before[b->n_variables++] = p->symbols.entry[i].value;
-    return true;
-}
-
-/** A list of names, in case an assignment operator follows. */
-typedef struct run {
-    int n;
-    qn_token name[QN_MAX_CARRIED], last;
-} run;
-
-/** One token more. */
-static bool scan_token(parser *p, block *b, run *r, const qn_token *t)
-{
-    bool goes_on = r->n > 0 && qn__parse_is_operator(&r->last, ",");
-    if (t->kind == QN_TOKEN_WORD) {
-        r->n = goes_on && r->n < QN_MAX_CARRIED ? r->n : 0;
-        r->name[r->n++] = *t;
-        if (qn__parse_is_operator(&r->last, ":"))
-            r->n = 0;
-    } else if (update_of(t) >= 0) {
-        for (int i = 0; i < r->n; i++)
-            if (!add_variable(p, b, &r->name[i]))
-                return false;
-        r->n = 0;
-    } else if (!qn__parse_is_operator(t, ",")) {
-        r->n = 0;
-    }
-    r->last = *t;
-    return true;
-}
-
-bool qn__parse_find_variables(parser *p, block *b)
-{
-    qn_lexer ahead = p->lexer;
-    qn_token t = p->token;
-    run r = {.n = 0, .last = t};
-    b->n_variables = 0;
-    if (p->is_canonical)
-        return true;
-    for (int depth = 0; t.kind != QN_TOKEN_END && t.kind != QN_TOKEN_BAD;) {
-        qn_token next = qn__lex(&ahead);
-        depth += qn__parse_is_operator(&t, "{") - qn__parse_is_operator(&t, "}");
-        if (!scan_token(p, b, &r, &t))
-            return false;
-        bool is_end =
-            depth <= 0 && qn__parse_is_operator(&t, "}") && !qn__parse_token_is(&next, "else");
-        if (is_end || depth < 0)
-            return true;
-        t = next;
-    }
-    return true;
-}
-
-void qn__parse_get_variables(const parser *p, const block *b, qn_val *v)
-{
-    for (int i = 0; i < b->n_variables; i++)
-        v[i] = p->symbols.entry[b->variable[i]].value;
-}
-
-void qn__parse_set_variables(parser *p, const block *b, const qn_val *v)
-{
-    for (int i = 0; i < b->n_variables; i++)
-        p->symbols.entry[b->variable[i]].value = v[i];
 }

@@ -752,7 +752,7 @@ static void test_large_texts(void)
     expect_large("1 + ", 9000, "x[0]", "", QN_OK, "");
     expect_large("1 if c[0] { y[0] = 1 } else if c[0] { y[0] = 2 } if c[1] { y[0] = ", 60, "3",
                  " }", QN_OK, "");
-    expect_large("1 if c[0] { y[0] = 1 } else if c[0] { y[0] = ", 2000, "3", " }", QN_ERR_LIMIT,
+    expect_large("1 if c[0] { y[0] = 1 } else if c[0] { y[0] = ", 100000, "3", " }", QN_ERR_LIMIT,
                  "nesting deeper than 64");
 }
 
