@@ -248,7 +248,8 @@ contains
         y%id = bitcast_n(x%builder, dtype, x%id)
     end function
 
-    ! How high a type stands where two meet: bool, integers by size, reals, complex numbers.
+    ! How high a type stands where two meet: bool, integers by size, reals, complex numbers. The types are in the order of their
+    ! numbers, from qn_bool to qn_c128; qn_f16 and qn_bf16 are the twelfth and thirteenth.
     pure function height(dtype)
         integer(c_int), intent(in) :: dtype
         integer :: height

@@ -13,45 +13,14 @@ static const char *const storages[] = {"registers", "frame", "scratch", "shared"
 static const char *const gpu_roles[] = {"grid", "block", "thread"};
 static const char *const guards[] = {"aligned", "inside", "alone", "long"};
 
+#define NONE NULL, 0
 const qn_transform_info qn__transforms[] = {
-    {"split", "an*", LIST(tails), "tail", qn__apply_split,
-     "cuts an axis into digits; each number is the extent of one, slowest first"},
-    {"fuse", "aa", NULL, 0, NULL, qn__apply_fuse,
-     "makes one loop of two, the second right inside the first"},
-    {"reorder", "aaa*", NULL, 0, NULL, qn__apply_reorder,
-     "puts loops that stand one right inside the other into this order"},
-    {"partition", "ab*", NULL, 0, NULL, qn__apply_partition,
-     "cuts a loop into loops over sections, which end at the bounds"},
-    {"distribute", "a", NULL, 0, NULL, qn__apply_distribute,
-     "gives each node inside a loop a loop of its own"},
-    {"place", "ia", NULL, 0, NULL, qn__apply_move_place,
-     "moves a reduce out of a loop: its accumulators are for all iterations of that"},
-    {"tile", "aann", LIST(tails), "tail", qn__apply_tile,
-     "splits two loops, one right inside the other, and walks tile by tile"},
-    {"tail", "a", LIST(tails), "tail", qn__apply_set_tail,
-     "says what runs where an axis is no multiple of its parts"},
-    {"vectorize", "a", NULL, 0, NULL, qn__apply_vectorize, "makes iterations lanes"},
-    {"unroll", "a", NULL, 0, NULL, qn__apply_unroll, "emits iterations one beside the other"},
-    {"parallelize", "a", NULL, 0, NULL, qn__apply_parallelize,
-     "divides iterations among threads of the host"},
-    {"bind", "a", LIST(gpu_roles), "role", qn__apply_bind,
-     "divides iterations among blocks and threads of a GPU"},
-    {"buffer", "ia*", LIST(storages), "storage", qn__apply_buffer,
-     "copies what a load reads below a loop; without an axis, below all"},
-    {"accumulate", "i", LIST(storages), "storage", qn__apply_accumulate,
-     "gives the accumulators of a reduce a buffer"},
-    {"stream", "i", NULL, 0, NULL, qn__apply_stream, "makes a store non-temporal"},
-    {"prefetch", "ian", NULL, 0, NULL, qn__apply_prefetch,
-     "asks for memory a number of iterations of a loop ahead"},
-    {"hoist", "ia", NULL, 0, NULL, qn__apply_hoist,
-     "tests once an iteration of a loop whether an access is in range"},
-    {"group", "in", NULL, 0, NULL, qn__apply_group,
-     "moves a strided access together with the others of its group"},
-    {"table", "i", NULL, 0, NULL, qn__apply_table,
-     "makes a load from a small view a permutation of registers"},
-    {"version", "an*", LIST(guards), "guard", qn__apply_version,
-     "makes two versions of a loop, of which a guard chooses one"},
+#define QN_TRANSFORM(name, operands, options, option, function, doc)                               \
+    {#name, operands, options, option, function, doc},
+#include "jit/schedule/transforms.def"
+#undef QN_TRANSFORM
 };
+#undef NONE
 const int qn__n_transforms = (int)(sizeof qn__transforms / sizeof qn__transforms[0]);
 _Static_assert(sizeof tails / sizeof tails[0] == QN_N_TAILS,
                "options of tails are numbered as these");

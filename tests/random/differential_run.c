@@ -8,6 +8,7 @@
 #include "runtime/context.h"
 #include "tests/ptx/host.h"
 #include "tests/tap.h"
+#include "tests/dtypes.h"
 
 #include <stdlib.h>
 
@@ -271,10 +272,7 @@ static outcome run_reference(const runner *r, const test_case *t, const qn_kerne
 
 static bool is_nan(int dtype, const void *p)
 {
-    uint64_t bits = 0, inf = dtype == QN_F16    ? 0x7c00
-                             : dtype == QN_BF16 ? 0x7f80
-                             : dtype == QN_F32  ? 0x7f800000
-                                                : 0x7ff0000000000000;
+    uint64_t bits = 0, inf = dtype_infinity(dtype);
     size_t size = (size_t)qn_dtype_bytes(dtype);
     memcpy(&bits, p, size);
     return (bits & UINT64_MAX >> (65 - 8 * size)) > inf;

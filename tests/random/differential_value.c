@@ -5,6 +5,7 @@
  * integer, the sign that copysign takes) NaNs are replaced by one NaN first.
  */
 #include "differential.h"
+#include "tests/dtypes.h"
 
 enum { CLASS_B = 1, CLASS_S = 2, CLASS_U = 4, CLASS_F = 8, CLASS_C = 16 };
 enum {
@@ -273,11 +274,7 @@ qn_val gen_load(generator *g, int dtype, int depth)
 
 qn_val gen_one_nan(generator *g, qn_val v, int dtype)
 {
-    uint64_t nan = dtype == QN_F16    ? 0x7e00
-                   : dtype == QN_BF16 ? 0x7fc0
-                   : dtype == QN_F32  ? 0x7fc00000u
-                                      : 0x7ff8000000000000u;
-    return qn_select(g->b, qn_eq(g->b, v, v), v, qn_const_bits(g->b, dtype, nan));
+    return qn_select(g->b, qn_eq(g->b, v, v), v, qn_const_bits(g->b, dtype, dtype_nan(dtype)));
 }
 
 /* A divisor that may be zero when the kernel runs but is no constant: constants of zero are

@@ -4,6 +4,7 @@
  */
 #include "tests/run/run_cases.h"
 #include "tests/run/reader.h"
+#include "tests/dtypes.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -384,11 +385,7 @@ bool case_same_element(int dtype, uint64_t a, uint64_t b)
     if (dtype == QN_C64)
         return case_same_element(QN_F32, (uint32_t)a, (uint32_t)b) &&
                case_same_element(QN_F32, a >> 32, b >> 32);
-    static const uint64_t infinity[QN_N_DTYPES] = {[QN_F16] = 0x7c00,
-                                                   [QN_BF16] = 0x7f80,
-                                                   [QN_F32] = 0x7f800000,
-                                                   [QN_F64] = 0x7ff0000000000000};
-    uint64_t inf = infinity[dtype], size = UINT64_MAX >> (65 - 8 * qn_dtype_bytes(dtype));
+    uint64_t inf = dtype_infinity(dtype), size = UINT64_MAX >> (65 - 8 * qn_dtype_bytes(dtype));
     return a == b || (inf && (a & size) > inf && (b & size) > inf);
 }
 

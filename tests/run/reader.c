@@ -3,6 +3,7 @@
  * reader.c: words, numbers and data of case files (docs/testing.md). Errors end the program.
  */
 #include "tests/run/reader.h"
+#include "tests/dtypes.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -152,7 +153,7 @@ static uint64_t cut(int dtype, uint64_t bits)
 
 static bool is_float(int dtype)
 {
-    return dtype == QN_F32 || dtype == QN_F64 || dtype == QN_F16 || dtype == QN_BF16;
+    return dtype_infinity(dtype) != 0;
 }
 
 /** One value of a dtype, as raw bits: a number, true, false, nan, inf, or bits:0x...; of c64 (real, imaginary), or its

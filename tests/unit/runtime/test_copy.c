@@ -8,6 +8,7 @@
 #include "tests/fill.h"
 #include "tests/unit/launch.h"
 #include "tests/unit/layout.h"
+#include "tests/dtypes.h"
 
 static qn_context *context;
 
@@ -404,11 +405,13 @@ static void test_convert(void)
     int wrong = 0;
     qn_view f = new_view("f", QN_F64, 1, INDEX(N));
     memcpy(f.data, values, sizeof values);
-    for (int from = 1; from <= QN_BF16; from++) { /* numbers and bool */
+    FOR_NUMBERS(from) { /* numbers and bool */
         qn_view src = new_view("src", from, 1, INDEX(N));
         qn_error err = {0};
         qn_status status = qn_convert_copy(context, 0, &src, &f, &err);
-        for (int to = 1; to <= QN_BF16 && status == QN_OK; to++) {
+        FOR_NUMBERS(to) {
+            if (status != QN_OK)
+                break;
             qn_view dst = new_view("dst", to, 1, INDEX(N));
             status = qn_convert_copy(context, QN_SERIAL, &dst, &src, &err);
             for (int i = 0; i < N && status == QN_OK; i++) {

@@ -8,6 +8,7 @@
 #include "tests/device.h"
 #include "tests/tap.h"
 #include "tests/unit/meaning.h"
+#include "tests/dtypes.h"
 
 #include <stdlib.h>
 
@@ -55,7 +56,7 @@ static void test_evaluator(void)
 {
     uint64_t value[256];
     for (int op = 1; op < QN_N_TABLE_OPS; op++)
-        for (int type = 1; type <= QN_BF16; type++) {
+        FOR_NUMBERS(type) {
             if (!takes(op, type) || (meaning_is_half(type) && op != QN_OP_select))
                 continue; /* other ops on these are expanded when they are built */
             int n = meaning_awkward(type, value);
@@ -71,9 +72,9 @@ static void test_evaluator(void)
 static void test_casts(void)
 {
     uint64_t value[MEANING_VALUES];
-    for (int from = 1; from <= QN_BF16; from++) {
+    FOR_NUMBERS(from) {
         int n = meaning_awkward(from, value);
-        for (int to = 1; to <= QN_BF16; to++) {
+        FOR_NUMBERS(to) {
             if (to == QN_BOOL && meaning_is_float(from))
                 continue; /* refused by the builder */
             int failures = 0;
@@ -93,9 +94,9 @@ static void test_bitcasts(void)
 {
     uint64_t value[MEANING_VALUES];
     int failures = 0;
-    for (int from = 1; from <= QN_BF16; from++) {
+    FOR_NUMBERS(from) {
         int n = meaning_awkward(from, value);
-        for (int to = 1; to <= QN_BF16; to++) {
+        FOR_NUMBERS(to) {
             if (qn_dtype_bytes(to) != qn_dtype_bytes(from))
                 continue;
             for (int i = 0; i < n; i++) {
@@ -113,7 +114,7 @@ static void test_reductions(void)
 {
     uint64_t value[MEANING_VALUES];
     int failures = 0;
-    for (int type = 1; type <= QN_BF16; type++) {
+    FOR_NUMBERS(type) {
         if (meaning_is_half(type))
             continue; /* reduced in f32 */
         int n = meaning_awkward(type, value);
@@ -360,11 +361,11 @@ static void test_engines(void)
     if (!no_x86 && (!device_open(&gpu, true) || gpu.no_gpu[0]))
         tap_skip(gpu.no_gpu); /* the stub driver runs PTX, if it is there */
     for (int op = 1; op < QN_N_TABLE_OPS; op++)
-        for (int type = 1; type <= QN_BF16; type++)
+        FOR_NUMBERS(type)
             if (takes(op, type))
                 test_op_kernels(op, type);
-    for (int from = 1; from <= QN_BF16; from++)
-        for (int to = 1; to <= QN_BF16; to++)
+    FOR_NUMBERS(from)
+        FOR_NUMBERS(to)
             if (to != from && !(to == QN_BOOL && meaning_is_float(from)))
                 test_cast_kernels(from, to);
     device_close(&gpu);

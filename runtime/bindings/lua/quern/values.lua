@@ -85,8 +85,8 @@ local function promote(a, b)
         a, b = float_for(a), float_for(b)
         if a == b then
             return a
-        elseif FLOATS[a] == FLOATS[b] or a == "bf16" or b == "bf16" then
-            return (a == "f64" or b == "f64") and "f64" or "f32"
+        elseif FLOATS[a] == FLOATS[b] then -- neither of two halves holds all values of the other
+            return "f32"
         end
         return FLOATS[a] > FLOATS[b] and a or b
     end

@@ -53,8 +53,8 @@ def promote(a, b):
         a, b = float_for(a), float_for(b)
         if a == b:
             return a
-        if BITS[a] == BITS[b] or "bf16" in (a, b):
-            return "f32" if "f64" not in (a, b) else "f64"
+        if BITS[a] == BITS[b]:  # neither of two halves holds all values of the other
+            return "f32"
         return a if BITS[a] > BITS[b] else b
     if (a in SIGNED) == (b in SIGNED):
         return a if BITS[a] > BITS[b] else b
