@@ -268,12 +268,38 @@ static qn_lowering lowering_of(compilation *c)
                          .info = &r->info, .descent = &r->descent, .emitted = &c->emitted};
 }
 
+/* Whether the loops of a plan are lowered from its schedule: all that the plan says of them stands there. */
+static bool is_of_schedule(const compilation *c)
+{
+    const qn_plan *p = &c->plan;
+    return !c->facts.target->has_grid && c->r->descent.rung == 0 && !p->carry && !p->strip && p->transpose <= p->jam && !p->pack &&
+           !p->pack_steps && !p->n_shared_reduces;
+}
+
+/* The plan as a schedule; without memory, or where it has too many parts, there is none. */
+static void make_schedule(compilation *c)
+{
+    qn_error why = {0};
+    qn_block block;
+    c->schedule = qn__alloc(sizeof *c->schedule);
+    bool is_made = c->schedule && qn__scheduled_begin(c->kernel, &c->facts, &c->scheduled, &why) == QN_OK &&
+                   qn__schedule_of_plan(&c->scheduled, &c->plan, c->schedule, &why) == QN_OK &&
+                   qn__block_of(&c->scheduled, c->schedule, &block, &why) == QN_OK;
+    if (!is_made) {
+        qn__free(c->schedule);
+        c->schedule = NULL;
+    }
+}
+
 /* One function under the plan. */
 static qn_status lower_whole(compilation *c)
 {
     const qn_lowering to = lowering_of(c);
+    const bool is_request = c->schedule != NULL;
+    if (!is_request && is_of_schedule(c))
+        make_schedule(c);
     const qn_lowered x = {.k = c->kernel, .f = &c->facts, .plan = &c->plan,
-                          .schedule = c->schedule, .scheduled = &c->scheduled};
+                          .schedule = c->schedule, .is_request = is_request, .scheduled = &c->scheduled};
     return qn__llvm_lower(&to, &x, c->symbol, &c->r->error);
 }
 

@@ -217,8 +217,9 @@ static qn_emitted lower_once(const qn_lowering *to, const qn_lowered *x, const f
 }
 
 /** Emits under the plan, and then under others that give less code, until the budget holds. */
-static qn_emitted lower_within(const qn_lowering *to, const qn_lowered *x, const char *symbol, int32_t *block_bytes)
+static qn_emitted lower_within(const qn_lowering *to, const qn_lowered *from, const char *symbol, int32_t *block_bytes)
 {
+    qn_lowered own = *from, *x = &own;
     enum { HOPELESS = 4 }; /* so many budgets by the estimate: nothing is emitted */
     qn_descent *d = to->descent;
     for (;;) {
@@ -228,9 +229,10 @@ static qn_emitted lower_within(const qn_lowering *to, const qn_lowered *x, const
         if (is_emitted)
             n = lower_once(to, x, &(function_how){.budget = budget, .is_fast = d->rung == QN_RUNG_FAST}, symbol, block_bytes);
         bool is_over = n.units > budget, is_long = n.instructions + n.lanes > QN_MOST_INSTRUCTIONS && d->rung < QN_RUNG_SCALAR;
-        if (n.instructions < 0 || !(is_over || is_long) || x->schedule ||
+        if (n.instructions < 0 || !(is_over || is_long) || x->is_request ||
             !qn__step_down(x->k, x->f, x->plan, d, n.units, is_over, n.lanes > (n.instructions + n.lanes) / 2))
             return n;
+        x->schedule = NULL; /* it is of the plan before */
         if (is_emitted)
             LLVMDeleteFunction(LLVMGetNamedFunction(to->module, symbol));
     }

@@ -50,6 +50,7 @@ typedef struct qn_lowered {
     const qn_facts *f;
     qn_plan *plan;
     const qn_schedule *schedule;   /* NULL: the loops are those of the plan */
+    bool is_request; /* the schedule is the caller's: code that is too large is refused */
     const qn_scheduled *scheduled; /* the kernel as the schedule refers to it */
 } qn_lowered;
 

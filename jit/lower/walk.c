@@ -212,11 +212,13 @@ static void emit_pieces(walk *w, const walk_steps *x, int64_t size)
 
 /* ---------------------------------------------------------------- nodes */
 
-static int tail_of(const qn_schedule *s, qn_axis axis)
+/** Whether a loop of threads is none in the code: a chunk is a part of the dimension, which the loop
+ * right inside walks. */
+static bool is_only_chunks(const walk *w, const qn_node_info *l, int d)
 {
-    const qn_axis_info *a = qn__axis(s, axis);
-    bool is_digit = a->kind == QN_AXIS_PART && s->cut[a->cut].kind == QN_CUT_DIGITS;
-    return is_digit ? s->cut[a->cut].tail : QN_TAIL_NONE;
+    const qn_node_info *inside = qn__node(w->s, l->child);
+    return l->role == QN_ROLE_THREADS && inside->kind == QN_NODE_LOOP && !inside->next.id &&
+           qn__axis_dim(w->x, w->s, inside->axis) == d && !qn__is_of_block(w->x, w->s, l->child);
 }
 
 static void emit_loop(walk *w, qn_node at)
@@ -229,6 +231,12 @@ static void emit_loop(walk *w, qn_node at)
     int d = qn__axis(w->s, root)->number;
     qn_node below = qn__loop_below(w->x, w->s, l->child, d);
     span s = span_of(w, l->axis, d);
+    if (is_only_chunks(w, l, d)) {
+        w->of[d] = s;
+        emit_nodes(w, l->child);
+        *w = outer;
+        return;
+    }
     bool is_divided = d == g->p->split_dim || (g->p->second_granule && d == g->p->second_dim),
          is_piece = w->open >> d & 1, is_part = w->part >> d & 1;
     walk_steps x = {.steps = {.d = d,
@@ -246,9 +254,9 @@ static void emit_loop(walk *w, qn_node at)
     else if (!qn__is_of_block(w->x, w->s, below))
         emit_pieces(w, &x, weight);
     else if (d == g->p->lane_dim)
-        emit_lanes(w, &x, weight, tail_of(w->s, l->axis));
+        emit_lanes(w, &x, weight, qn__tail_of_steps(w->x, w->s, at));
     else
-        emit_jammed(w, &x, weight, tail_of(w->s, l->axis));
+        emit_jammed(w, &x, weight, qn__tail_of_steps(w->x, w->s, at));
     *w = outer;
 }
 
@@ -317,7 +325,8 @@ void qn__walk(lower *g, const span *spans)
         else
             stepped |= UINT32_C(1) << d;
     }
-    bool are_lanes_whole = g->p->lane_dim >= 0 && !(stepped >> g->p->lane_dim & 1);
+    bool are_lanes_whole =
+        qn__is_parallel(g->k, g->p->lane_dim) && !(stepped >> g->p->lane_dim & 1);
     g->width = are_lanes_whole ? g->p->width : 1;
     g->unroll = are_lanes_whole ? g->p->unroll : 1;
     qn__set_jam(g, g->jam_max);

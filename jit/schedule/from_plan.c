@@ -212,9 +212,9 @@ static void order_loops(maker *m)
         for (int i = 0; i < x->n - x->n_inner; i++, n_loops++)
             add_name(text, sizeof text, x->name[i]);
     }
-    const int inside[3] = {p->jam_dim, p->cross > 1 ? p->cross_dim : -1, p->lane_dim};
+    const int inside[3] = {p->cross > 1 ? p->cross_dim : -1, p->jam_dim, p->lane_dim};
     for (int n = 0; n < 3; n++) {
-        if (!qn__is_parallel(m->x->k, inside[n]) || (n > 0 && inside[n] == inside[0]))
+        if (!qn__is_parallel(m->x->k, inside[n]) || (n == 2 && inside[n] == inside[1]))
             continue;
         const pieces *x = &m->of[inside[n]];
         for (int i = x->n - x->n_inner; i < x->n; i++, n_loops++) {

@@ -68,7 +68,26 @@ void qn__statements_of(const qn_schedule *s, const qn_kernel *k, qn_node n, uint
         qn__statements_of(s, k, c, first, end);
 }
 
+int qn__tail_of_steps(const qn_scheduled *x, const qn_schedule *s, qn_node loop)
+{
+    const qn_node_info *l = qn__node(s, loop);
+    qn_node inside = qn__loop_below(x, s, l->child, qn__axis_dim(x, s, l->axis));
+    qn_axis a = qn__node(s, inside)->axis;
+    while (qn__axis(s, a)->kind == QN_AXIS_PART) {
+        const qn_cut *c = &s->cut[qn__axis(s, a)->cut];
+        if (qn__axis_is_of(s, l->axis, c->of))
+            return c->tail;
+        a = c->of;
+    }
+    return QN_TAIL_NONE;
+}
+
 /* ---------------------------------------------------------------- forms that have code */
+
+/** Lanes over the points of reduces along dimension d. */
+typedef struct points_lanes {
+    int d, width, unroll, tail;
+} points_lanes;
 
 typedef struct shaper {
     const qn_scheduled *x;
@@ -81,6 +100,7 @@ typedef struct shaper {
     int n_block;
     bool has_block;
     qn_node vector; /* a loop over lanes; 0: none so far */
+    points_lanes points; /* lanes over points; width 0: none so far */
 } shaper;
 
 static bool refuse(shaper *m, const char *what, qn_axis a)
@@ -162,7 +182,8 @@ static bool has_same_block(shaper *m)
     qn_axis own[QN_MOST_DEPTH];
     int n_own = 0, found = 0;
     for (int n = 0; n < m->n_path; n++) {
-        if (loop_at(m, n)->role == QN_ROLE_VECTOR && !m->vector.id)
+        bool is_lanes = loop_at(m, n)->role == QN_ROLE_VECTOR;
+        if (is_lanes && qn__is_of_block(m->x, m->s, m->path[n]) && !m->vector.id)
             m->vector = m->path[n];
         if (qn__is_of_block(m->x, m->s, m->path[n]))
             own[n_own++] = loop_at(m, n)->axis;
@@ -180,47 +201,95 @@ static bool has_same_block(shaper *m)
                   (qn_axis){0});
 }
 
-/** A reduce in registers whose points are walked in their order, one statement inside. */
-static bool may_be_place(shaper *m, const qn_node_info *place, qn_node n, int *at)
+/* ---------------------------------------------------------------- reduces */
+
+/** Lanes over points: the last dimension of a reduce, cut by vectors and lanes, which are all partials of
+ * the striped order. */
+static bool may_be_lanes(shaper *m, uint32_t reduce, qn_node n, int *at)
 {
-    const qn_reduced *r = &m->s->reduction[place->index];
-    const qn_kernel *k = m->x->k;
-    const qn_node_info *l = qn__node(m->s, n);
-    if (r->buffer || k->inst[r->inst[0]].op != QN_I_REDUCE)
-        return refuse(m, "accumulators in memory, and places of loops", (qn_axis){0});
-    if (l->kind == QN_NODE_DO)
-        return (l->first == k->inst[r->inst[r->n - 1]].region[0] || r->n > 1 ||
-                l->first == k->inst[r->inst[0]].region[0]) ||
-               refuse(m, "reduces of several statements", (qn_axis){0});
-    if (l->kind != QN_NODE_LOOP)
-        return refuse(m, "reduces inside of reduces", (qn_axis){0});
-    int d = qn__axis_dim(m->x, m->s, l->axis);
-    if (qn__axis(m->s, l->axis)->kind == QN_AXIS_POINT) {
-        if (*at >= k->inst[r->inst[0]].n_args || qn__dim_of(k, r->inst[0], *at) != d ||
-            l->role == QN_ROLE_THREADS || l->role == QN_ROLE_VECTOR)
-            return refuse(m, "points in this order", l->axis);
-        (*at)++;
-    } else if (d >= 0 && qn__is_reduction(k, d)) {
-        return refuse(m, "points that are cut", l->axis);
-    } else if (!qn__is_of_block(m->x, m->s, n)) {
-        return refuse(m, "loops over iterations inside of a reduce", l->axis);
+    const qn_schedule *s = m->s;
+    const qn_node_info *l = qn__node(s, n);
+    const qn_axis_info *a = qn__axis(s, l->axis);
+    const qn_cut *c = &s->cut[a->cut];
+    int n_args = m->x->k->inst[reduce].n_args, d = qn__axis_dim(m->x, s, l->axis);
+    bool is_last = a->kind == QN_AXIS_PART && c->kind == QN_CUT_DIGITS && a->number == 0 &&
+                   qn__axis(s, c->of)->kind == QN_AXIS_POINT && *at == n_args - 1 &&
+                   qn__dim_of(m->x->k, reduce, n_args - 1) == d && l->role == QN_ROLE_SEQUENTIAL;
+    bool are_tails = c->tail == QN_TAIL_SCALAR || c->tail == QN_TAIL_MASK || c->tail == QN_TAIL_NONE;
+    int64_t extent[2] = {1, 1};
+    if (!is_last || !are_tails || c->n > 3)
+        return refuse(m, "points that are cut like this", l->axis);
+    for (int i = 1; i < c->n; i++) {
+        n = qn__node(s, n)->child;
+        const qn_node_info *part = qn__node(s, n);
+        int role = i == c->n - 1 ? QN_ROLE_VECTOR : QN_ROLE_UNROLLED;
+        if (part->kind != QN_NODE_LOOP || part->axis.id != qn__axis_part(c, i).id ||
+            part->role != role || part->next.id)
+            return refuse(m, "points that are cut like this", l->axis);
+        extent[i - 1 + (c->n == 2)] = c->extent[i];
     }
+    points_lanes own = {d, (int)extent[1], (int)extent[0], c->tail};
+    if (own.width * own.unroll != QN_PARTIALS || (own.width & (own.width - 1)) ||
+        (m->points.width && memcmp(&own, &m->points, sizeof own) != 0))
+        return refuse(m, "lanes over points that are not all partials", l->axis);
+    m->points = own;
+    (*at)++;
     return true;
 }
 
-static bool may_be_places(shaper *m, qn_node place)
+/** A loop inside the place of a reduce: over its points in their order, or of the block. */
+static bool may_be_point_loop(shaper *m, uint32_t reduce, qn_node *n, int *at)
 {
-    const qn_node_info *p = qn__node(m->s, place);
-    int at = 0;
-    for (qn_node n = p->child; n.id; n = qn__node(m->s, n)->child) {
-        const qn_node_info *l = qn__node(m->s, n);
-        if (l->next.id && m->s->reduction[p->index].n == 1)
-            return refuse(m, "several nodes inside of a reduce", (qn_axis){0});
-        if (!may_be_place(m, p, n, &at))
+    const qn_node_info *l = qn__node(m->s, *n);
+    const qn_axis_info *a = qn__axis(m->s, l->axis);
+    int d = qn__axis_dim(m->x, m->s, l->axis);
+    if (qn__is_of_block(m->x, m->s, *n))
+        return true;
+    if (d < 0 || !qn__is_reduction(m->x->k, d))
+        return refuse(m, "loops over iterations inside of a reduce", l->axis);
+    if (l->next.id)
+        return refuse(m, "several nodes inside of a reduce", l->axis);
+    if (a->kind == QN_AXIS_POINT) {
+        bool is_next = *at < m->x->k->inst[reduce].n_args && qn__dim_of(m->x->k, reduce, *at) == d;
+        (*at)++;
+        return (is_next && (l->role == QN_ROLE_SEQUENTIAL || l->role == QN_ROLE_UNROLLED)) ||
+               refuse(m, "points in this order", l->axis);
+    }
+    if (!may_be_lanes(m, reduce, *n, at))
+        return false;
+    while (qn__node(m->s, *n)->role != QN_ROLE_VECTOR)
+        *n = qn__node(m->s, *n)->child;
+    return true;
+}
+
+static bool may_be_place(shaper *m, qn_node place);
+
+/** What stands inside a place: loops, then statements and reduces. */
+static bool may_be_inside(shaper *m, uint32_t reduce, qn_node n, int at)
+{
+    for (; n.id; n = qn__node(m->s, n)->next) {
+        qn_node last = n;
+        int kind = qn__node(m->s, n)->kind, next = at;
+        if (kind == QN_NODE_PLACE && !may_be_place(m, n))
+            return false;
+        if (kind != QN_NODE_LOOP)
+            continue;
+        if (!may_be_point_loop(m, reduce, &last, &next) ||
+            !may_be_inside(m, reduce, qn__node(m->s, last)->child, next))
             return false;
     }
     return true;
 }
+
+static bool may_be_place(shaper *m, qn_node place)
+{
+    const qn_reduced *r = &m->s->reduction[qn__node(m->s, place)->index];
+    if (r->buffer || m->x->k->inst[r->inst[0]].op != QN_I_REDUCE)
+        return refuse(m, "accumulators in memory, and places of loops", (qn_axis){0});
+    return may_be_inside(m, r->inst[0], qn__node(m->s, place)->child, 0);
+}
+
+/* ---------------------------------------------------------------- the tree */
 
 static bool may_be(shaper *m, qn_node n);
 
@@ -231,7 +300,7 @@ static bool may_be_node(shaper *m, qn_node n)
     case QN_NODE_DO:
         return has_same_block(m);
     case QN_NODE_PLACE:
-        return may_be_places(m, n) && may_be(m, l->child);
+        return may_be_place(m, n) && may_be(m, l->child);
     case QN_NODE_LOOP: {
         m->path[m->n_path++] = n;
         bool is_possible = may_be_loop(m, m->n_path - 1) && may_be(m, l->child);
@@ -291,7 +360,7 @@ static void read_block(shaper *m, qn_block *b)
     const qn_node_info *v = qn__node(m->s, m->vector);
     int64_t all = 1;
     qn_axis root;
-    *b = (qn_block){.lane_dim = -1, .width = 1, .unroll = 1};
+    *b = (qn_block){.lane_dim = -1, .width = 1, .unroll = 1, .points_dim = -1};
     if (m->vector.id) {
         int64_t width = qn__axis_count(m->x, m->s, v->axis).most;
         b->lane_dim = qn__axis_dim(m->x, m->s, v->axis);
@@ -322,6 +391,14 @@ qn_status qn__block_of(const qn_scheduled *x, const qn_schedule *s, qn_block *ou
     shaper m = {.x = x, .s = s, .err = err};
     if (may_be(&m, s->root))
         read_block(&m, out);
+    if (m.points.width && (out->lane_dim >= 0 || out->n > 0))
+        refuse(&m, "lanes over points inside of a block", (qn_axis){0});
+    if (m.points.width) {
+        out->points_dim = m.points.d;
+        out->points_width = m.points.width;
+        out->points_unroll = m.points.unroll;
+        out->points_tail = m.points.tail;
+    }
     return m.status;
 }
 
@@ -363,15 +440,22 @@ static int remainder_of(const shaper *m, const qn_block *b)
     qn_node at = steps_over(m, b->lane_dim);
     if (!at.id)
         return QN_REMAINDER_NONE;
-    qn_axis axis = qn__node(m->s, at)->axis;
-    const qn_axis_info *a = qn__axis(m->s, axis);
-    int tail = a->kind == QN_AXIS_PART ? m->s->cut[a->cut].tail : QN_TAIL_NONE;
-    bool is_section = has_section(m->s, axis), has_masks = m->x->f->target->has_masks;
+    int tail = qn__tail_of_steps(m->x, m->s, at);
+    bool is_section = has_section(m->s, qn__node(m->s, at)->axis), has_masks = m->x->f->target->has_masks;
     if (!is_section && qn__is_multiple(m->x->f, b->lane_dim, (int64_t)b->width * b->unroll))
         return QN_REMAINDER_NONE;
     if (tail == QN_TAIL_NARROWER && (is_section || qn__trips(m->x->f, b->lane_dim) < 0))
         return has_masks ? QN_REMAINDER_MASK : QN_REMAINDER_SCALAR;
     return remainder[tail];
+}
+
+/** What follows whole steps of lanes over points. */
+static int remainder_of_points(const qn_scheduled *x, const qn_block *b)
+{
+    if (qn__is_multiple(x->f, b->points_dim, QN_PARTIALS))
+        return QN_REMAINDER_NONE;
+    bool has_masks = x->f->target->has_masks && b->points_tail == QN_TAIL_MASK;
+    return has_masks ? QN_REMAINDER_MASK : QN_REMAINDER_SCALAR;
 }
 
 /** Where threads divide. */
@@ -420,9 +504,10 @@ qn_status qn__plan_of_schedule(const qn_scheduled *x, const qn_schedule *s, qn_p
     m.status = qn__block_of(x, s, &b, err);
     if (m.status != QN_OK)
         return m.status;
-    p->lane_dim = b.lane_dim;
-    p->width = b.width;
-    p->unroll = b.unroll;
+    bool over_points = b.points_dim >= 0;
+    p->lane_dim = over_points ? b.points_dim : b.lane_dim;
+    p->width = over_points ? b.points_width : b.width;
+    p->unroll = over_points ? b.points_unroll : b.unroll;
     p->straight = qn__plan_straight(x->k);
     for (int d = 0; d < x->k->n_dims; d++)
         if (!qn__is_reduction(x->k, d)) {
@@ -432,7 +517,9 @@ qn_status qn__plan_of_schedule(const qn_scheduled *x, const qn_schedule *s, qn_p
         }
     if (!read_threads(&m, s->root, p))
         return m.status;
-    p->remainder = p->lane_dim >= 0 ? remainder_of(&m, &b) : QN_REMAINDER_NONE;
+    p->remainder = over_points       ? remainder_of_points(x, &b)
+                   : b.lane_dim >= 0 ? remainder_of(&m, &b)
+                                     : QN_REMAINDER_NONE;
     if (p->lane_dim >= 0)
         qn__plan_apart(x->k, x->f, &x->a, p);
     p->atomics = x->f->atomics == QN_ATOMICS_OF_THREADS && p->split_dim < 0 ? QN_ATOMICS_OF_ONE

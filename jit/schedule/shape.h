@@ -20,6 +20,8 @@ typedef struct qn_block {
     qn_axis axis[QN_MOST_BLOCK_AXES];
     int dim[QN_MOST_BLOCK_AXES];
     int64_t extent[QN_MOST_BLOCK_AXES], weight[QN_MOST_BLOCK_AXES];
+    int points_dim; /* the dimension of reduces whose points are lanes; -1: none */
+    int points_width, points_unroll, points_tail;
 } qn_block;
 
 /** Whether a loop is a part of the block: lanes, or an unrolled loop over a parallel dimension. Where
@@ -30,6 +32,9 @@ bool qn__is_of_block(const qn_scheduled *x, const qn_schedule *s, qn_node loop);
 qn_status qn__block_of(const qn_scheduled *x, const qn_schedule *s, qn_block *out, qn_error *err);
 /** The first loop over dimension d in the tree from node n on, its siblings included; 0: none. */
 qn_node qn__loop_below(const qn_scheduled *x, const qn_schedule *s, qn_node n, int d);
+/** How iterations end that are left of whole steps of a loop, of which the loops of the block inside
+ * take all. */
+int qn__tail_of_steps(const qn_scheduled *x, const qn_schedule *s, qn_node loop);
 /** Whether node n is, or has inside, a loop over iterations that is no part of the block. */
 bool qn__has_loops(const qn_scheduled *x, const qn_schedule *s, qn_node n);
 /** Widens [*first, *end) to the instructions of the statements of node n. */
