@@ -23,7 +23,8 @@ typedef struct compilation {
     qn_kernel *kernel;
     qn_facts facts;
     qn_plan plan;
-    qn_schedule *schedule; /* that the caller gave, verified; NULL: none */
+    qn_schedule *schedule; /* whose loops are lowered, verified; NULL: those of the plan are */
+    bool is_request;       /* the caller gave the schedule */
     qn_scheduled scheduled; /* what the schedule is of */
     qn_piece *pieces; /* NULL: the kernel is one function under the plan */
     char symbol[QN_DEBUG_NAME_BYTES];
@@ -76,7 +77,7 @@ static void send_plan(const compilation *c)
 {
     if (c->r->texts & QN_DUMP_PLAN) {
         qn_text text = {0};
-        if (c->schedule)
+        if (c->is_request)
             qn__schedule_print(c->schedule, &text);
         else if (c->pieces)
             qn__piece_print(c->pieces, &text);
@@ -204,6 +205,7 @@ static qn_status take_schedule(compilation *c)
 {
     qn_error why = {0};
     const qn_facts *f = &c->facts;
+    c->is_request = true;
     c->schedule = qn__alloc(sizeof *c->schedule);
     if (!c->schedule)
         return qn__fail(&c->r->error, QN_ERR_MEMORY, "qn_llvm_provider: no memory for a schedule");
@@ -295,11 +297,10 @@ static void make_schedule(compilation *c)
 static qn_status lower_whole(compilation *c)
 {
     const qn_lowering to = lowering_of(c);
-    const bool is_request = c->schedule != NULL;
-    if (!is_request && is_of_schedule(c))
+    if (!c->is_request && is_of_schedule(c))
         make_schedule(c);
     const qn_lowered x = {.k = c->kernel, .f = &c->facts, .plan = &c->plan,
-                          .schedule = c->schedule, .is_request = is_request, .scheduled = &c->scheduled};
+                          .schedule = c->schedule, .is_request = c->is_request, .scheduled = &c->scheduled};
     return qn__llvm_lower(&to, &x, c->symbol, &c->r->error);
 }
 
