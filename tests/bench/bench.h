@@ -16,6 +16,7 @@
  * bench_cases_data.c   copies, sums, sparse rows, lists, tables, pixels (bench_data_list.c) against
  * C bench_cases_sum.c    those that reduce or sweep bench_cases_math.c   mathematical functions
  * against libmvec and SLEEF bench_cases_apps.c   softmax and others against C with libmvec
+ * bench_cases_schedule.c  schedules by hand (tests/schedules) against C
  * bench_cases_kokkos.c kernels against Kokkos, where there is a peer library (kokkos_peer.cpp)
  * native_*.c           the loops in C, see native.h
  */
@@ -40,6 +41,7 @@ enum {
     GROUP_LIBMVEC,
     GROUP_SLEEF,
     GROUP_APPLICATION,
+    GROUP_SCHEDULE,
     GROUP_ALONE, /* lines that nothing is compared with */
     N_GROUPS
 };
@@ -147,6 +149,7 @@ void bench_sum_cases(bench *b);
 void bench_kokkos_cases(bench *b);
 void bench_math_cases(bench *b);
 void bench_apps_cases(bench *b);
+void bench_schedule_cases(bench *b);
 
 /** Times a prepared call and theirs(data) in turns, by the clock of the thread, completes the line by medians and reports it. */
 void bench_in_turns(bench *b, bench_line *line, qn_call *call, void (*theirs)(const void *data), const void *data);

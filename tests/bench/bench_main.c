@@ -288,6 +288,7 @@ static void print_summary(const bench *b)
     print_class(b, GROUP_LIBMVEC, "libmvec", 0.75);
     print_class(b, GROUP_SLEEF, "SLEEF", 1.2);
     print_class(b, GROUP_APPLICATION, "applications", 1);
+    print_class(b, GROUP_SCHEDULE, "schedules by hand, and planned", 0.95);
     print_short(b);
     printf("bench: %d cases, %d short, geometric mean %.3f\n", b->n_cases, b->n_short,
            total_mean(b));
@@ -341,6 +342,7 @@ int main(int argc, char **argv)
         bench_data_cases(&b);
         bench_math_cases(&b);
         bench_apps_cases(&b);
+        bench_schedule_cases(&b);
     }
     if (!b.assembly_of)
         print_summary(&b);
