@@ -2,6 +2,7 @@
 /*
  * memory.c: loads and stores. lower/check.c says for which lanes they are performed, lower/address.c where.
  */
+#include "jit/lower/group.h"
 #include "jit/lower/hooks.h"
 #include "jit/lower/wide.h"
 
@@ -157,9 +158,12 @@ static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
     qn__displace(g, &x);
     if (x.kind == ADDRESS_UNIFORM && (!mask || qn__ignores_masks(g, i))) /* stride 0 */
         return qn__splat(g, qn__to_register(g, dtype, plain_load(g, i, qn__memory_type(g, dtype), x.pointer)), g->depth);
-    if (qn__is_filled(g, i, &x, dtype, mask)) {
+    LLVMTypeRef element = qn__memory_type(g, dtype);
+    bool is_strided = qn__has_known_stride(&x, mask);
+    if (is_strided && (v = qn__load_grouped(g, i, p, &x, element)) != NULL) {
+    } else if (qn__is_filled(g, i, &x, dtype, mask)) {
         v = qn__load_filled(g, &x, dtype);
-    } else if (qn__has_known_stride(&x, mask) && !qn__is_gathered(g, &x)) {
+    } else if (is_strided && !qn__is_gathered(g, &x)) {
         v = qn__load_strided(g, &x, t, qn_dtype_bytes(dtype), align);
     } else if ((x.kind == ADDRESS_UNIT || x.kind == ADDRESS_REVERSED) && !mask) {
         v = plain_load(g, i, t, x.pointer);
@@ -343,7 +347,7 @@ static bool store_is_uniform(const lower *g, uint32_t i, uint32_t value)
 void qn__lower_store(lower *g, uint32_t i)
 {
     uint32_t value = qn__args(g->k, i)[g->k->inst[i].n_args - 1];
-    if (qn__lower_transposed_store(g, i, value) || qn__wide_store(g, i))
+    if (qn__lower_transposed_store(g, i, value) || qn__wide_store(g, i) || qn__store_grouped(g, i))
         return;
     int together = qn__stored_together(g, i, value);
     FOR_PARTS(g, p)

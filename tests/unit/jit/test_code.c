@@ -23,6 +23,13 @@ static const char three[] = "kernel \"three\" { view x: f64[2]; view y: f64[2]; 
                             "%a: f64 = load x[%i, %j]; %b: f64 = load x[%h, %j]; %c: f64 = load x[%k, %j];\n"
                             "%s: f64 = add %a, %b; %t: f64 = add %s, %c; store y[%i, %j], %t; }";
 
+static const char complex[] = "kernel \"complex\" { view a: f64[2]; view b: f64[2]; view c: f64[2];\n"
+                              "%z: i64 = const 0; %o: i64 = const 1; %n: i64 = extent c, 0; %i: i64 = parallel %z, %n;\n"
+                              "%ar: f64 = load a[%i, %z]; %ai: f64 = load a[%i, %o];\n"
+                              "%br: f64 = load b[%i, %z]; %bi: f64 = load b[%i, %o];\n"
+                              "%rr: f64 = mul %ar, %br; %ii: f64 = mul %ai, %bi; %ri: f64 = mul %ar, %bi; %ir: f64 = mul %ai, %br;\n"
+                              "%r: f64 = sub %rr, %ii; %m: f64 = add %ri, %ir; store c[%i, %z], %r; store c[%i, %o], %m; }";
+
 /** A view that shares memory with no other, at an address that is never used. */
 static qn_view view(int rank, const int64_t *extents, bool left)
 {
@@ -206,6 +213,16 @@ int main(void)
               streams > 0 ? "a streaming stencil asks for its leading row" : "one that does not stream for nothing");
         check(c, three, 2, x, streams, "streams 1", "!nontemporal", streams > 0,
               streams > 0 ? "its stores are non-temporal" : "nor has it such stores");
+    }
+    qn_view z[3];
+    for (int columns = 2; columns <= 3; columns++) {
+        bool is_whole = columns == 2;
+        for (int i = 0; i < 3; i++)
+            z[i] = view(2, DIMS(800, columns), false);
+        check(c, complex, 3, z, 0, is_whole ? "lanes 0" : "no such word", "store <4 x double>", is_whole,
+              is_whole ? "both parts of complex numbers are stored as whole vectors" : "two of three members are not");
+        check(c, complex, 3, z, 0, is_whole ? "no such word" : "lanes 0", "llvm.masked.load", !is_whole,
+              is_whole ? "they are loaded as whole vectors" : "these are loaded under masks");
     }
     test_known_lanes(c);
     test_bools(c);
