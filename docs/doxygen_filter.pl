@@ -111,7 +111,7 @@ for my $i (0 .. $#lines) {
         next;
     }
     if ($member ne '' && $line =~ /#include "quern\/(dtypes|reducers)\.def"/) {
-        for my $row (rows_of($1)) {
+        for my $row ($member =~ /\\$/ ? () : rows_of($1)) { # a row of several lines is code
             my ($name, $number, $what) = @$row;
             print $member =~ /##NAME/ ? ($member =~ s/##NAME/$name/r =~ s/\bnumber\b/$number/r) . " /**< $what */ " : "$member ";
         }
