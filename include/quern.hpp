@@ -86,8 +86,8 @@ inline void check(qn_status status, const qn_error &e)
 /* ------------------------------------------------------------------------------------------------ dtypes */
 
 /** @cond */
-/** Whether U is the C++ type of a row of quern/dtypes.def: of an integer one of its size and sign, of a complex one
- *  std::complex. */
+/** Whether U is the C++ type of a row of quern/dtypes.def: of an integer one of its size and sign,
+ * of a complex one std::complex. */
 template <class U, class C, char kind> constexpr bool is_type_of() noexcept
 {
     if constexpr (kind == 'S' || kind == 'U')
@@ -110,7 +110,8 @@ template <class U> constexpr qn_dtype dtype_or_void() noexcept
 }
 /** @endcond */
 
-/** The dtype of a C++ type: integers by size and sign, bool, float, double, std::complex of both. */
+/** The dtype of a C++ type: integers by size and sign, bool, float, double, std::complex of both.
+ */
 template <class T> qn_dtype dtype_of() noexcept
 {
     constexpr qn_dtype dtype = dtype_or_void<std::remove_cv_t<T>>();
@@ -118,7 +119,8 @@ template <class T> qn_dtype dtype_of() noexcept
     return dtype;
 }
 
-/** The class of a dtype in quern/dtypes.def: 'B' bool, 'S' signed, 'U' unsigned, 'F' float, 'C' complex; 0 for others. */
+/** The class of a dtype in quern/dtypes.def: 'B' bool, 'S' signed, 'U' unsigned, 'F' float, 'C'
+ * complex; 0 for others. */
 inline char class_of(int dtype) noexcept
 {
     switch (dtype) {

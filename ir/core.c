@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * core.c: what every other file rests on: errors, memory, growing texts, hashing, and the tables of
- * statuses, dtypes and spaces. All names and numbers come from the X lists of quern.h and from quern/dtypes.def. No state,
- * but the counter of builds with QN_FAULTS that makes an allocation fail for tests.
+ * statuses, dtypes and spaces. All names and numbers come from the X lists of quern.h and from
+ * quern/dtypes.def. No state, but the counter of builds with QN_FAULTS that makes an allocation
+ * fail for tests.
  */
 #include "ir/ir.h"
 
@@ -277,7 +278,8 @@ static const dtype_info dtype_table[QN_N_DTYPES] = {
 #define PARTS_F 1
 #define PARTS_C 2
 #define QN_DTYPE(NAME, number, text, bytes, cls, part, fraction, bias, c, ...)                     \
-    _Static_assert(sizeof(c) * PARTS_##cls == bytes && number != QN_RECORD && number < QN_N_DTYPES, \
+    _Static_assert(sizeof(c) * PARTS_##cls == bytes && number != QN_RECORD &&                      \
+                       number < QN_N_DTYPES,                                                       \
                    text ": bytes, C type and number");
 #include "quern/dtypes.def"
 #undef QN_DTYPE
@@ -345,7 +347,7 @@ uint64_t qn__canonical(int dtype, uint64_t bits)
     switch (dtype) {
 #define CANONICAL_B(bytes, c) (bits & 0xff) != 0
 #define CANONICAL_S(bytes, c) (uint64_t)(int64_t)(c)bits
-#define CANONICAL_U(bytes, c) (c)bits
+#define CANONICAL_U(bytes, c) (c) bits
 #define CANONICAL_F(bytes, c) (bits & UINT64_MAX >> (64 - 8 * (bytes)))
 #define CANONICAL_C(bytes, c) bits
 #define QN_DTYPE(NAME, number, text, bytes, cls, part, fraction, bias, c, ...)                     \

@@ -129,7 +129,9 @@ typedef struct type_row {
 #define ROW_B(bytes) {QN_CLASS_B, 1}
 #define ROW_S(bytes) {QN_CLASS_S, 8 * (bytes)}
 #define ROW_U(bytes) {QN_CLASS_U, 8 * (bytes)}
-#define ROW_F(bytes) {(bytes) < 4 ? QN_CLASS_U : QN_CLASS_F, 8 * (bytes)} /* narrow ones as bits: no arithmetic on these */
+#define ROW_F(bytes)                                                                               \
+    {(bytes) < 4 ? QN_CLASS_U : QN_CLASS_F, 8 * (bytes)}                                           \
+    /* narrow ones as bits: no arithmetic on these */
 #define ROW_C(bytes) {0, 0}
 static const type_row TYPE[QN_N_DTYPES] = {
 #define QN_DTYPE(NAME, number, text, bytes, cls, ...) [number] = ROW_##cls(bytes),
@@ -152,7 +154,8 @@ uint64_t qn__raw_op(int op, int type, uint64_t a, uint64_t b, uint64_t c)
 
 /* ---------------------------------------------------------------- half-width floats */
 
-/* A narrow float has the exponents of f32 (bf16), so that it is the upper part of one, or fewer (f16). */
+/* A narrow float has the exponents of f32 (bf16), so that it is the upper part of one, or fewer
+ * (f16). */
 enum { FRACTION = 23, BIAS = 127 }; /* of f32 */
 
 static float power_of_two(int exponent)
@@ -160,7 +163,8 @@ static float power_of_two(int exponent)
     return f32_of((uint64_t)(BIAS + exponent) << FRACTION);
 }
 
-/** The f32 of the same value. With fewer exponents a NaN comes out quiet, as the processors do it; else it has the same bits. */
+/** The f32 of the same value. With fewer exponents a NaN comes out quiet, as the processors do it;
+ * else it has the same bits. */
 static uint64_t f32_of_half(int from, uint64_t bits)
 {
     qn_float_format f = qn__float_format(from);
@@ -184,13 +188,17 @@ static uint64_t half_of_f32(int to, uint64_t bits)
     uint64_t sign = (bits >> 31) << (width - 1), magnitude = bits & 0x7fffffff;
     uint64_t quiet = UINT64_C(1) << (f.fraction_bits - 1);
     if (magnitude > 0x7f800000)
-        return sign | f.infinity | quiet | qn__low_bits(magnitude >> cut, (uint64_t)f.fraction_bits);
+        return sign | f.infinity | quiet |
+               qn__low_bits(magnitude >> cut, (uint64_t)f.fraction_bits);
     uint64_t biased = magnitude;
     if (f.bias != BIAS) {
         if (magnitude >= (uint64_t)(BIAS + f.bias + 1) << FRACTION) /* f16: 2^16 */
             return sign | f.infinity;
-        if (magnitude < (uint64_t)(BIAS - f.bias + 1) << FRACTION) /* f16: below 2^-14, a multiple of 2^-24 */
-            return sign | (uint64_t)qn__roundeven_f64((double)f32_of(magnitude) * (double)power_of_two(f.bias - 1 + f.fraction_bits));
+        if (magnitude < (uint64_t)(BIAS - f.bias + 1)
+                            << FRACTION) /* f16: below 2^-14, a multiple of 2^-24 */
+            return sign |
+                   (uint64_t)qn__roundeven_f64((double)f32_of(magnitude) *
+                                               (double)power_of_two(f.bias - 1 + f.fraction_bits));
         biased = magnitude - ((uint64_t)(BIAS - f.bias) << FRACTION);
     }
     uint64_t odd = biased >> cut & 1, half = UINT64_C(1) << (cut - 1);

@@ -116,7 +116,10 @@ enum {
 };
 /** f16 and bf16. Finished kernels load, store, select, carry and bitcast them, and cast them from and to f32 only: all else
  *  is expanded when it is built (ir/build/half.c). Their canonical form is that of u16. */
-static inline bool qn__is_half(int dtype) { return ((unsigned)QN_NARROW_FLOATS >> dtype & 1) != 0; }
+static inline bool qn__is_half(int dtype)
+{
+    return ((unsigned)QN_NARROW_FLOATS >> dtype & 1) != 0;
+}
 /** Bits of the fraction and of +infinity of a float dtype. */
 typedef struct qn_float_format {
     int fraction_bits, bias;
@@ -325,7 +328,8 @@ static inline uint32_t qn__type_traits(const qn_view_type *type)
 
 /* ---------------------------------------------------------------- kernels */
 
-/** Core instructions: the rows of ir/instructions.def. The pure ops of ops.def follow with number QN_I_PURE + QN_OP_<name>. */
+/** Core instructions: the rows of ir/instructions.def. The pure ops of ops.def follow with number
+ * QN_I_PURE + QN_OP_<name>. */
 enum {
 #define QN_INST(NAME, ...) QN_I_##NAME,
 #include "ir/instructions.def"
@@ -335,7 +339,13 @@ enum {
 };
 
 /** What the table says of a core instruction. */
-typedef enum qn_effect { QN_EFFECT_NONE, QN_EFFECT_PURE, QN_EFFECT_LOAD, QN_EFFECT_STORE, QN_EFFECT_TELL } qn_effect;
+typedef enum qn_effect {
+    QN_EFFECT_NONE,
+    QN_EFFECT_PURE,
+    QN_EFFECT_LOAD,
+    QN_EFFECT_STORE,
+    QN_EFFECT_TELL
+} qn_effect;
 typedef struct qn_inst_info {
     const char *word;
     uint8_t effect, n_regions; /* a qn_effect */
@@ -453,8 +463,14 @@ static inline const qn_kernel *qn__kernel_to_run(const qn_kernel *k) { return k 
 /** Whether an instruction is an atomic whose region says what it does. */
 static inline bool qn__is_update(const qn_inst *x) { return x->op == QN_I_ATOMIC && x->sub == QN_UPDATE; }
 /** Whether an instruction is an if, for, while or reduce; an update has a region, too. */
-static inline bool qn__opens_regions(const qn_inst *x) { return x->op < QN_I_PURE && qn__inst_info[x->op].n_regions > 0; }
-static inline bool qn__has_regions(const qn_inst *x) { return qn__opens_regions(x) || qn__is_update(x); }
+static inline bool qn__opens_regions(const qn_inst *x)
+{
+    return x->op < QN_I_PURE && qn__inst_info[x->op].n_regions > 0;
+}
+static inline bool qn__has_regions(const qn_inst *x)
+{
+    return qn__opens_regions(x) || qn__is_update(x);
+}
 /** What a core instruction does beside giving a value; table ops are pure. */
 static inline qn_effect qn__effect(const qn_inst *x)
 {
@@ -481,7 +497,10 @@ static inline int qn__dim_of(const qn_kernel *k, uint32_t reduce, int n) { retur
 /** The op number of a pure instruction, 0 for core instructions. */
 static inline int qn__pure(const qn_inst *x) { return x->op >= QN_I_PURE ? x->op - QN_I_PURE : 0; }
 /** Whether an instruction has no effect and reads no memory: const, param, extent, lower, casts, lookups, table ops. */
-static inline bool qn__is_pure(const qn_inst *x) { return qn__effect(x) == QN_EFFECT_PURE; }
+static inline bool qn__is_pure(const qn_inst *x)
+{
+    return qn__effect(x) == QN_EFFECT_PURE;
+}
 /** Points of the blocks of the order rules, and partials of a striped one. */
 enum { QN_BLOCK_POINTS = 4096, QN_PARTIALS = 64 };
 /** The order rule that the result of a reduce depends on; 0 if it depends on none: only that of floats does. */
@@ -556,11 +575,20 @@ enum {
 };
 extern const qn_reducer_info qn__reducer_info[QN_N_COMBINES];
 /** The op with which a reducer combines; 0 for exchanges, which take the new value. */
-static inline int qn__combine_op(int combine) { return qn__reducer_info[combine].op; }
+static inline int qn__combine_op(int combine)
+{
+    return qn__reducer_info[combine].op;
+}
 /** Whether an atomic has a reducer that combines the old value with the new one. */
-static inline bool qn__combines(int combine) { return combine < QN_N_COMBINES && qn__combine_op(combine); }
+static inline bool qn__combines(int combine)
+{
+    return combine < QN_N_COMBINES && qn__combine_op(combine);
+}
 /** Whether a reducer takes values of a class. */
-static inline bool qn__reducer_takes(int combine, int cls) { return (qn__reducer_info[combine].classes & cls) != 0; }
+static inline bool qn__reducer_takes(int combine, int cls)
+{
+    return (qn__reducer_info[combine].classes & cls) != 0;
+}
 /** Whether a number is that of a reducer for reductions, or for atomics. */
 static inline bool qn__is_reduction_combine(int combine)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * op_table.c: what the rows of ir/instructions.def, quern/ops.def and quern/reducers.def say, as data: names, effects, rules,
- * arities, dtype classes.
- * The meaning column of ops is used in eval.c, the lowering columns of both in jit/.
+ * op_table.c: what the rows of ir/instructions.def, quern/ops.def and quern/reducers.def say, as
+ * data: names, effects, rules, arities, dtype classes. The meaning column of ops is used in eval.c,
+ * the lowering columns of both in jit/.
  */
 #include "ir/ir.h"
 

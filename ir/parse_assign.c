@@ -15,9 +15,9 @@ static const struct {
     const char *text;
     int op;
 } updates[] = {
-    {"=", 0},           {"+=", QN_OP_add}, {"-=", QN_OP_sub},  {"*=", QN_OP_mul},
-    {"/=", QN_OP_div},  {"%=", QN_OP_rem}, {"&=", QN_OP_and},  {"|=", QN_OP_or},
-    {"^=", QN_OP_xor},  {"<<=", QN_OP_shl}, {">>=", QN_OP_shr},
+    {"=", 0},          {"+=", QN_OP_add},  {"-=", QN_OP_sub},  {"*=", QN_OP_mul},
+    {"/=", QN_OP_div}, {"%=", QN_OP_rem},  {"&=", QN_OP_and},  {"|=", QN_OP_or},
+    {"^=", QN_OP_xor}, {"<<=", QN_OP_shl}, {">>=", QN_OP_shr},
 };
 enum { N_UPDATES = sizeof updates / sizeof updates[0], WHAT_BYTES = 80 };
 

@@ -20,7 +20,8 @@ bool qn__parse_combine(parser *p, int *combine)
     char expected[NO_COMBINE_BYTES] = "an operation (";
     size_t n = strlen(expected);
     for (int c = 0; c < QN_N_COMBINES && n < sizeof expected; c++)
-        n += (size_t)snprintf(expected + n, sizeof expected - n, "%s%s", c ? ", " : "", qn__combine_name(c));
+        n += (size_t)snprintf(expected + n, sizeof expected - n, "%s%s", c ? ", " : "",
+                              qn__combine_name(c));
     if (n < sizeof expected)
         snprintf(expected + n, sizeof expected - n, ")");
     return qn__parse_fail_expected(p, expected);

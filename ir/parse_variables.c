@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parse_variables.c: which names the blocks of an `if` or loop assign, found before the blocks are read: their values become
- * results and carried values. The text of an outermost block is read ahead once, and the assignments and blocks in it are kept
- * in the order of the text. A block inside takes its own from these lists.
+ * parse_variables.c: which names the blocks of an `if` or loop assign, found before the blocks are
+ * read: their values become results and carried values. The text of an outermost block is read
+ * ahead once, and the assignments and blocks in it are kept in the order of the text. A block
+ * inside takes its own from these lists.
  */
 #include "ir/build/builder.h"
 #include "ir/parse.h"
@@ -12,7 +13,8 @@
 /** A "{", and where what belongs to it ends: the "}" behind which no `else` follows. */
 typedef struct opened {
     const char *begin, *end; /* end NULL: not known yet */
-    int32_t outer;           /* the block around it, or the one before `else`, that has no end yet; -1: none */
+    int32_t
+        outer; /* the block around it, or the one before `else`, that has no end yet; -1: none */
     int32_t depth;
 } opened;
 
@@ -64,7 +66,8 @@ static bool open_block(parser *p, const char *at, int depth, int32_t *innermost)
 /** Ends the blocks that are at least so deep. */
 static void end_blocks(variables *v, const char *at, int depth, int32_t *innermost)
 {
-    for (; *innermost >= 0 && v->opened[*innermost].depth >= depth; *innermost = v->opened[*innermost].outer)
+    for (; *innermost >= 0 && v->opened[*innermost].depth >= depth;
+         *innermost = v->opened[*innermost].outer)
         v->opened[*innermost].end = at;
 }
 
@@ -180,7 +183,8 @@ bool qn__parse_find_variables(parser *p, block *b)
         return false;
     int32_t i = block_behind(v, p->token.text);
     const char *end = i < v->n_opened ? v->opened[i].end : v->end;
-    for (int32_t n = assigned_behind(v, p->token.text); n < v->n_assigned && v->assigned[n].text < end; n++)
+    for (int32_t n = assigned_behind(v, p->token.text);
+         n < v->n_assigned && v->assigned[n].text < end; n++)
         if (!add_variable(p, b, &v->assigned[n]))
             return false;
     return true;

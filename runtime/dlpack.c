@@ -17,7 +17,9 @@ enum { MAJOR = 1, MINOR = 0 }; /* of what we write; any minor is read */
 static const struct {
     uint8_t code, bits, dtype;
 } dtypes[] = {
-#define QN_DTYPE(NAME, number, text, bytes, cls, part, fraction, bias, c, format, numpy, dlpack, doc) {dlpack, 8 * (bytes), number},
+#define QN_DTYPE(NAME, number, text, bytes, cls, part, fraction, bias, c, format, numpy, dlpack,   \
+                 doc)                                                                              \
+    {dlpack, 8 * (bytes), number},
 #include "quern/dtypes.def"
 #undef QN_DTYPE
 };

@@ -30,7 +30,8 @@ static const char *type_of_scalar(int dtype)
 #define C_U(c) #c " "
 #define C_F(c) #c " "
 #define C_C(c) "const " #c " *"
-#define QN_DTYPE(NAME, number, text, bytes, cls, part, fraction, bias, c, ...) [number] = C_##cls(c),
+#define QN_DTYPE(NAME, number, text, bytes, cls, part, fraction, bias, c, ...)                     \
+    [number] = C_##cls(c),
 #include "quern/dtypes.def"
 #undef QN_DTYPE
     };

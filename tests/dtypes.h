@@ -17,7 +17,8 @@
 static inline uint64_t dtype_infinity(int dtype)
 {
     static const uint64_t infinity[QN_N_DTYPES] = {
-#define QN_DTYPE(NAME, number, text, bytes, cls, part, fraction, bias, ...) [number] = QN_TEST_INFINITY_##cls(fraction, bias),
+#define QN_DTYPE(NAME, number, text, bytes, cls, part, fraction, bias, ...)                        \
+    [number] = QN_TEST_INFINITY_##cls(fraction, bias),
 #include "quern/dtypes.def"
 #undef QN_DTYPE
     };

@@ -123,7 +123,8 @@ static bool read_descr(cursor *c, const char *path, npy_header *h, char *why)
     for (int i = 0; i < N_DESCR; i++) {
         const char *known = descr_table[i].descr;
         bool is_byte = known && known[0] == '|'; /* whose order of bytes may be written, too */
-        if (known && (descr[0] == known[0] || (is_byte && descr[0] == '<')) && strcmp(descr + 1, known + 1) == 0)
+        if (known && (descr[0] == known[0] || (is_byte && descr[0] == '<')) &&
+            strcmp(descr + 1, known + 1) == 0)
             h->dtype = descr_table[i].dtype;
     }
     if (h->dtype != QN_VOID)

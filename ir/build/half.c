@@ -26,7 +26,8 @@ static uint32_t append_sign_op(qn_builder *b, const char *who, int op, int type,
     int bits = qn__dtype_of_bits(qn_dtype_bytes(type));
     uint64_t sign_bit = UINT64_C(1) << (qn__dtype_width(type) - 1);
     uint32_t x = bitcast(b, who, bits, args[0]);
-    uint32_t sign = qn__append_const(b, who, bits, sign_bit), rest = qn__append_const(b, who, bits, sign_bit - 1);
+    uint32_t sign = qn__append_const(b, who, bits, sign_bit),
+             rest = qn__append_const(b, who, bits, sign_bit - 1);
     if (op == QN_OP_neg)
         x = qn__op2(b, who, QN_OP_xor, x, sign);
     else

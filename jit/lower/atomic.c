@@ -103,7 +103,8 @@ typedef struct rmw {
 static const rmw rmws[QN_N_COMBINES] = {
 #define WORDS(s, u) {LLVMAtomicRMWBinOp##s, LLVMAtomicRMWBinOp##u, true}
 #define NONE {0}
-#define QN_REDUCER(NAME, number, text, is_reduction, is_atomic, classes, op, neutral, rmw, ...) [number] = rmw,
+#define QN_REDUCER(NAME, number, text, is_reduction, is_atomic, classes, op, neutral, rmw, ...)    \
+    [number] = rmw,
 #include "quern/reducers.def"
 #undef QN_REDUCER
 #undef NONE
@@ -128,7 +129,9 @@ LLVMValueRef qn__update_element(lower *g, const update *u, LLVMValueRef pointer,
     const rmw *op = &rmws[combine];
     if (!op->is_there)
         return update_by_exchange(g, u, pointer, v);
-    LLVMValueRef old = LLVMBuildAtomicRMW(g->b, is_signed ? op->of_signed : op->of_unsigned, pointer, qn__as_bits(g, dtype, v), LLVMAtomicOrderingMonotonic, false);
+    LLVMValueRef old =
+        LLVMBuildAtomicRMW(g->b, is_signed ? op->of_signed : op->of_unsigned, pointer,
+                           qn__as_bits(g, dtype, v), LLVMAtomicOrderingMonotonic, false);
     return qn__from_bits(g, dtype, old);
 }
 

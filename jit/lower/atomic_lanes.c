@@ -215,7 +215,9 @@ static LLVMValueRef update_vector(lower *g, const update *u, const lanes *l)
 static const char *const folds[QN_N_COMBINES][2] = {
 #define WORDS(s, u) {"llvm.vector.reduce." #u, "llvm.vector.reduce." #s}
 #define NONE {NULL}
-#define QN_REDUCER(NAME, number, text, is_reduction, is_atomic, classes, op, neutral, rmw, fold, ...) [number] = fold,
+#define QN_REDUCER(NAME, number, text, is_reduction, is_atomic, classes, op, neutral, rmw, fold,   \
+                   ...)                                                                            \
+    [number] = fold,
 #include "quern/reducers.def"
 #undef QN_REDUCER
 #undef NONE
@@ -225,15 +227,16 @@ static const char *const folds[QN_N_COMBINES][2] = {
 /** Whether all lanes meet in one element in an operation whose order does not matter, and nobody asks what was there. */
 static bool is_one_sum(const lower *g, const update *u, const lanes *l)
 {
-    return l->x.kind == ADDRESS_UNIFORM && !l->mask && !u->is_used && u->combine != QN_UPDATE && folds[u->combine][0] &&
-           qn__is_integer(u->dtype) && g->width > 1;
+    return l->x.kind == ADDRESS_UNIFORM && !l->mask && !u->is_used && u->combine != QN_UPDATE &&
+           folds[u->combine][0] && qn__is_integer(u->dtype) && g->width > 1;
 }
 
 static LLVMValueRef update_sum(lower *g, const update *u, const lanes *l)
 {
     bool is_signed = qn__dtype_class(u->dtype) == QN_CLASS_S;
     LLVMTypeRef t = LLVMTypeOf(l->value);
-    LLVMValueRef vector = l->value, sum = qn__call(g, folds[u->combine][is_signed], &t, 1, &vector, 1);
+    LLVMValueRef vector = l->value,
+                 sum = qn__call(g, folds[u->combine][is_signed], &t, 1, &vector, 1);
     qn__update_element(g, u, l->x.pointer, sum, NULL);
     return NULL;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transform_rows.h: the functions of the table of transformations, declared by its rows, and what these share.
+ * transform_rows.h: the functions of the table of transformations, declared by its rows, and what
+ * these share.
  */
 #ifndef QN_JIT_TRANSFORM_ROWS_H
 #define QN_JIT_TRANSFORM_ROWS_H

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# TAP: the pages docs/adding-*.md: every path that they name exists, and their lists of files are true as far as a name tells. A page
+# TAP: the pages docs/adding-*.md: every path that they name exists, and their lists of files are
+# true as far as a name tells. A page
 # explains its lists by a row that is there. Each file of the list names that row; no other file of the library's code does.
 root="${QN_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}"
 cd "$root" || exit 1

@@ -508,7 +508,9 @@ static bool combine_atomically(lower *g, int combine, int dtype, LLVMValueRef po
     static const char *const reds[QN_N_COMBINES][3] = {
 #define PTX(s, u, f) {s, u, f}
 #define NONE {NULL}
-#define QN_REDUCER(NAME, number, text, is_reduction, is_atomic, classes, op, neutral, rmw, fold, red, ...) [number] = red,
+#define QN_REDUCER(NAME, number, text, is_reduction, is_atomic, classes, op, neutral, rmw, fold,   \
+                   red, ...)                                                                       \
+    [number] = red,
 #include "quern/reducers.def"
 #undef QN_REDUCER
 #undef NONE
@@ -516,7 +518,10 @@ static bool combine_atomically(lower *g, int combine, int dtype, LLVMValueRef po
     };
     int kind = qn__dtype_class(dtype), width = qn__dtype_width(dtype);
     bool is_float = kind == QN_CLASS_F;
-    const char *red = combine < QN_N_COMBINES ? reds[combine][is_float ? OF_F64 : kind == QN_CLASS_S ? OF_SIGNED : OF_UNSIGNED] : NULL;
+    const char *red = combine < QN_N_COMBINES ? reds[combine][is_float             ? OF_F64
+                                                              : kind == QN_CLASS_S ? OF_SIGNED
+                                                                                   : OF_UNSIGNED]
+                                              : NULL;
     char text[64];
     if (!red || width < (is_float ? 64 : 32) || dtype == QN_BOOL)
         return false; /* the sum of f32 flushes to zero */
@@ -524,7 +529,8 @@ static bool combine_atomically(lower *g, int combine, int dtype, LLVMValueRef po
     int n = snprintf(text, sizeof text, "red.global.%s%d [$0], $1;", red, width);
     LLVMValueRef in[2] = {LLVMBuildPtrToInt(g->b, pointer, g->i64, ""), v};
     LLVMTypeRef types[2] = {g->i64, LLVMTypeOf(v)}, t = LLVMFunctionType(LLVMVoidTypeInContext(g->context), types, 2, false);
-    LLVMValueRef code = LLVMGetInlineAsm(t, text, (size_t)n, operands, strlen(operands), true, false, LLVMInlineAsmDialectATT, false);
+    LLVMValueRef code = LLVMGetInlineAsm(t, text, (size_t)n, operands, strlen(operands), true,
+                                         false, LLVMInlineAsmDialectATT, false);
     LLVMBuildCall2(g->b, t, code, in, 2, "");
     return true;
 }

@@ -110,7 +110,8 @@ int py_extents(PyObject *shape, int64_t out[QN_MAX_RANK])
     return PyErr_Occurred() ? -1 : (int)n;
 }
 
-/** The dtypes; the class is the first letter of `kind`, and what has no type string has "" as its format. */
+/** The dtypes; the class is the first letter of `kind`, and what has no type string has "" as its
+ * format. */
 static const py_dtype_row dtypes[] = {
 #define TYPESTR_(letter, bytes) (bytes) == 1 ? "|" letter "1" : "<" letter #bytes
 #define TYPESTR_B(bytes) "|b" #bytes
@@ -118,7 +119,8 @@ static const py_dtype_row dtypes[] = {
 #define TYPESTR_U(bytes) TYPESTR_("u", bytes)
 #define TYPESTR_F(bytes) TYPESTR_("f", bytes)
 #define TYPESTR_C(bytes) TYPESTR_("c", bytes)
-#define QN_DTYPE(NAME, number, text, bytes, cls, part, fraction, bias, c, format, numpy, dlpack, doc)  \
+#define QN_DTYPE(NAME, number, text, bytes, cls, part, fraction, bias, c, format, numpy, dlpack,   \
+                 doc)                                                                              \
     {#cls, text, numpy, format, TYPESTR_##cls(bytes), number, bytes, QN_##part},
 #include "quern/dtypes.def"
 #undef QN_DTYPE

@@ -86,8 +86,9 @@ int py_extents(PyObject *shape, int64_t out[QN_MAX_RANK]);
 /** The dtype of a name, or of an object whose str() or `name` is one as "float32"; QN_VOID with an
  * exception. */
 int py_dtype(PyObject *o);
-/** A row of quern/dtypes.def: "B", "S", "U", "F" or "C", and names of quern, of numpy, of the struct module ("": none) and of the
- *  array interface, which has one where the struct module has. */
+/** A row of quern/dtypes.def: "B", "S", "U", "F" or "C", and names of quern, of numpy, of the
+ * struct module ("": none) and of the array interface, which has one where the struct module has.
+ */
 typedef struct py_dtype_row {
     const char *kind, *name, *numpy, *format, *typestr;
     int dtype, bytes, part;

@@ -413,8 +413,9 @@ bool py_scalar(PyObject *o, int dtype, const char *label, qn_arg *out)
         break;
     case 'C':
         value = PyComplex_RealAsDouble(o);
-        *out = qn_dtype_bytes(dtype) == 8 ? qn_arg_c64((float)value, (float)PyComplex_ImagAsDouble(o))
-                                          : qn_arg_c128(value, PyComplex_ImagAsDouble(o));
+        *out = qn_dtype_bytes(dtype) == 8
+                   ? qn_arg_c64((float)value, (float)PyComplex_ImagAsDouble(o))
+                   : qn_arg_c128(value, PyComplex_ImagAsDouble(o));
         break;
     case 'B': {
         int truth = PyObject_IsTrue(o);

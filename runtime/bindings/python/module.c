@@ -167,8 +167,8 @@ static PyObject *dtypes(PyObject *module, PyObject *none)
     PyObject *list = PyList_New(0);
     const py_dtype_row *row;
     for (int i = 0; list && (row = py_dtype_at(i)) != NULL; i++) {
-        PyObject *item = Py_BuildValue("(sissis)", row->name, row->dtype, row->kind, row->numpy, 8 * row->bytes,
-                                       qn_dtype_name(row->part));
+        PyObject *item = Py_BuildValue("(sissis)", row->name, row->dtype, row->kind, row->numpy,
+                                       8 * row->bytes, qn_dtype_name(row->part));
         if (!item || PyList_Append(list, item))
             Py_CLEAR(list);
         Py_XDECREF(item);
