@@ -93,7 +93,7 @@ changed() {
 changed 1 "a function that is gone is seen" quern.h '/qn_kernel_n_params(const/d'
 changed 1 "another type of a result is seen" quern.h 's/int qn_kernel_n_params(/long qn_kernel_n_params(/'
 changed 1 "one parameter more is seen" quern.h 's/qn_version(void)/qn_version(int more)/'
-changed 1 "another number of an enumerator is seen" quern.h 's/X(I8, 2, /X(I8, 22, /'
+changed 1 "another number of an enumerator is seen" quern/dtypes.def 's/(I8, 2, /(I8, 22, /'
 changed 1 "a member in the middle of a struct is seen" quern/layout.h 's/^    int64_t begin;/    int64_t more, begin;/'
 changed 0 "a function that is new is compatible" quern.h 's/^QN_API uint32_t qn_version(void);/&QN_API int qn_new_one(int x);/'
 changed 0 "a member at the end of a struct that carries its size is compatible" quern.h 's/^    int32_t is_written;/    int32_t is_written, more;/'
