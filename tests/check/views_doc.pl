@@ -92,7 +92,7 @@ for my $page ('docs/views.md', 'docs/coming-from.md') {
     ok($text && !@unknown, "$page: " . keys(%names) . ' names of the API exist');
     print "# unknown: @unknown\n" if @unknown;
 }
-my ($consumers) = slurp('docs/adding-an-op.md') =~ /^\| file \|.*?\n((?:\|.*\n)+)/m;
+my ($consumers) = slurp('docs/adding-an-op.md') =~ /^\| from \|.*?\n((?:\|.*\n)+)/m;
 my @listed = sort map { /^\| `([^`]+)`/ ? $1 : () } split /\n/, $consumers // '';
 my @found = sort grep { slurp($_) =~ m{^#include "quern/ops\.def"}m } map { s{^\Q$root\E/}{}r }
     map { glob "$root/$_" } qw(include/*.h include/quern/*.h ir/*.[ch] ir/*/*.[ch] jit/*.h jit/*/*.[ch] runtime/*.[ch] runtime/cuda/*.[ch]);
