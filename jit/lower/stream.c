@@ -11,9 +11,18 @@
 
 #include <string.h>
 
+/** Whether the schedule asks for it. */
+static bool is_recorded(const lower *g, uint32_t site)
+{
+    for (int n = 0; n < g->schedule->n_records; n++)
+        if (g->schedule->record[n].inst == g->k->access[site].inst && g->schedule->record[n].streams)
+            return true;
+    return false;
+}
+
 static bool is_stream(const lower *g, uint32_t site)
 {
-    return g->p->streams && qn__is_stream(g->k, g->f, &g->a, g->p, site);
+    return g->p->streams && (!g->schedule || is_recorded(g, site)) && qn__is_stream(g->k, g->f, &g->a, g->p, site);
 }
 
 static int64_t element_bytes(const lower *g, uint32_t site)

@@ -327,8 +327,8 @@ static bool may_be_records(shaper *m)
         const qn_record_info *r = &m->s->record[n];
         if (r->method == QN_METHOD_GROUP)
             return refuse(m, "groups of accesses", (qn_axis){0});
-        if (r->ahead || r->streams)
-            return refuse(m, "prefetches and streams", (qn_axis){0});
+        if (r->ahead)
+            return refuse(m, "prefetches", (qn_axis){0});
         if (r->check == QN_CHECK_HOISTED)
             return refuse(m, "checks before a loop", (qn_axis){0});
     }
@@ -458,6 +458,33 @@ static int remainder_of_points(const qn_scheduled *x, const qn_block *b)
     return has_masks ? QN_REMAINDER_MASK : QN_REMAINDER_SCALAR;
 }
 
+/** The dimensions in the order of their first loops. */
+static void read_order(const shaper *m, qn_node n, qn_plan *p)
+{
+    for (; n.id; n = qn__node(m->s, n)->next) {
+        const qn_node_info *l = qn__node(m->s, n);
+        int d = l->kind == QN_NODE_LOOP ? iteration_dim(m->x, m->s, l->axis) : -1;
+        if (d >= 0 && qn__place_of(p, d) == p->n_loops)
+            p->order[p->n_loops++] = d;
+        read_order(m, l->child, p);
+    }
+}
+
+/** Non-temporal stores: rows begin alike in a line, and nothing is jammed. */
+static bool read_streams(shaper *m, const qn_block *b, qn_plan *p)
+{
+    for (int n = 0; n < m->s->n_records; n++) {
+        const qn_record_info *r = &m->s->record[n];
+        if (!r->streams)
+            continue;
+        if (b->n > 0 || !qn__is_stream(m->x->k, m->x->f, &m->x->a, p,
+                                       qn__site_of(m->x->k, r->inst)))
+            return refuse(m, "streams whose rows begin anywhere in a line", (qn_axis){0});
+        p->streams = 1;
+    }
+    return true;
+}
+
 /** Where threads divide. */
 static bool read_threads(shaper *m, qn_node n, qn_plan *p)
 {
@@ -509,13 +536,11 @@ qn_status qn__plan_of_schedule(const qn_scheduled *x, const qn_schedule *s, qn_p
     p->width = over_points ? b.points_width : b.width;
     p->unroll = over_points ? b.points_unroll : b.unroll;
     p->straight = qn__plan_straight(x->k);
+    read_order(&m, s->root, p);
     for (int d = 0; d < x->k->n_dims; d++)
-        if (!qn__is_reduction(x->k, d)) {
-            p->order[p->n_loops++] = d;
-            if (!is_block_whole(&m, &b, d))
-                return m.status;
-        }
-    if (!read_threads(&m, s->root, p))
+        if (!qn__is_reduction(x->k, d) && !is_block_whole(&m, &b, d))
+            return m.status;
+    if (!read_threads(&m, s->root, p) || !read_streams(&m, &b, p))
         return m.status;
     p->remainder = over_points       ? remainder_of_points(x, &b)
                    : b.lane_dim >= 0 ? remainder_of(&m, &b)
