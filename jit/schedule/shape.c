@@ -485,13 +485,24 @@ static bool read_streams(shaper *m, const qn_block *b, qn_plan *p)
     return true;
 }
 
+/** Whether dimension d runs within another one: its own loop has one iteration, while the launch
+ * knows it by the iterations that it had. */
+static bool is_merged(const qn_facts *f, int d)
+{
+    bool is_so = false;
+    for (int other = 0; d >= 0 && other < f->n_dims; other++)
+        is_so |= (f->merged[other] >> d & 1) != 0;
+    return is_so;
+}
+
 /** Where threads divide. */
 static bool read_threads(shaper *m, qn_node n, qn_plan *p)
 {
     for (; n.id; n = qn__node(m->s, n)->next) {
         const qn_node_info *l = qn__node(m->s, n);
         qn_axis root;
-        if (l->kind == QN_NODE_LOOP && l->role == QN_ROLE_THREADS) {
+        if (l->kind == QN_NODE_LOOP && l->role == QN_ROLE_THREADS &&
+            !is_merged(m->x->f, iteration_dim(m->x, m->s, l->axis))) {
             int64_t granule = qn__axis_weight(m->x, m->s, l->axis, &root);
             int d = iteration_dim(m->x, m->s, l->axis);
             if (d < 0)
