@@ -572,7 +572,8 @@ typedef struct qn_context_options {
     X(LLVM, 3, "llvm")                                                                             \
     X(ASM, 4, "asm")                                                                               \
     X(PTX, 5, "ptx")                                                                               \
-    X(SCHEDULE, 6, "schedule")
+    X(SCHEDULE, 6, "schedule")                                                                     \
+    X(ESTIMATE, 7, "estimate")
 /** QN_DUMP_KERNEL, ...: the stages as bits. */
 enum {
 #define QN_X(name, bit, text) QN_DUMP_##name = 1 << bit,

@@ -7,7 +7,7 @@
  * facts/       in libquern: what is known about arguments, as a canonical byte string (the key)
  * analysis/    loads of one element become one (share.c), dimensions that every access walks as one become
  *              one (collapse.c); shapes of values and affine addresses (analyse.c), bits of integers (narrow.c)
- * schedule/    how the domain is walked: data in, data out; what compiling takes (cost.c, budget.c)
+ * schedule/    how the domain is walked: data in, data out; what compiling and running take (budget.c, estimate.c)
  * lower/       the kernel as LLVM IR under a plan; what a target does differently is a property or a hook
  * target/      the hooks of each family of targets: x86/, nvptx/
  * emit/        module -> object bytes or PTX, object -> relocation-free blob (elf.c); the pipeline (provider.c)

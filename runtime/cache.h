@@ -36,7 +36,7 @@ struct qn_code {
     void *announced; /* to GDB, or NULL */
     qn_text reason;      /* why it is made, and what it is, once that is known */
     double milliseconds; /* that making or finding it took */
-    qn_text plan, llvm, assembly, schedule;
+    qn_text plan, llvm, assembly, schedule, estimate;
     qn_text ptx; /* zero-terminated, the zero counted; empty: x86 */
     bool may_fault;                       /* PTX: a launch needs a fault record */
     _Atomic(struct qn_gpu_code *) on_gpu; /* PTX: where it is loaded; added to under the lock */

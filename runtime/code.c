@@ -54,6 +54,7 @@ void qn_code_release(qn_code *f)
     qn__text_release(&f->llvm);
     qn__text_release(&f->assembly);
     qn__text_release(&f->schedule);
+    qn__text_release(&f->estimate);
     qn__text_release(&f->ptx);
     qn__gpu_code_release(atomic_load(&f->on_gpu));
     qn__text_release(&f->cubin);
@@ -86,13 +87,27 @@ bool qn__cache_sweep(qn_context *c)
 
 /* ---------------------------------------------------------------- texts */
 
-/** The text of LLVM, assembly or schedule, made by compiling again the first time. */
+/** The text of a stage that is made by compiling again the first time; NULL: it is another one. */
+static qn_text *demanded(qn_code *f, qn_compiled *made, int stage)
+{
+    switch (stage) {
+    case QN_DUMP_LLVM:
+        return made ? &made->llvm : &f->llvm;
+    case QN_DUMP_ASM:
+        return made ? &made->assembly : &f->assembly;
+    case QN_DUMP_SCHEDULE:
+        return made ? &made->schedule : &f->schedule;
+    case QN_DUMP_ESTIMATE:
+        return made ? &made->estimate : &f->estimate;
+    default:
+        return NULL;
+    }
+}
+
 static size_t text_on_demand(qn_code *f, int stage, char *buffer, size_t buffer_bytes)
 {
     qn_context *c = f->context;
-    qn_text *text = stage == QN_DUMP_LLVM  ? &f->llvm
-                    : stage == QN_DUMP_ASM ? &f->assembly
-                                           : &f->schedule;
+    qn_text *text = demanded(f, NULL, stage);
     qn__lock(c);
     bool is_known = text->data != NULL;
     qn__unlock(c);
@@ -104,9 +119,7 @@ static size_t text_on_demand(qn_code *f, int stage, char *buffer, size_t buffer_
         qn__fpu_leave(host);
     }
     if (status == QN_OK) {
-        qn_text *made = stage == QN_DUMP_LLVM  ? &code.llvm
-                        : stage == QN_DUMP_ASM ? &code.assembly
-                                               : &code.schedule;
+        qn_text *made = demanded(f, &code, stage);
         qn__lock(c);
         if (!text->data) {
             *text = *made;
@@ -141,6 +154,7 @@ size_t qn_code_text(const qn_code *f, int stage, char *buffer, size_t buffer_byt
     case QN_DUMP_LLVM:
     case QN_DUMP_ASM:
     case QN_DUMP_SCHEDULE:
+    case QN_DUMP_ESTIMATE:
         return text_on_demand((qn_code *)(uintptr_t)f, stage, buffer,
                               buffer_bytes); /* memoised under the lock */
     default:

@@ -17,6 +17,7 @@ void qn__compiled_release(qn_compiled *c)
     qn__text_release(&c->llvm);
     qn__text_release(&c->assembly);
     qn__text_release(&c->schedule);
+    qn__text_release(&c->estimate);
     qn__text_release(&c->object);
 }
 

@@ -47,7 +47,7 @@ typedef struct qn_compiler {
 
 /** What a compile gives. Released by qn__compiled_release. */
 typedef struct qn_compiled {
-    qn_text code, plan, llvm, assembly, schedule;
+    qn_text code, plan, llvm, assembly, schedule, estimate;
     qn_text object; /* for GDB, if the context tells it of code */
     qn_blob_info info;
     qn_entry orc_entry;

@@ -100,6 +100,7 @@ static void receive(void *arg, int what, const void *data, size_t n)
                     : what == QN_SINK_LLVM ? &result->llvm
                     : what == QN_SINK_ASM  ? &result->assembly
                     : what == QN_SINK_SCHEDULE ? &result->schedule
+                    : what == QN_SINK_ESTIMATE ? &result->estimate
                     : what == QN_SINK_OBJECT ? &result->object
                                            : NULL;
     if (text)

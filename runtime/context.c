@@ -119,7 +119,7 @@ static qn_status check_options(const qn_context_options *o, qn_error *err)
         {"start_provider", o->start_provider, 0, 1},
         {"dump", o->dump, 0,
          QN_DUMP_KERNEL | QN_DUMP_KEY | QN_DUMP_PLAN | QN_DUMP_LLVM | QN_DUMP_ASM | QN_DUMP_PTX |
-             QN_DUMP_SCHEDULE},
+             QN_DUMP_SCHEDULE | QN_DUMP_ESTIMATE},
         {"compile_ms", o->compile_ms, 0, INT32_MAX},
         {"cuda_device", o->cuda_device, 0, INT32_MAX},
         {"disk_cache_bytes", o->disk_cache_bytes, 0, INT64_MAX},

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NAME_BYTES = 64, MOST_NUMBERS = 10000, MOST_STAGES = 7 };
+enum { NAME_BYTES = 64, MOST_NUMBERS = 10000, MOST_STAGES = 8 };
 
 /** One stage on its way into a file. */
 typedef struct stage {
@@ -131,6 +131,7 @@ void qn__dump(qn_context *c, const qn_code *f)
         {QN_DUMP_PLAN, "plan", &f->plan},    {QN_DUMP_LLVM, "llvm", &f->llvm},
         {QN_DUMP_ASM, "asm", &f->assembly},  {f->ptx.n ? QN_DUMP_PTX : 0, "ptx", &ptx},
         {QN_DUMP_SCHEDULE, "schedule", &f->schedule},
+        {QN_DUMP_ESTIMATE, "estimate", &f->estimate},
     };
     stage s[MOST_STAGES];
     int n = 0;

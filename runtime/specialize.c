@@ -65,10 +65,12 @@ static void keep_texts(qn_code *f, qn_compiled *code)
     f->llvm = code->llvm;
     f->assembly = code->assembly;
     f->schedule = code->schedule;
+    f->estimate = code->estimate;
     memset(&code->plan, 0, sizeof code->plan);
     memset(&code->llvm, 0, sizeof code->llvm);
     memset(&code->assembly, 0, sizeof code->assembly);
     memset(&code->schedule, 0, sizeof code->schedule);
+    memset(&code->estimate, 0, sizeof code->estimate);
 }
 
 /** Counts a version, which was compiled or, if `from` is not NULL, found. The lock is held. */
@@ -245,7 +247,8 @@ qn_status qn__version_build(qn_launch_state *l, qn_code *f, bool is_dynamic, qn_
 {
     qn_context *c = l->context;
     const qn_watch watch = qn__watch_begin(c);
-    uint32_t texts = QN_DUMP_PLAN | (c->options.dump & (QN_DUMP_LLVM | QN_DUMP_ASM | QN_DUMP_SCHEDULE));
+    uint32_t made = QN_DUMP_LLVM | QN_DUMP_ASM | QN_DUMP_SCHEDULE | QN_DUMP_ESTIMATE;
+    uint32_t texts = QN_DUMP_PLAN | (c->options.dump & made);
     qn_compiled code = {0};
     qn_error error = {0};
     qn__lock(c);

@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "jit/lower/parts.h"
+#include "jit/schedule/estimate.h"
 #include "jit/schedule/from_plan.h"
 #include "jit/schedule/piece.h"
 #include "jit/schedule/shape.h"
@@ -164,6 +165,56 @@ static void send_schedule(const compilation *c)
     send_text(c->r, QN_SINK_SCHEDULE, &text);
 }
 
+/* Appends the estimate of a schedule, or of a plan as one. */
+static void add_estimate(const qn_scheduled *x, const qn_schedule *s, qn_text *out)
+{
+    qn_estimate made;
+    qn_error err = {0};
+    if (qn__schedule_estimate(x, s, &made, &err) == QN_OK)
+        qn__estimate_print(&made, &x->f->machine, out);
+    else
+        qn__text_add(out, "%s\n", err.message);
+}
+
+static void add_estimate_of_plan(const qn_kernel *k, const qn_facts *f, const qn_plan *p,
+                                 qn_text *out)
+{
+    qn_scheduled x;
+    qn_error err = {0};
+    qn_schedule *s = qn__zalloc(1, sizeof *s);
+    if (s && qn__scheduled_begin(k, f, &x, &err) == QN_OK) {
+        if (qn__schedule_of_plan(&x, p, s, &err) == QN_OK)
+            add_estimate(&x, s, out);
+        else
+            qn__text_add(out, "%s\n", err.message);
+        qn__scheduled_end(&x);
+    }
+    qn__free(s);
+}
+
+/* One after the other, as the pieces run. */
+static void add_estimates(const qn_piece *p, qn_text *out)
+{
+    for (int n = 0; n < 2 && p->part[0]; n++)
+        add_estimates(p->part[n], out);
+    if (!p->part[0])
+        add_estimate_of_plan(p->kernel, &p->facts, &p->plan, out);
+}
+
+static void send_estimate(const compilation *c)
+{
+    qn_text text = {0};
+    if (!(c->r->texts & QN_DUMP_ESTIMATE))
+        return;
+    if (c->schedule)
+        add_estimate(&c->scheduled, c->schedule, &text);
+    else if (c->pieces)
+        add_estimates(c->pieces, &text);
+    else
+        add_estimate_of_plan(c->kernel, &c->facts, &c->plan, &text);
+    send_text(c->r, QN_SINK_ESTIMATE, &text);
+}
+
 static bool is_large(const compilation *c)
 {
     return !c->facts.target->is_text && qn__is_large(&c->emitted);
@@ -236,8 +287,10 @@ static qn_status plan(compilation *c)
         if (!c->pieces)
             plan_whole(c);
     }
-    if (status == QN_OK)
+    if (status == QN_OK) {
         send_schedule(c);
+        send_estimate(c);
+    }
     return status;
 }
 

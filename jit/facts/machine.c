@@ -7,12 +7,17 @@
 
 #include <inttypes.h>
 
-/* Caches as most processors of servers have them; pages, latencies and window of Zen 4. */
+/* Caches as most processors of servers have them; pages, latencies, window and rates of Zen 4
+ * (AMD, Software Optimization Guide, 57647); of memory the rate of one core with DDR5. That levels
+ * of AMD's caches move lines at once: Hofmann et al., Bridging the Architecture Gap, 2020. */
 #define PROCESSOR                                                                                  \
     {                                                                                              \
         .cache = {{32 << 10, 8, 64}, {1 << 20, 8, 64}, {32 << 20, 16, 64}}, .page_bytes = 4096,    \
         .near_pages = 72, .page_sets = 128, .page_ways = 24, .latency = 4, .operations = 2,        \
-        .window = 256, .memory_cycles = 256                                                        \
+        .window = 256, .memory_cycles = 256, .instructions = 6, .loads = 2, .stores = 1,           \
+        .load_bytes = 64, .store_bytes = 32, .port_bytes = 32, .wrong_guess = 13, .misses = 24,    \
+        .cache_cycles = {5, 14, 50}, .bytes_a_cycle = {32, 32, 8},                                 \
+        .are_moved_at_once = 1                                                                     \
     }
 /* CUDA C++ Programming Guide, technical specifications per compute capability; a large GPU. */
 #define GPU(most_threads, shared_kib)                                                              \

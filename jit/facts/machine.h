@@ -34,6 +34,16 @@ typedef struct qn_machine {
     int32_t operations; /* of vectors that begin in a cycle */
     int32_t window; /* instructions from the oldest that waits to the newest that is looked at */
     int32_t memory_cycles; /* about the way to memory */
+    int32_t instructions;  /* that begin in a cycle */
+    int32_t loads, stores; /* that begin in a cycle */
+    int32_t load_bytes, store_bytes; /* at most, in a cycle */
+    int32_t port_bytes; /* of a vector that a port for arithmetic takes in a cycle */
+    int32_t wrong_guess;   /* cycles that a branch costs which was guessed wrong */
+    int32_t misses;        /* lines that one core waits for at once */
+    int32_t cache_cycles[QN_N_CACHES]; /* of a load that finds its line there */
+    /* bytes in a cycle that one core moves into a level from the one behind it, or back */
+    int32_t bytes_a_cycle[QN_N_CACHES];
+    int32_t are_moved_at_once; /* levels move lines at the same time, not one after the other */
     /* of a GPU, read from the driver */
     int32_t multiprocessors;
     int32_t threads;      /* that a multiprocessor holds */

@@ -38,7 +38,7 @@ typedef struct qn_target {
     bool converts_unsigned; /* one instruction converts an unsigned scalar to a float */
     bool narrows_integers;  /* integers are computed in the fewest bits that hold them
                                (jit/analysis/narrow.c): more fit a vector */
-    int32_t costs;          /* which columns of jit/schedule/cost.h */
+    int32_t costs; /* which of its family's tables of costs (jit/target/costs.c) */
 
     /* how instructions run */
     bool has_grid; /* each iteration is that of a thread of a grid, which runs scalar code */

@@ -35,31 +35,6 @@ int64_t qn__budget_units(int64_t most, int rung, const qn_target *target)
 
 /* ---------------------------------------------------------------- estimate */
 
-/** The kind of work that an operation of the table is. */
-static int work_of(const qn_kernel *k, uint32_t i)
-{
-    const qn_inst *x = &k->inst[i];
-    const uint32_t *arg = qn__args(k, i);
-    int type = k->inst[arg[x->n_args - 1]].type;
-    bool is_constant = k->inst[arg[x->n_args - 1]].op == QN_I_CONST, is_integer = qn__is_integer(type);
-    switch (qn__pure(x)) {
-    case QN_OP_mul:
-        return is_integer ? QN_WORK_MULTIPLY : QN_WORK_SIMPLE;
-    case QN_OP_div: case QN_OP_rem:
-        return !is_integer ? QN_WORK_SIMPLE : is_constant ? QN_WORK_DIVIDE_CONSTANT : QN_WORK_DIVIDE;
-    case QN_OP_shl: case QN_OP_shr:
-        return is_constant && qn__dtype_width(type) > 8 ? QN_WORK_SIMPLE : QN_WORK_SHIFT;
-    case QN_OP_min: case QN_OP_max: case QN_OP_abs:
-        return QN_WORK_EXTREMUM;
-    case QN_OP_select:
-        return QN_WORK_SELECT;
-    case QN_OP_clz: case QN_OP_ctz: case QN_OP_popcount:
-        return QN_WORK_COUNT_BITS;
-    default:
-        return QN_WORK_SIMPLE;
-    }
-}
-
 /** Whether an index has a vector of its own: it is no sum of a number and a multiple of the lanes, or is divided. */
 static bool is_of_lanes(const qn_analysis *a, uint32_t index, const qn_dim_fact *dim)
 {
@@ -120,15 +95,8 @@ int64_t qn__cost_of_instruction(const qn_kernel *k, const qn_facts *f, const qn_
         return cost_of_assert(k, f, i);
     if (x->op == QN_I_IF || x->op == QN_I_FOR || x->op == QN_I_WHILE || x->op == QN_I_REDUCE)
         return 4 * qn__work_units(QN_WORK_BLOCK, 64, 1, f->target);
-    if (x->op == QN_I_CONST || !qn__is_pure(x) || x->n_args == 0)
-        return 0;
+    int bits, work = qn__kind_of_work(k, a, i, &bits);
     int lanes = a->value[i].shape == QN_VARYING ? width : 1;
-    int first = k->inst[qn__args(k, i)[0]].type, type = k->inst[qn__args(k, i)[x->n_args - 1]].type;
-    int from = qn__dtype_width(type), to = qn__dtype_width(x->type), bits = from > to ? from : to;
-    if (a->value[i].at) /* in fewer bits than those of its type */
-        bits = a->value[i].at;
-    bool are_integers = qn__is_integer(x->type) && qn__is_integer(first);
-    int work = x->op >= QN_I_PURE ? work_of(k, i) : x->op == QN_I_LOOKUP ? QN_WORK_GATHER : x->op == QN_I_BITCAST ? QN_WORK_SIMPLE : are_integers ? QN_WORK_RESIZE : QN_WORK_CONVERT;
     return qn__work_units(work, bits, lanes, f->target);
 }
 

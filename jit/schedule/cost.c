@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cost.c: the table of cost.h. */
+/* cost.c: kinds of work of a kernel's instructions, and the table of cost.h applied to vectors. */
 #include "jit/schedule/cost.h"
-
-typedef struct row {
-    int8_t scalar, vector[2][4];
-} row;
-
-static const row rows[QN_N_WORKS] = {
-#define QN_X(name, s, a8, a16, a32, a64, b8, b16, b32, b64) {s, {{a8, a16, a32, a64}, {b8, b16, b32, b64}}},
-    QN_WORK_LIST(QN_X)
-#undef QN_X
-};
 
 const char *qn__work_name(int work)
 {
@@ -22,21 +12,106 @@ const char *qn__work_name(int work)
     return work >= 0 && work < QN_N_WORKS ? names[work] : "?";
 }
 
+int64_t qn__registers(int bits, int lanes, const qn_target *target)
+{
+    int register_bits = 8 * target->vector_bytes;
+    return lanes <= 1 ? 1 : ((int64_t)lanes * bits + register_bits - 1) / register_bits;
+}
+
+/** Of a row: the number of the column times registers, or lanes. */
+static int64_t in_all(const int8_t *row, int bits, int lanes, const qn_target *target)
+{
+    if (lanes <= 1)
+        return row[0];
+    int64_t n = row[bits <= 8 ? 1 : bits <= 16 ? 2 : bits <= 32 ? 3 : 4];
+    return n < 0 ? -n * lanes : n * qn__registers(bits, lanes, target);
+}
+
 int64_t qn__work_units(int work, int bits, int lanes, const qn_target *target)
 {
     if (work < 0 || work >= QN_N_WORKS)
         return 0;
-    const row *r = &rows[work];
-    if (lanes <= 1)
-        return r->scalar;
-    int register_bits = 8 * target->vector_bytes;
-    int units = r->vector[target->costs][bits <= 8 ? 0 : bits <= 16 ? 1 : bits <= 32 ? 2 : 3];
-    int64_t registers = ((int64_t)lanes * bits + register_bits - 1) / register_bits;
-    return units < 0 ? (int64_t)-units * lanes : units * registers;
+    return in_all(qn__cost_of(work, target)->units, bits, lanes, target);
+}
+
+int64_t qn__work_slots(int work, int bits, int lanes, const qn_target *target)
+{
+    if (work < 0 || work >= QN_N_WORKS)
+        return 0;
+    return in_all(qn__cost_of(work, target)->slots, bits, lanes, target);
 }
 
 int64_t qn__least_units_to_skip(int vectors, const qn_target *target)
 {
     int64_t test = qn__work_units(QN_WORK_BLOCK, 64, 1, target) + vectors;
     return 2 * test + qn__work_units(QN_WORK_WRONG_GUESS, 64, 1, target);
+}
+
+/* ---------------------------------------------------------------- instructions */
+
+/** Of an operation of the table. */
+static int work_of_op(const qn_kernel *k, uint32_t i)
+{
+    const qn_inst *x = &k->inst[i];
+    const uint32_t *arg = qn__args(k, i);
+    int type = k->inst[arg[x->n_args - 1]].type;
+    bool is_constant = k->inst[arg[x->n_args - 1]].op == QN_I_CONST;
+    bool is_integer = qn__is_integer(type) || type == QN_BOOL;
+    switch (qn__pure(x)) {
+    case QN_OP_add:
+    case QN_OP_sub:
+    case QN_OP_fma:
+        return is_integer ? QN_WORK_SIMPLE : QN_WORK_FLOAT;
+    case QN_OP_mul:
+        return is_integer ? QN_WORK_MULTIPLY : QN_WORK_FLOAT;
+    case QN_OP_div:
+    case QN_OP_rem:
+        return !is_integer   ? QN_WORK_FLOAT_DIVIDE
+               : is_constant ? QN_WORK_DIVIDE_CONSTANT
+                             : QN_WORK_DIVIDE;
+    case QN_OP_shl:
+    case QN_OP_shr:
+        return is_constant && qn__dtype_width(type) > 8 ? QN_WORK_SIMPLE : QN_WORK_SHIFT;
+    case QN_OP_min:
+    case QN_OP_max:
+        return is_integer ? QN_WORK_EXTREMUM : QN_WORK_FLOAT_EXTREMUM;
+    case QN_OP_abs:
+        return is_integer ? QN_WORK_EXTREMUM : QN_WORK_SIMPLE;
+    case QN_OP_select:
+        return QN_WORK_SELECT;
+    case QN_OP_clz:
+    case QN_OP_ctz:
+    case QN_OP_popcount:
+        return QN_WORK_COUNT_BITS;
+    case QN_OP_sqrt:
+        return QN_WORK_ROOT;
+    case QN_OP_floor:
+    case QN_OP_ceil:
+    case QN_OP_round:
+    case QN_OP_trunc:
+        return QN_WORK_ROUND;
+    default:
+        return QN_WORK_SIMPLE;
+    }
+}
+
+int qn__kind_of_work(const qn_kernel *k, const qn_analysis *a, uint32_t i, int *bits)
+{
+    const qn_inst *x = &k->inst[i];
+    *bits = 8;
+    if (x->op == QN_I_CONST || !qn__is_pure(x) || x->n_args == 0)
+        return -1;
+    int first = k->inst[qn__args(k, i)[0]].type;
+    int type = k->inst[qn__args(k, i)[x->n_args - 1]].type;
+    int from = qn__dtype_width(type), to = qn__dtype_width(x->type);
+    /* in fewer bits than those of its type? */
+    *bits = a->value[i].at ? a->value[i].at : from > to ? from : to;
+    if (x->op >= QN_I_PURE)
+        return work_of_op(k, i);
+    if (x->op == QN_I_LOOKUP)
+        return QN_WORK_GATHER;
+    if (x->op == QN_I_BITCAST)
+        return QN_WORK_SIMPLE;
+    bool are_integers = qn__is_integer(x->type) && qn__is_integer(first);
+    return are_integers ? QN_WORK_RESIZE : QN_WORK_CONVERT;
 }

@@ -48,8 +48,8 @@ static int64_t product(int64_t a, int64_t b)
 }
 
 /** Indices of position r of an access from the first to the last; -1: not known. */
-static int64_t extent_of(const qn_scheduled *x, const qn_schedule *s, qn_node at, qn_node loop,
-                         uint32_t inst, int r, bool *is_exact)
+static int64_t extent_of(const qn_scheduled *x, const int64_t *spans, uint32_t inst, int r,
+                         bool *is_exact)
 {
     uint32_t value = qn__args(x->k, inst)[r];
     const qn_affine *a = &x->a.affine[value];
@@ -65,7 +65,7 @@ static int64_t extent_of(const qn_scheduled *x, const qn_schedule *s, qn_node at
         int64_t step = a->coef[d] < 0 ? qn__wrap_sub(0, a->coef[d]) : a->coef[d];
         if (!step)
             continue;
-        int64_t span = span_of(x, s, at, loop, d);
+        int64_t span = spans[d];
         int64_t moved = span == 0 ? 0 : product(span < 0 ? -1 : span - 1, step);
         *is_exact &= step == 1;
         extent = moved < 0 || __builtin_add_overflow(extent, moved, &extent) ? -1 : extent;
@@ -84,17 +84,25 @@ static void finish(const qn_scheduled *x, uint32_t inst, qn_box *b)
     b->bytes = product(b->elements, qn__access_bytes(x->k, inst));
 }
 
-static void box_of(const qn_scheduled *x, const qn_schedule *s, qn_node at, qn_node loop,
-                   uint32_t inst, qn_box *out)
+void qn__box_of_spans(const qn_scheduled *x, uint32_t inst, const int64_t *spans, qn_box *out)
 {
     *out = (qn_box){.rank = qn__n_indices(x->k, inst), .is_exact = true};
     for (int r = 0; r < out->rank; r++) {
         out->extent[r] = x->f->param[x->k->inst[inst].imm].dim[r].n_digits == 0
                              ? 1
-                             : extent_of(x, s, at, loop, inst, r, &out->is_exact);
+                             : extent_of(x, spans, inst, r, &out->is_exact);
         out->low[r] = x->a.affine[qn__args(x->k, inst)[r]].constant;
     }
     finish(x, inst, out);
+}
+
+static void box_of(const qn_scheduled *x, const qn_schedule *s, qn_node at, qn_node loop,
+                   uint32_t inst, qn_box *out)
+{
+    int64_t spans[QN_MAX_RANK];
+    for (int d = 0; d < x->k->n_dims; d++)
+        spans[d] = span_of(x, s, at, loop, d);
+    qn__box_of_spans(x, inst, spans, out);
 }
 
 static bool holds(const qn_node_info *n, uint32_t inst)
@@ -118,9 +126,7 @@ bool qn__footprint(const qn_scheduled *x, const qn_schedule *s, qn_node loop, ui
     return is_found;
 }
 
-/** Widens a box by another one of accesses whose indices differ from those of the first by
- * constants. */
-static void widen(qn_box *b, const qn_box *other)
+void qn__box_widen(qn_box *b, const qn_box *other)
 {
     for (int r = 0; r < b->rank; r++) {
         int64_t end = qn__wrap_add(b->low[r], b->extent[r]);
@@ -133,8 +139,7 @@ static void widen(qn_box *b, const qn_box *other)
     b->is_exact &= other->is_exact;
 }
 
-/** Whether two accesses of a view walk it alike. */
-static bool walk_alike(const qn_scheduled *x, uint32_t i, uint32_t m)
+bool qn__walk_alike(const qn_scheduled *x, uint32_t i, uint32_t m)
 {
     for (int r = 0; r < qn__n_indices(x->k, i); r++) {
         const qn_affine *a = &x->a.affine[qn__args(x->k, i)[r]],
@@ -160,11 +165,11 @@ bool qn__footprint_of_view(const qn_scheduled *x, const qn_schedule *s, qn_node 
             *out = b;
             continue;
         }
-        widen(out, &b);
-        out->is_exact &= walk_alike(x, first, i);
+        qn__box_widen(out, &b);
+        out->is_exact &= qn__walk_alike(x, first, i);
         for (int r = 0; r < out->rank; r++) {
             const qn_fact *whole = &x->f->param[param].dim[r].extent;
-            if (!walk_alike(x, first, i))
+            if (!qn__walk_alike(x, first, i))
                 out->extent[r] = whole->kind == QN_FACT_EXACT ? whole->value : -1;
             else if (whole->kind == QN_FACT_EXACT && out->extent[r] > whole->value)
                 out->extent[r] = whole->value;

@@ -369,6 +369,13 @@ typedef struct qn_box {
  * below `loop`. */
 bool qn__footprint(const qn_scheduled *x, const qn_schedule *s, qn_node loop, uint32_t inst,
                    qn_box *out);
+/** Of one access whose dimensions have spans[d] iterations, -1 where that is not known. */
+void qn__box_of_spans(const qn_scheduled *x, uint32_t inst, const int64_t *spans, qn_box *out);
+/** Widens a box by another one of accesses whose indices differ from those of the first by
+ * constants; elements and bytes stay as they were. */
+void qn__box_widen(qn_box *b, const qn_box *other);
+/** Whether the indices of two accesses of a view differ by constants. */
+bool qn__walk_alike(const qn_scheduled *x, uint32_t i, uint32_t m);
 /** Of all accesses of a view below `loop`: their hull. False if there are none. */
 bool qn__footprint_of_view(const qn_scheduled *x, const qn_schedule *s, qn_node loop, int param,
                            qn_box *out);

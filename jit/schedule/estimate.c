@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * estimate.c: walks a schedule and adds up what the core does. Each loop has what one iteration of
+ * it asks for, values that do not depend on a loop being computed outside; the longest of what an
+ * iteration asks for is its time. What a statement asks for stands in estimate_work.c, what caches
+ * move in estimate_bytes.c.
+ */
+#include "jit/schedule/estimate_parts.h"
+
+#include <string.h>
+
+/* Instructions of a loop: for each iteration, and once. */
+enum { LOOP_INSTRUCTIONS = 2, ENTRY_INSTRUCTIONS = 4 };
+/* The end of a loop of fewer trips is foreseen. */
+enum { FORESEEN_TRIPS = 32 };
+/* What runs beside something longer is not hidden as a whole: so much of it shows. */
+#define SHOWN_SHARE 0.125
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* ---------------------------------------------------------------- counts */
+
+static double step_of(const qn_cut *c, int number)
+{
+    double step = 1;
+    for (int n = number + 1; n < c->n; n++)
+        step *= (double)c->extent[n];
+    return step;
+}
+
+/** Whole steps of a cut into digits. */
+static double whole_steps(const qn_estimator *e, const qn_cut *c, bool is_stepped)
+{
+    double n = qn__nominal_count(e, c->of) / step_of(c, 0);
+    return is_stepped ? qn__whole(n) : n;
+}
+
+double qn__nominal_count(const qn_estimator *e, qn_axis axis)
+{
+    const qn_axis_info *a = qn__axis(e->s, axis);
+    if (a->kind == QN_AXIS_DIM || a->kind == QN_AXIS_POINT)
+        return (double)qn__trips_or(e->x->f, a->number, QN_NOMINAL_EXTENT);
+    if (a->kind == QN_AXIS_FUSED)
+        return qn__nominal_count(e, a->of[0]) * qn__nominal_count(e, a->of[1]);
+    if (a->kind != QN_AXIS_PART) {
+        qn_count n = qn__axis_count(e->x, e->s, axis);
+        return n.kind == QN_COUNT_EXACT ? (double)n.most : QN_NOMINAL_TRIPS;
+    }
+    const qn_cut *c = &e->s->cut[a->cut];
+    if (c->kind == QN_CUT_SECTIONS) {
+        qn_count n = qn__axis_count(e->x, e->s, axis);
+        return n.kind == QN_COUNT_EXACT ? (double)n.most : qn__nominal_count(e, c->of) / c->n;
+    }
+    if (a->number == 0)
+        return larger(whole_steps(e, c, e->is_stepped[a->cut]), 1);
+    double extent = (double)c->extent[a->number];
+    double most = qn__nominal_count(e, c->of) / step_of(c, a->number);
+    return e->is_stepped[a->cut] || most > extent ? extent : larger(most, 1);
+}
+
+/** Which cuts have parts that are emitted together. */
+static void mark_stepped(qn_estimator *e)
+{
+    for (uint16_t n = 1; n <= e->s->n_nodes; n++) {
+        const qn_node_info *l = &e->s->node[n];
+        const qn_axis_info *a = qn__axis(e->s, l->axis);
+        bool is_together = l->role == QN_ROLE_VECTOR || l->role == QN_ROLE_UNROLLED;
+        if (l->kind == QN_NODE_LOOP && is_together && a->kind == QN_AXIS_PART)
+            e->is_stepped[a->cut] = true;
+    }
+}
+
+/* ---------------------------------------------------------------- loops */
+
+/** Adds to a sum of the result what one execution of the innermost loops has. */
+static double executions(const qn_estimator *e)
+{
+    double n = 1;
+    for (int i = 0; i < e->n; i++)
+        if (!e->around[i].is_together)
+            n *= e->around[i].count;
+    return n;
+}
+
+/** Cycles of one iteration, without those of loops inside, and notes its parts. */
+static double cycles_of(qn_estimator *e, const qn_around *l)
+{
+    const qn_demand *d = &l->demand;
+    const qn_machine *m = e->m;
+    double runs = executions(e), all = d->instructions * l->count;
+    double instructions = d->instructions / m->instructions, slots = d->slots / m->operations;
+    double loads = larger(d->loads / m->loads, d->load_bytes / m->load_bytes);
+    double stores = larger(d->stores / m->stores, d->store_bytes / m->store_bytes);
+    double busy = larger(larger(instructions, slots), larger(loads, stores));
+    /* iterations that the window holds overlap, and so do whole loops */
+    double path = d->path * (d->instructions < m->window ? d->instructions / m->window : 1);
+    double chain = all > 0 && all < m->window ? d->chain * all / m->window : d->chain;
+    e->out->instructions += runs * instructions;
+    e->out->arithmetic += runs * slots;
+    e->out->loads += runs * loads;
+    e->out->stores += runs * stores;
+    e->out->chains += runs * larger(path, chain);
+    e->out->guesses += runs * d->guesses;
+    return larger(busy, larger(path, chain)) + d->guesses;
+}
+
+/** Cycles of what is left of the axis after whole steps, which take `cycles` in all. */
+static double cycles_of_tail(const qn_estimator *e, qn_axis axis, double cycles, double *main)
+{
+    const qn_axis_info *a = qn__axis(e->s, axis);
+    *main = cycles;
+    while (a->kind == QN_AXIS_PART && !(a->number == 0 && e->is_stepped[a->cut]))
+        a = qn__axis(e->s, e->s->cut[a->cut].of);
+    if (a->kind != QN_AXIS_PART || e->s->cut[a->cut].kind != QN_CUT_DIGITS)
+        return 0;
+    const qn_cut *c = &e->s->cut[a->cut];
+    for (int i = 1; i < e->n; i++) /* an outer loop over another part has it */
+        if (qn__axis_is_of(e->s, qn__node(e->s, e->around[i].node)->axis, qn__axis_part(c, 0)))
+            return 0;
+    double step = step_of(c, 0), whole = whole_steps(e, c, true), lanes = 1;
+    double left = qn__nominal_count(e, c->of) - whole * step;
+    for (uint16_t n = 1; n <= e->s->n_nodes; n++) {
+        const qn_node_info *l = &e->s->node[n];
+        const qn_axis_info *part = qn__axis(e->s, l->axis);
+        if (l->kind == QN_NODE_LOOP && l->role == QN_ROLE_VECTOR && part->kind == QN_AXIS_PART &&
+            part->cut == a->cut)
+            lanes = (double)c->extent[part->number];
+    }
+    double one = cycles / larger(whole, 1) * lanes / step; /* of one vector, or iteration */
+    if (whole < 1)
+        *main = 0;
+    if (left <= 0 || c->tail == QN_TAIL_NONE)
+        return 0;
+    if (c->tail == QN_TAIL_OVERLAP)
+        return one * step / lanes;
+    return c->tail == QN_TAIL_SCALAR ? left * one : one * qn__whole((left + lanes - 1) / lanes);
+}
+
+static void walk(qn_estimator *e, qn_node n);
+
+/** Lanes, and what is emitted together: no loop in the code. */
+static void walk_together(qn_estimator *e, const qn_node_info *l)
+{
+    e->n++;
+    walk(e, l->child);
+    e->n--;
+}
+
+static void walk_loop(qn_estimator *e, qn_node node)
+{
+    const qn_node_info *l = qn__node(e->s, node);
+    const qn_axis_info *a = qn__axis(e->s, l->axis);
+    bool is_known = a->kind != QN_AXIS_TRIP;
+    qn_axis root;
+    if (e->n > QN_MOST_DEPTH)
+        return;
+    qn__axis_weight(e->x, e->s, l->axis, &root);
+    qn_around *own = &e->around[e->n];
+    *own = (qn_around){.node = node,
+                       .dims = is_known ? qn__axis_dims(e->x, e->s, l->axis) : UINT32_MAX,
+                       .count = qn__nominal_count(e, l->axis),
+                       .is_together = l->role == QN_ROLE_VECTOR || l->role == QN_ROLE_UNROLLED,
+                       .is_lanes = l->role == QN_ROLE_VECTOR,
+                       .is_points = qn__axis(e->s, root)->kind == QN_AXIS_POINT};
+    if (own->is_together) {
+        walk_together(e, l);
+        return;
+    }
+    own->demand.instructions = LOOP_INSTRUCTIONS;
+    e->n++;
+    walk(e, l->child);
+    double cycles = own->count * (cycles_of(e, own) + own->inside), main;
+    e->n--;
+    double tail = cycles_of_tail(e, l->axis, cycles, &main);
+    double exit = own->count >= FORESEEN_TRIPS ? e->m->wrong_guess : 0;
+    double entry = exit + (double)ENTRY_INSTRUCTIONS / e->m->instructions;
+    double counting = own->count * LOOP_INSTRUCTIONS / e->m->instructions, runs = executions(e);
+    qn_around *outer = &e->around[e->n - 1];
+    while (outer->is_together)
+        outer--;
+    outer->inside += main + tail + entry;
+    e->out->loops += runs * (entry + counting);
+    e->out->tails += runs * tail;
+}
+
+/** A buffer that is filled or flushed: whole vectors, and one shuffle for each. */
+static void walk_copy(qn_estimator *e, const qn_node_info *n)
+{
+    const qn_buffer_info *b = &e->s->buffer[n->index];
+    double vectors = (double)b->bytes / e->x->f->target->vector_bytes;
+    qn__estimate_moves(e, vectors, vectors, vectors);
+}
+
+/** The nodes from n on. */
+static void walk(qn_estimator *e, qn_node n)
+{
+    for (; n.id; n = qn__node(e->s, n)->next) {
+        const qn_node_info *l = qn__node(e->s, n);
+        switch (l->kind) {
+        case QN_NODE_LOOP:
+            walk_loop(e, n);
+            break;
+        case QN_NODE_DO:
+            qn__estimate_statement(e, n);
+            break;
+        case QN_NODE_FILL:
+        case QN_NODE_FLUSH:
+            walk_copy(e, l);
+            break;
+        case QN_NODE_VERSION: /* the first block is the one that is meant */
+            walk(e, qn__node(e->s, l->child)->child);
+            break;
+        default:
+            walk(e, l->child);
+        }
+    }
+}
+
+/** The longest of the core's cycles and the transfers, and a part of the others. */
+static double in_all(const qn_estimator *e)
+{
+    const qn_estimate *r = e->out;
+    double moved = 0, sum = 0;
+    for (int n = 0; n < QN_N_CACHES; n++) {
+        moved = e->m->are_moved_at_once ? larger(moved, r->transfer[n]) : moved + r->transfer[n];
+        sum += r->transfer[n];
+    }
+    double longest = larger(r->core, moved);
+    return longest + (r->core + sum - longest) * SHOWN_SHARE;
+}
+
+qn_status qn__schedule_estimate(const qn_scheduled *x, const qn_schedule *s, qn_estimate *out,
+                                qn_error *err)
+{
+    memset(out, 0, sizeof *out);
+    if (x->f->target->has_grid)
+        return qn__fail(err, QN_ERR_UNSUPPORTED, "estimate: target \"%s\" has no model",
+                        x->f->target->name);
+    qn_estimator *e = qn__zalloc(1, sizeof *e);
+    double *ready = qn__zalloc(x->k->n_insts, sizeof *ready);
+    double *held = qn__zalloc(x->k->n_insts, sizeof *held);
+    uint32_t *last_use = qn__zalloc(x->k->n_insts, 2 * sizeof *last_use);
+    qn_status status = QN_OK;
+    if (e && ready && held && last_use) {
+        *e = (qn_estimator){.x = x, .s = s, .m = &x->f->machine, .out = out, .n = 1};
+        e->ready = ready;
+        e->held = held;
+        e->last_use = last_use;
+        e->n_uses = last_use + x->k->n_insts;
+        e->around[0].count = 1;
+        mark_stepped(e);
+        walk(e, s->root);
+        out->core = cycles_of(e, &e->around[0]) + e->around[0].inside;
+        status = qn__estimate_bytes(e, err);
+        out->cycles = in_all(e);
+    } else {
+        status = qn__fail(err, QN_ERR_MEMORY, "estimate: no memory for kernel \"%s\"", x->k->name);
+    }
+    qn__free(last_use);
+    qn__free(held);
+    qn__free(ready);
+    qn__free(e);
+    return status;
+}
+
+/* ---------------------------------------------------------------- text */
+
+static const char *limit_of(const qn_estimate *e)
+{
+    static const char *const between[QN_N_CACHES] = {"the second cache", "the last cache",
+                                                     "memory"};
+    int most = 0;
+    double moved = 0;
+    for (int n = 0; n < QN_N_CACHES; n++) {
+        moved += e->transfer[n];
+        most = e->transfer[n] > e->transfer[most] ? n : most;
+    }
+    if (moved > e->core)
+        return between[most];
+    const struct {
+        double cycles;
+        const char *name;
+    } parts[] = {{e->arithmetic, "arithmetic"},
+                 {e->loads, "loads"},
+                 {e->stores, "stores"},
+                 {e->chains, "chains of values"},
+                 {e->instructions, "instructions"},
+                 {e->loops, "loops"},
+                 {e->tails, "tails"},
+                 {e->guesses, "branches"}};
+    const char *name = parts[0].name;
+    double longest = 0;
+    for (size_t n = 0; n < sizeof parts / sizeof parts[0]; n++)
+        if (parts[n].cycles > longest) {
+            longest = parts[n].cycles;
+            name = parts[n].name;
+        }
+    return name;
+}
+
+void qn__estimate_print(const qn_estimate *e, const qn_machine *m, qn_text *out)
+{
+    static const char *const ends[QN_N_CACHES] = {"first and second cache", "second and last cache",
+                                                  "last cache and memory"};
+    qn__text_add(out, "estimate %.0f cycles a call, limit: %s\n", e->cycles, limit_of(e));
+    qn__text_add(out,
+                 "core %.0f cycles: instructions %.0f, arithmetic %.0f, loads %.0f, stores %.0f, "
+                 "chains %.0f\n",
+                 e->core, e->instructions, e->arithmetic, e->loads, e->stores, e->chains);
+    qn__text_add(out, "... of which loops %.0f, tails %.0f, wrong guesses %.0f\n", e->loops,
+                 e->tails, e->guesses);
+    for (int n = 0; n < QN_N_CACHES && m->cache[n].bytes; n++)
+        qn__text_add(out, "between %s %.0f bytes, %.0f cycles\n", ends[n], e->bytes[n],
+                     e->transfer[n]);
+}

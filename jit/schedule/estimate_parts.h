@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* estimate_parts.h: what the files of the estimate show one another. */
+#ifndef QN_JIT_ESTIMATE_PARTS_H
+#define QN_JIT_ESTIMATE_PARTS_H
+
+#include "jit/schedule/cost.h"
+#include "jit/schedule/estimate.h"
+
+/* What an estimate takes for numbers that facts do not say. */
+enum {
+    QN_NOMINAL_EXTENT = 1024, /* iterations of a dimension */
+    QN_NOMINAL_TRIPS = 16     /* of a loop of the body */
+};
+/** Of branches that depend on data: of a side, how often it is taken where it is rare; and of all,
+ * how often the processor guesses wrong. */
+#define QN_RARE_SHARE 0.125
+#define QN_WRONG_SHARE 0.125
+
+/** What one iteration of a loop asks of the core. */
+typedef struct qn_demand {
+    double instructions, slots, loads, stores;
+    double load_bytes, store_bytes;
+    double chain; /* cycles from one iteration to the next, of what one adds to the other */
+    double path;  /* cycles of the longest way through the body */
+    double guesses;
+} qn_demand;
+
+/** A loop around what is looked at; [0] is the call. */
+typedef struct qn_around {
+    qn_node node;
+    uint32_t dims; /* bit d: it moves dimension d; all: what, is not known */
+    double count;  /* iterations */
+    bool is_together, is_lanes, is_points;
+    qn_demand demand; /* of what is emitted in the loop itself */
+    double inside;    /* cycles of the loops in it, for one iteration */
+} qn_around;
+
+typedef struct qn_estimator {
+    const qn_scheduled *x;
+    const qn_schedule *s;
+    const qn_machine *m;
+    qn_estimate *out;
+    qn_around around[QN_MOST_DEPTH + 1];
+    int n;                         /* loops around, with the call */
+    bool is_stepped[QN_MOST_CUTS]; /* some part of the cut is lanes, or emitted together */
+    double *ready;      /* [n_insts] when a value is known, from the begin of its statement */
+    double *held;       /* [n_insts] registers that it takes */
+    uint32_t *last_use; /* [n_insts] in its statement */
+    uint32_t *n_uses;   /* [n_insts] */
+} qn_estimator;
+
+/** The integer part; numbers beyond those that a double tells apart stay as they are. */
+static inline double qn__whole(double n)
+{
+    return n < 0x1p53 ? (double)(int64_t)n : n;
+}
+/** An index or extent that is not above what an i64 holds. */
+static inline int64_t qn__extent_of(double n)
+{
+    return n < 0x1p62 ? (int64_t)n : INT64_C(1) << 62;
+}
+
+/** Iterations of a loop over an axis, about. */
+double qn__nominal_count(const qn_estimator *e, qn_axis a);
+/** Adds what a DO asks for to the loops around it. */
+void qn__estimate_statement(qn_estimator *e, qn_node at);
+/** Adds whole registers that are loaded and stored in one iteration of the innermost loop. */
+void qn__estimate_moves(qn_estimator *e, double loads, double stores, double slots);
+/** Sets bytes and transfer. */
+qn_status qn__estimate_bytes(const qn_estimator *e, qn_error *err);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * costs.c: which table of costs a target has. A GPU has none of its own yet: what its scalar code
+ * costs to compile is counted as on x86, and its run time is not estimated.
+ */
+#include "jit/target/costs.h"
+
+static const qn_cost *const tables[QN_N_TARGETS][2] = {
+    [QN_TARGET_X86] = {qn__x86_costs_v3, qn__x86_costs_v4},
+    [QN_TARGET_NVPTX] = {qn__x86_costs_v4, qn__x86_costs_v4},
+};
+
+const qn_cost *qn__cost_of(int work, const qn_target *target)
+{
+    return &tables[target->family][target->costs][work];
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_estimate.c: what schedules are estimated to take: cases whose bytes and cycles are known,
+ * and pairs of schedules of which one is faster on any processor. No code generator is needed.
+ */
+#include "jit/schedule/estimate.h"
+#include "tests/tap.h"
+#include "tests/unit/tree_case.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* y[i] = 2 x[i] */
+static const char scale[] =
+    "kernel \"scale\" { view x: f64[1]; view y: f64[1]; %z: i64 = const 0; %n: i64 = extent y, 0;\n"
+    "%i: i64 = parallel %z, %n; %t: f64 = const 0x1p+1; %a: f64 = load x[%i];\n"
+    "%b: f64 = mul %t, %a; store y[%i], %b; }";
+/* y[i] = 2 / x[i] */
+static const char inverse[] =
+    "kernel \"inverse\" { view x: f64[1]; view y: f64[1]; %z: i64 = const 0;\n"
+    "%n: i64 = extent y, 0; %i: i64 = parallel %z, %n; %t: f64 = const 0x1p+1;\n"
+    "%a: f64 = load x[%i]; %b: f64 = div %t, %a; store y[%i], %b; }";
+/* s = sum of x */
+static const char total[] =
+    "kernel \"total\" { view x: f32[1]; view s: f32[1]; %z: i64 = const 0;\n"
+    "%n: i64 = extent x, 0; %k: i64 = reduction %z, %n;\n"
+    "%a: f32 = reduce sum striped over %k { %x: f32 = load x[%k]; yield %x; }; store s[%z], %a; }";
+
+static const tree_view vectors[] = {{{1 << 14}, false}, {{1 << 14}, false}};
+static const char lanes[] = "split d0 4 8 tail=mask; unroll d0.1; vectorize d0.2;";
+
+/** The estimate of a kernel under steps; all NAN, after a failed test point, if there is none. */
+static qn_estimate estimate_of(tree_case *c, const char *steps)
+{
+    qn_estimate e = {.cycles = NAN};
+    qn_error err = {0};
+    const char *refused = tree_case_apply(c, steps);
+    if (refused || qn__schedule_estimate(&c->x, c->schedule, &e, &err) != QN_OK)
+        tap_ok(false, "an estimate of \"%s\": %s", steps, refused ? refused : err.message);
+    return e;
+}
+
+/** The same of a new case. `bytes`: of the caches; NULL: the usual ones. */
+static qn_estimate estimate(const char *text, const tree_view *views, const int64_t *bytes,
+                            const char *steps)
+{
+    qn_estimate e = {.cycles = NAN};
+    tree_case c;
+    if (!tree_case_open(&c, text, views, QN_ISA_V4, false))
+        return e;
+    for (int n = 0; bytes && n < QN_N_CACHES; n++)
+        c.facts.machine.cache[n].bytes = bytes[n];
+    e = estimate_of(&c, steps);
+    tree_case_close(&c);
+    return e;
+}
+
+/* ---------------------------------------------------------------- bytes */
+
+static const int64_t small[QN_N_CACHES] = {4096, 16384, 65536}; /* than the arrays of 128 KiB */
+
+static void test_streams(void)
+{
+    double bytes = (double)(1 << 14) * 8;
+    qn_estimate e = estimate(scale, vectors, small, lanes);
+    for (int n = 0; n < QN_N_CACHES; n++)
+        tap_is_int((int64_t)e.bytes[n], (int64_t)(3 * bytes),
+                   "each level moves what is read, and what is written twice");
+    e = estimate(scale, vectors, small,
+                 "split d0 4 8 tail=mask; unroll d0.1; vectorize d0.2; stream %7;");
+    tap_is_int((int64_t)e.bytes[QN_CACHE_FIRST], (int64_t)bytes,
+               "non-temporal stores pass the caches");
+    tap_is_int((int64_t)e.bytes[QN_CACHE_LAST], (int64_t)(2 * bytes),
+               "... and read no line that they write");
+    e = estimate(scale, vectors, NULL, lanes);
+    tap_is_int((int64_t)e.bytes[QN_CACHE_FIRST], (int64_t)(3 * bytes),
+               "arrays of 256 KiB are not in a first cache of 32 KiB");
+    tap_is_int((int64_t)e.bytes[QN_CACHE_SECOND], 0, "... but in a second one of 1 MiB");
+}
+
+/** Rows of a stencil: three of them fit a cache, or do not. */
+static void test_layers(void)
+{
+    static const tree_view points[] = {{{66, 514}, false}, {{66, 514}, false}};
+    static const int64_t three[QN_N_CACHES] = {65536, 131072, 262144};
+    static const int64_t one[QN_N_CACHES] = {8192, 131072, 262144};
+    const char *steps = "split d1 8 tail=mask; vectorize d1.1;";
+    qn_estimate few = estimate(tree_stencil, points, one, steps),
+                many = estimate(tree_stencil, points, three, steps);
+    double rows = few.bytes[QN_CACHE_FIRST] / (514 * 8);
+    tap_ok(many.bytes[QN_CACHE_FIRST] < 0.65 * few.bytes[QN_CACHE_FIRST],
+           "a cache that holds three rows of a stencil moves each once");
+    tap_ok(rows > 0.95 * 64 * 5 && rows < 1.05 * 64 * 5,
+           "... else each row of points moves three that are read, and one written");
+    tap_note("%.1f rows, %.0f bytes", rows, many.bytes[QN_CACHE_FIRST]);
+}
+
+static void test_conflicts(void)
+{
+    static const tree_view apart[] = {{{16, 64}, false}, {{64, 520}, false}, {{16, 64}, false}};
+    static const tree_view aligned[] = {{{16, 64}, false}, {{64, 512}, false}, {{16, 64}, false}};
+    qn_estimate even = estimate(tree_copy, aligned, NULL, "split d1 8 tail=none; vectorize d1.1;"),
+                odd = estimate(tree_copy, apart, NULL, "split d1 8 tail=none; vectorize d1.1;");
+    tap_is_int((int64_t)odd.bytes[QN_CACHE_FIRST], 0, "columns of a matrix are in the first cache");
+    tap_ok(even.bytes[QN_CACHE_FIRST] >= 16 * 64 * 64,
+           "... but not where all their lines share a set: each access moves one");
+    tap_ok(even.cycles > odd.cycles, "... which takes longer");
+}
+
+static void test_tile(void)
+{
+    static const tree_view products[] = {{{48, 48}, false}, {{48, 48}, false}, {{48, 48}, false}};
+    static const char *const tile =
+        "split d0 6 tail=none; split d1 2 8 tail=none; reorder d0.0 d1.0 d0.1 d1.1 d1.2;"
+        "unroll d0.1; unroll d1.1; vectorize d1.2;"
+        "distribute d1.2; place %8 d1.2; reorder r8d2 d1.2;"
+        "distribute d1.1; place %8 d1.1; reorder r8d2 d1.1;"
+        "distribute d0.1; place %8 d0.1; reorder r8d2 d0.1;";
+    static const char *const row = "split d1 8 tail=none; vectorize d1.1;"
+                                   "distribute d1.1; place %8 d1.1; reorder r8d2 d1.1;";
+    qn_estimate tiled = estimate(tree_matmul, products, small, tile),
+                plain = estimate(tree_matmul, products, small, row);
+    tap_ok(tiled.loads < 0.4 * plain.loads, "a register tile loads less for each product");
+    tap_ok(tiled.bytes[QN_CACHE_FIRST] < 0.5 * plain.bytes[QN_CACHE_FIRST],
+           "... moves less into the first cache");
+    tap_ok(tiled.chains < 0.5 * plain.chains, "... and has sums that do not wait for one another");
+    tap_ok(tiled.cycles < 0.5 * plain.cycles, "... so it is faster");
+    tap_note("%.0f and %.0f cycles", tiled.cycles, plain.cycles);
+}
+
+/* ---------------------------------------------------------------- the core */
+
+static void test_chains(void)
+{
+    static const tree_view values[] = {{{4096}, false}, {{1}, false}};
+    static const tree_view products[] = {{{2, 1024}, false}, {{1024, 5}, false}, {{2, 5}, false}};
+    qn_estimate one = estimate(total, values, NULL, ""),
+                vector =
+                    estimate(total, values, NULL, "split r4d0 16 tail=none; vectorize r4d0.1;"),
+                four = estimate(total, values, NULL,
+                                "split r4d0 4 16 tail=none; unroll r4d0.1; vectorize r4d0.2;");
+    tap_ok(one.chains >= 4 * 4096 && one.chains < 4.5 * 4096,
+           "a sum waits for the one before it: four cycles for each point");
+    tap_ok(vector.core < one.core / 8, "... lanes have sums of their own");
+    tap_ok(four.core < vector.core / 2, "... and so have vectors that are emitted together");
+    qn_estimate in_order = estimate(tree_matmul, products, NULL, ""),
+                unrolled =
+                    estimate(tree_matmul, products, NULL, "split r8d2 4 tail=none; unroll r8d2.1;");
+    tap_ok(unrolled.chains > 0.9 * in_order.chains,
+           "points that are added in order are one chain, unrolled or not");
+    tap_ok(unrolled.loops < 0.5 * in_order.loops, "... but fewer loops count");
+}
+
+static void test_monotony(void)
+{
+    static const tree_view longer[] = {{{1 << 15}, false}, {{1 << 15}, false}};
+    static const tree_view ends[] = {{{(1 << 14) + 5}, false}, {{(1 << 14) + 5}, false}};
+    qn_estimate vector = estimate(scale, vectors, NULL, lanes),
+                scalar = estimate(scale, vectors, NULL, ""),
+                twice = estimate(scale, longer, NULL, lanes),
+                rest = estimate(scale, ends, NULL, lanes),
+                single = estimate(scale, vectors, NULL, "split d0 8 tail=mask; vectorize d0.1;"),
+                divided = estimate(inverse, vectors, NULL, lanes);
+    tap_ok(scalar.core > 3 * vector.core, "scalar code takes several times as long as vectors");
+    tap_ok(twice.cycles > 1.9 * vector.cycles && twice.cycles < 2.1 * vector.cycles,
+           "twice as many iterations take twice as long");
+    tap_ok(single.loops > 3 * vector.loops, "four vectors in a step need a fourth of the loops");
+    tap_ok(vector.tails == 0 && rest.tails > 0 && rest.core > vector.core,
+           "iterations that are left cost something");
+    tap_ok(divided.arithmetic > 4 * vector.arithmetic, "a quotient takes longer than a product");
+    qn_estimate moved = estimate(scale, vectors, small, lanes);
+    tap_ok(moved.cycles > vector.cycles, "smaller caches are slower");
+}
+
+/* ---------------------------------------------------------------- all of them */
+
+static void test_samples(void)
+{
+    for (int n = 0; n < TREE_SAMPLES; n++)
+        for (int dynamic = 0; dynamic < 2; dynamic++) {
+            tree_case c;
+            if (!tree_case_open(&c, tree_samples[n].text, tree_samples[n].view, QN_ISA_V3, dynamic))
+                continue;
+            qn_estimate first = estimate_of(&c, ""), second = estimate_of(&c, "");
+            qn_text text = {0};
+            qn__estimate_print(&first, &c.facts.machine, &text);
+            tap_ok(isfinite(first.cycles) && first.cycles > 0 && first.core > 0,
+                   "sample %d has an estimate", n);
+            tap_ok(memcmp(&first, &second, sizeof first) == 0, "... which is always the same");
+            tap_ok(!text.failed && strstr(text.data, "cycles a call, limit: "), "... and a text");
+            qn__text_release(&text);
+            tree_case_close(&c);
+        }
+}
+
+static void test_grid(void)
+{
+    tree_case c;
+    qn_estimate e;
+    qn_error err = {0};
+    if (!tree_case_open(&c, scale, vectors, QN_ISA_SM90, false))
+        return;
+    tap_is_int(qn__schedule_estimate(&c.x, c.schedule, &e, &err), QN_ERR_UNSUPPORTED,
+               "a GPU has no model yet");
+    tap_is_str(err.message, "estimate: target \"sm_90\" has no model", "... as the message says");
+    tree_case_close(&c);
+}
+
+int main(void)
+{
+    test_streams();
+    test_layers();
+    test_conflicts();
+    test_tile();
+    test_chains();
+    test_monotony();
+    test_samples();
+    test_grid();
+    return tap_done();
+}
