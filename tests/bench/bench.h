@@ -18,6 +18,7 @@
  * against libmvec and SLEEF bench_cases_apps.c   softmax and others against C with libmvec
  * bench_cases_schedule.c  schedules by hand (tests/schedules) against C
  * bench_cases_kokkos.c kernels against Kokkos, where there is a peer library (kokkos_peer.cpp)
+ * bench_model.c        --model: estimates and times of several plans of a case
  * native_*.c           the loops in C, see native.h
  */
 #ifndef QN_TESTS_BENCH_BENCH_H
@@ -51,6 +52,7 @@ typedef struct bench {
     qn_context *context;
     const char *const *filter; /* a case runs if its name contains all of these */
     int n_filters;
+    struct bench_model *model; /* of --model; or NULL */
     const char *assembly_of; /* --asm: print the code of this case instead of timing it; or NULL */
     qn_plan_options plan;    /* --plan */
     int n_cases, n_short, n_wrong;
@@ -74,7 +76,7 @@ typedef struct bench_line {
 } bench_line;
 
 /** Whether a case is wanted: all filters, or exactly the case of --asm. */
-bool bench_wants(const bench *b, const char *name);
+bool bench_wants(bench *b, const char *name);
 /** Prints a result and counts it. */
 void bench_report(bench *b, const bench_line *line);
 /** The same for a cost: "theirs" is the goal. */
@@ -82,6 +84,9 @@ void bench_report_cost(bench *b, const char *name, double seconds, double goal_s
 /** Prints a wrong result or a failed call and counts it: the exit status becomes 1. */
 __attribute__((format(printf, 3, 4))) void bench_wrong(bench *b, const char *name,
                                                        const char *format, ...);
+/** qn_prepare; where candidates are timed (bench_model.c), it also notes the estimate. */
+qn_status bench_prepare(bench *b, const qn_kernel *k, int n, const qn_arg *args,
+                        const qn_options *o, qn_call **out, qn_error *err);
 /** Options of our side: code on one thread, the plan fields of --plan, the instruction set of QUERN_BENCH_ISA. */
 qn_options bench_options(const bench *b);
 

@@ -102,7 +102,7 @@ static void run_case(bench *b, const char *name, int body, int kind, const qn_ke
     void *ours = NULL;
     qn_options o = bench_options(b);
     bool is_ok = make_arrays(&a, info, kind, edges[info->rank], &error) &&
-                 qn_prepare(b->context, k, a.n, a.args, &o, &call, &error) == QN_OK;
+                 bench_prepare(b, k, a.n, a.args, &o, &call, &error) == QN_OK;
     if (is_ok) {
         bench_memory_fill(&a.memory);
         is_ok = qn_run(call, &error) == QN_OK && (ours = bench_memory_keep(&a.memory)) != NULL;

@@ -270,7 +270,7 @@ static void run_case(bench *b, const data_case *c, const char *expert_name)
             bench_print_assembly(b, c->name, r.k, r.n, r.args, &o);
         else if (!plain)
             bench_wrong(b, c->name, "no loop in C");
-        else if (qn_prepare(b->context, r.k, r.n, r.args, &o, &call, &error))
+        else if (bench_prepare(b, r.k, r.n, r.args, &o, &call, &error))
             bench_wrong(b, c->name, "%s", error.message);
         else if (check(&r, call, plain, expert)) {
             if (bench_wants(b, c->name))

@@ -292,7 +292,7 @@ static void run_case(bench *b, const peers *p, math_case *c)
         bench_wrong(b, c->name, "%s", error.message);
     else if (b->assembly_of)
         bench_print_assembly(b, c->name, c->kernel, n_args, c->args, &o);
-    else if (qn_prepare(b->context, c->kernel, n_args, c->args, &o, &call, &error) || qn_run(call, &error))
+    else if (bench_prepare(b, c->kernel, n_args, c->args, &o, &call, &error) || qn_run(call, &error))
         bench_wrong(b, c->name, "%s", error.message);
     else {
         bool is_plain = c->n_results == 1 && c->dtype_of_result == c->dtype && (c->arity == 1 || c->dtype2 == c->dtype);

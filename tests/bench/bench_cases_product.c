@@ -8,7 +8,7 @@
  * QUERN_BENCH_BLAS names a library with cblas_dgemm and cblas_sgemm: row-major products are measured against it too;
  * QUERN_BENCH_XSMM names libxsmm: batches of small products are measured against its kernels, which are generated at run time too.
  */
-#include "bench.h"
+#include "bench_model.h"
 #include "native_product.h"
 
 #include <ctype.h>
@@ -311,6 +311,8 @@ static void time_product(product *p, qn_call *call)
 {
     double ours[N_PAIRS], theirs[N_PAIRS], ratio[N_PAIRS];
     int n = 1;
+    if (bench_model_times(p->b, call))
+        return;
     while (n < 1 << 20 && sample(p, call, n) * n < SAMPLE_SECONDS)
         n *= 2;
     for (int i = 0; i < N_PAIRS; i++) {
@@ -335,7 +337,7 @@ static void run(product *p)
     if (make(p)) {
         if (p->b->assembly_of)
             bench_print_assembly(p->b, p->name, p->k, OPERANDS, p->args, &o);
-        else if (qn_prepare(p->b->context, p->k, OPERANDS, p->args, &o, &call, &error))
+        else if (bench_prepare(p->b, p->k, OPERANDS, p->args, &o, &call, &error))
             bench_wrong(p->b, p->name, "%s", error.message);
         else if (check(p, call))
             time_product(p, call);

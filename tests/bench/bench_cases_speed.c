@@ -6,7 +6,7 @@
  * on the same arrays, in turns, and every case is first checked: against C bit for bit, and in
  * cache against the interpreter bit for bit too.
  */
-#include "bench.h"
+#include "bench_model.h"
 #include "native.h"
 
 #include <stdio.h>
@@ -303,6 +303,8 @@ static int calibrate(const speed_case *c)
 static void time_case(speed_case *c, qn_call *call)
 {
     double ours[N_PAIRS], theirs[N_PAIRS], ratio[N_PAIRS];
+    if (bench_model_times(c->b, call))
+        return;
     int n = calibrate(c);
     (void)time_sample(c, call, n);
     for (int i = 0; i < N_PAIRS; i++) {
@@ -351,7 +353,7 @@ static void run_case(speed_case *c)
     if (make_case(c)) {
         if (c->b->assembly_of)
             bench_print_assembly(c->b, c->name, c->k, c->n_args, c->args, &o);
-        else if (qn_prepare(c->b->context, c->k, c->n_args, c->args, &o, &call, &error))
+        else if (bench_prepare(c->b, c->k, c->n_args, c->args, &o, &call, &error))
             bench_wrong(c->b, c->name, "%s", error.message);
         else if (check(c, call))
             time_case(c, call);

@@ -213,7 +213,7 @@ static void run_case(bench *b, const char *name, const sum_case *c, bool is_left
         bench_memory_free(&a.memory);
         return;
     }
-    is_ok = is_ok && qn_prepare(b->context, k, a.n, a.args, &o, &call, &error) == QN_OK;
+    is_ok = is_ok && bench_prepare(b, k, a.n, a.args, &o, &call, &error) == QN_OK;
     if (is_ok) {
         fill(&a);
         is_ok = qn_run(call, &error) == QN_OK && (ours = bench_memory_keep(&a.memory)) != NULL;

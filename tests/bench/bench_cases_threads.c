@@ -304,7 +304,7 @@ static void time_case(bench *b, const char *name, const threads_case *c, arrays 
     printf("# %s: %.1f %s\n", name, work / line.ours * 1e-9, c->flops > 0 ? "GF/s" : "GB/s");
 }
 
-static bool wants_case(const bench *b, const threads_case *c, int most)
+static bool wants_case(bench *b, const threads_case *c, int most)
 {
     char name[96];
     bool is_wanted = false;

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench_model.c: `bench_main --model [filter...]`: how well estimates tell plans apart. Each case
+ * is run under the planner's plan and under others that the kernel allows; for each, a line shows
+ * what was estimated and measured. At the end: how much slower than the best candidate are the one
+ * of the least estimate and the planner's, and how estimates and times of pairs of candidates rank.
+ */
+#include "bench_model.h"
+#include "bench_plan.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { MOST_NAMES = 700, MOST_CANDIDATES = 9, MOST_PAIRS = 40000, N_SAMPLES = 7 };
+#define SAMPLE_SECONDS 1e-3
+#define LONG_SECONDS 0.1
+#define DIFFERENT 1.1
+/* The planner's plan is left only for an estimate that is less by more than this. */
+#define CLEAR 0.97
+
+/* The first is the planner's. A field that a kernel does not follow gives code that was there. */
+static const char *const plans[] = {
+    "",        "unroll=1", "unroll=4",     "lane_dim=-1", "jam=1",      "strip=-1",
+    "pack=-1", "tile=-1",  "transpose=-1", "pack=1",      "lane_dim=1", "lane_dim=2",
+    "width=8", "unroll=8", "unroll=2",     "streams=1",   "apart=1",    "width=4"};
+enum { N_PLANS = sizeof plans / sizeof plans[0] };
+
+/* Cases where no filter is given. */
+static const char *const usual[] = {"saxpy/f32/in/right/exact",
+                                    "saxpy/f64/out/right/exact",
+                                    "triad/f32/in/sub/exact",
+                                    "stencil5/f64/in/right/exact",
+                                    "stencil5/f32/out/left/exact",
+                                    "stencil7/f32/in/right/exact",
+                                    "stencil7/f64/in/left/exact",
+                                    "matrix/f64/nn/64",
+                                    "matrix/f64/nt/64",
+                                    "matrix/f64/nn/256",
+                                    "matrix/f32/tn/256",
+                                    "matrix/f64/tn/509",
+                                    "raja/DAXPY/right",
+                                    "raja/DAXPY/mixed",
+                                    "raja/FIR/right",
+                                    "raja/FIR/mixed",
+                                    "raja/EOS/right",
+                                    "raja/EOS/mixed",
+                                    "raja/VOL3D/right",
+                                    "raja/VOL3D/mixed",
+                                    "raja/DOT/right",
+                                    "raja/REDUCE_SUM/right",
+                                    "raja/PI_REDUCE/right",
+                                    "raja/ATAX/right",
+                                    "raja/MVT/left",
+                                    "raja/LTIMES/right",
+                                    "raja/HYDRO_1D/right",
+                                    "raja/JACOBI_2D/right",
+                                    "raja/JACOBI_2D/mixed",
+                                    "raja/HEAT_3D/right",
+                                    "raja/HEAT_3D/mixed",
+                                    "copy/u8/in",
+                                    "permute/u8/rows",
+                                    "permute/f32/all",
+                                    "spread/f32/2/in",
+                                    "collect/f32/2/in",
+                                    "collect/f64/9/in",
+                                    "sum/f32/striped/right/in",
+                                    "sum/f32/indexed/right/in",
+                                    "sum/f32/indexed/left/in",
+                                    "gather/f32/in",
+                                    "blur/interleaved/in",
+                                    "blur/planar/in",
+                                    "scale/u8",
+                                    "histogram/u8",
+                                    "math/exp/f32/alone",
+                                    "dot/f32/in",
+                                    "columns/mixed/in"};
+
+typedef struct candidate {
+    const char *plan;
+    char *text; /* the code */
+    double estimate, seconds;
+} candidate;
+
+struct bench_model {
+    char name[MOST_NAMES][80];
+    int n_names;
+    bool is_collecting;
+    candidate candidate[MOST_CANDIDATES];
+    int n, at;                                                 /* candidates; the one that runs */
+    bool is_open;                                              /* it is timed */
+    bool is_again;                                             /* it was timed before */
+    double log_model, log_planner, worst_model, worst_planner; /* over the best */
+    char worst_name[80];
+    int n_kernels, n_cases;
+    double *estimated, *measured; /* ratios of pairs, as logarithms */
+    int n_pairs, n_right;
+};
+
+/* ---------------------------------------------------------------- hooks of the cases */
+
+bool bench_model_wants(bench *b, const char *name)
+{
+    struct bench_model *m = b->model;
+    bool is_wanted = b->n_filters > 0;
+    if (!m->is_collecting)
+        return strcmp(name, m->name[m->n_cases]) == 0;
+    for (int n = 0; n < b->n_filters; n++)
+        is_wanted &= strstr(name, b->filter[n]) != NULL;
+    for (size_t n = 0; n < sizeof usual / sizeof usual[0] && b->n_filters == 0; n++)
+        is_wanted |= strcmp(usual[n], name) == 0;
+    for (int n = 0; n < m->n_names; n++)
+        is_wanted &= strcmp(m->name[n], name) != 0;
+    if (is_wanted && m->n_names < MOST_NAMES)
+        snprintf(m->name[m->n_names++], sizeof m->name[0], "%s", name);
+    return false;
+}
+
+static char *text_of(const qn_code *f, int stage)
+{
+    size_t n = qn_code_text(f, stage, NULL, 0);
+    char *text = malloc(n + 1);
+    if (text && qn_code_text(f, stage, text, n + 1) != n)
+        text[0] = 0;
+    if (text)
+        text[n] = 0;
+    return text;
+}
+
+/** Cycles in all, of the pieces that a kernel was made of. */
+static double cycles_of(const char *text)
+{
+    static const char word[] = "estimate ";
+    double sum = 0;
+    for (const char *at = text; at && (at = strstr(at, word)); at++)
+        sum += atof(at + sizeof word - 1);
+    return sum;
+}
+
+/** Enters a candidate, unless its code was there already or nothing is estimated. */
+static void open_candidate(struct bench_model *m, const qn_code *f)
+{
+    char *code = text_of(f, QN_DUMP_ASM), *estimate = text_of(f, QN_DUMP_ESTIMATE);
+    candidate *c = &m->candidate[m->at];
+    c->text = code;
+    c->estimate = cycles_of(estimate);
+    c->seconds = 0;
+    m->is_open = code && c->estimate > 0;
+    for (int n = 0; n < m->n && m->is_open; n++)
+        m->is_open = strcmp(m->candidate[n].text, code) != 0;
+    if (!m->is_open)
+        free(code);
+    free(estimate);
+}
+
+qn_status bench_prepare(bench *b, const qn_kernel *k, int n, const qn_arg *args,
+                        const qn_options *o, qn_call **out, qn_error *err)
+{
+    qn_code *f = NULL;
+    qn_status status = qn_prepare(b->context, k, n, args, o, out, err);
+    if (!b->model || status || b->model->is_again)
+        return status;
+    if (qn_specialize(b->context, k, n, args, o, &f, err) == QN_OK)
+        open_candidate(b->model, f);
+    qn_code_release(f);
+    return status;
+}
+
+bool bench_model_leaves_out(bench *b)
+{
+    if (b->model && b->model->n > 0) { /* a kernel may have no such dimension */
+        b->model->is_open = false;
+        return true;
+    }
+    b->n_wrong++;
+    return false;
+}
+
+/** The shortest of some samples. */
+static double seconds_of(qn_call *call)
+{
+    double shortest = INFINITY;
+    int runs = 1;
+    for (int n = 0; n < N_SAMPLES; n++) {
+        double begin = bench_thread_time();
+        for (int i = 0; i < runs; i++)
+            (void)qn_run(call, NULL);
+        double seconds = (bench_thread_time() - begin) / runs;
+        shortest = n > 0 && shortest < seconds ? shortest : seconds;
+        if (seconds > LONG_SECONDS)
+            break;
+        if (n == 0)
+            runs = 1 + (int)(SAMPLE_SECONDS / (seconds + 1e-9));
+    }
+    return shortest;
+}
+
+bool bench_model_times(bench *b, qn_call *call)
+{
+    struct bench_model *m = b->model;
+    if (!m)
+        return false;
+    candidate *c = &m->candidate[m->at];
+    double seconds = m->is_open ? seconds_of(call) : 0;
+    if (m->is_open)
+        c->seconds = m->is_again && c->seconds < seconds ? c->seconds : seconds;
+    return true;
+}
+
+/* ---------------------------------------------------------------- a case */
+
+static void run_cases(bench *b)
+{
+    bench_speed_cases(b);
+    bench_product_cases(b);
+    bench_body_cases(b);
+    bench_sum_cases(b);
+    bench_data_cases(b);
+    bench_math_cases(b);
+}
+
+static void add_pairs(struct bench_model *m)
+{
+    for (int i = 0; i < m->n; i++)
+        for (int j = 0; j < m->n; j++) {
+            const candidate *x = &m->candidate[i], *y = &m->candidate[j];
+            double ratio = x->seconds / y->seconds;
+            if ((ratio < DIFFERENT && ratio > 1 / DIFFERENT) || m->n_pairs == MOST_PAIRS)
+                continue;
+            m->measured[m->n_pairs] = log(ratio);
+            m->estimated[m->n_pairs++] = log(x->estimate / y->estimate);
+            m->n_right += (ratio > 1) == (x->estimate > y->estimate) && x->estimate != y->estimate;
+        }
+}
+
+static void print_case(struct bench_model *m, const char *name)
+{
+    const candidate *best = &m->candidate[0], *chosen = best;
+    for (int n = 0; n < m->n; n++) {
+        best = m->candidate[n].seconds < best->seconds ? &m->candidate[n] : best;
+        bool is_less = m->candidate[n].estimate < chosen->estimate;
+        bool is_clear = m->candidate[n].estimate < CLEAR * m->candidate[0].estimate;
+        chosen = is_less && is_clear ? &m->candidate[n] : chosen;
+    }
+    double model = chosen->seconds / best->seconds;
+    double planner = m->candidate[0].seconds / best->seconds;
+    for (int n = 0; n < m->n; n++) {
+        const candidate *c = &m->candidate[n];
+        printf("%s\t%s\t%.4g\t%.4g\t%.2f\t%s%s\n", name, c->plan[0] ? c->plan : "planner",
+               c->estimate, c->seconds * 1e9, c->estimate / (c->seconds * 1e9),
+               c == chosen ? "model " : "", c == best ? "best" : "");
+    }
+    fflush(stdout);
+    m->log_model += log(model);
+    m->log_planner += log(planner);
+    if (model > m->worst_model)
+        snprintf(m->worst_name, sizeof m->worst_name, "%s", name);
+    m->worst_model = model > m->worst_model ? model : m->worst_model;
+    m->worst_planner = planner > m->worst_planner ? planner : m->worst_planner;
+    m->n_kernels++;
+}
+
+static void run_plan(bench *b, const char *plan)
+{
+    (void)bench_read_plan(plan, &b->plan);
+    b->model->candidate[b->model->at].plan = plan;
+    b->model->is_open = b->model->is_again;
+    run_cases(b);
+}
+
+/** All plans of one case, one right after the other, and once more. */
+static void run_case(bench *b, const char *name)
+{
+    struct bench_model *m = b->model;
+    m->n = 0;
+    m->is_again = false;
+    for (int n = 0; n < N_PLANS && m->n < MOST_CANDIDATES; n++) {
+        m->at = m->n;
+        run_plan(b, plans[n]);
+        if (m->is_open && m->candidate[m->n].seconds > 0)
+            m->n++;
+        else if (m->is_open)
+            free(m->candidate[m->n].text);
+        if (n == 0 && m->n == 0)
+            break; /* not a case whose calls are timed here */
+    }
+    m->is_again = true;
+    for (m->at = 0; m->at < m->n && m->n > 1; m->at++)
+        run_plan(b, m->candidate[m->at].plan);
+    if (m->n > 1) {
+        print_case(m, name);
+        add_pairs(m);
+    }
+    for (int n = 0; n < m->n; n++)
+        free(m->candidate[n].text);
+}
+
+/* ---------------------------------------------------------------- ranks */
+
+typedef struct ranked {
+    double value;
+    int at;
+} ranked;
+
+static int by_value(const void *a, const void *b)
+{
+    double x = ((const ranked *)a)->value, y = ((const ranked *)b)->value;
+    return (x > y) - (x < y);
+}
+
+/** Replaces numbers by their ranks; equal ones share theirs. */
+static void rank(double *x, int n, ranked *room)
+{
+    for (int i = 0; i < n; i++)
+        room[i] = (ranked){x[i], i};
+    qsort(room, (size_t)n, sizeof *room, by_value);
+    for (int i = 0, end; i < n; i = end) {
+        for (end = i; end < n && room[end].value <= room[i].value; end++)
+            continue;
+        for (int at = i; at < end; at++)
+            x[room[at].at] = 0.5 * (i + end - 1);
+    }
+}
+
+/** Spearman's coefficient: the correlation of the ranks. */
+static double spearman(struct bench_model *m)
+{
+    int n = m->n_pairs;
+    ranked *room = malloc((size_t)(n > 0 ? n : 1) * sizeof *room);
+    double xy = 0, xx = 0, yy = 0, mean = 0.5 * (n - 1);
+    if (!room || n < 2) {
+        free(room);
+        return 0;
+    }
+    rank(m->estimated, n, room);
+    rank(m->measured, n, room);
+    for (int i = 0; i < n; i++) {
+        double x = m->estimated[i] - mean, y = m->measured[i] - mean;
+        xy += x * y;
+        xx += x * x;
+        yy += y * y;
+    }
+    free(room);
+    return xx > 0 && yy > 0 ? xy / sqrt(xx * yy) : 0;
+}
+
+void bench_model_run(bench *b)
+{
+    struct bench_model *m = calloc(1, sizeof *m);
+    if (m)
+        *m = (struct bench_model){.is_collecting = true,
+                                  .estimated = calloc(MOST_PAIRS, sizeof(double)),
+                                  .measured = calloc(MOST_PAIRS, sizeof(double))};
+    if (!m || !m->estimated || !m->measured) {
+        printf("# out of memory\n");
+        b->n_wrong++;
+        goto done;
+    }
+    b->model = m;
+    run_cases(b);
+    m->is_collecting = false;
+    printf("# case\tplan\testimate, cycles\tmeasured, ns\tcycles a ns\tchosen\n");
+    for (m->n_cases = 0; m->n_cases < m->n_names; m->n_cases++)
+        run_case(b, m->name[m->n_cases]);
+    double n = m->n_kernels ? m->n_kernels : 1;
+    printf("# over the best candidate, %d kernels: least estimate %.3f in geometric mean, %.2f at "
+           "worst (%s); planner %.3f, %.2f\n",
+           m->n_kernels, exp(m->log_model / n), m->worst_model, m->worst_name,
+           exp(m->log_planner / n), m->worst_planner);
+    printf(
+        "# %d pairs that differ by 10 %%: %.3f in the right order, Spearman's coefficient %.3f\n",
+        m->n_pairs / 2, m->n_pairs ? (double)m->n_right / m->n_pairs : 0, spearman(m));
+done:
+    b->model = NULL;
+    if (m) {
+        free(m->estimated);
+        free(m->measured);
+    }
+    free(m);
+}
