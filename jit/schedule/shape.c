@@ -169,6 +169,8 @@ static bool may_be_loop(shaper *m, int n)
         int64_t around = qn__axis_weight(m->x, m->s, loop_at(m, i)->axis, &other);
         if (other.id == root.id && around <= weight)
             return refuse(m, "faster digits around slower ones", l->axis);
+        if (other.id == root.id && around % weight != 0)
+            return refuse(m, "steps that do not divide the pieces around them", l->axis);
         if (other.id == root.id && qn__is_of_block(m->x, m->s, m->path[i]) &&
             !qn__is_of_block(m->x, m->s, m->path[n]))
             return refuse(m, "loops inside of unrolled ones", l->axis);
