@@ -289,6 +289,84 @@ static void test_random(setup *s)
     tap_note("%d of 400 taken", n_taken);
 }
 
+/** One word of some kind becomes another one of that kind: roles, tails, numbers behind `by`. */
+static void mutate_word(char *text, size_t room, uint32_t *seed)
+{
+    static const char *const kinds[3][5] = {
+        {"sequential", "threads", "vector", "unrolled", "vector"},
+        {"none", "mask", "scalar", "narrower", "overlap"},
+        {" 1 ", " 2 ", " 3 ", " 4 ", " 8 "}};
+    *seed = *seed * 1664525 + 1013904223;
+    const char *const *words = kinds[(*seed >> 8) % 3], *from = words[(*seed >> 12) % 5],
+                      *to = words[(*seed >> 16) % 5];
+    size_t n_from = strlen(from), n_to = strlen(to);
+    int nth = (int)((*seed >> 20) % 4);
+    char *at = strstr(text, from);
+    for (; at && nth > 0; nth--)
+        at = strstr(at + 1, from) ? strstr(at + 1, from) : at;
+    if (!at || strlen(text) + n_to >= room)
+        return;
+    memmove(at + n_to, at + n_from, strlen(at + n_from) + 1);
+    memcpy(at, to, n_to);
+}
+
+static const char product_text[] =
+    "kernel product (a: f64[,], b: f64[,], c: f64[,]) contract {\n"
+    "  for all i, j in c { c[i, j] = sum k in dim(a, 1) of a[i, k] * b[k, j] }\n}\n";
+static const char product_schedule[] =
+    "schedule { axis d0 14; axis d1 27; axis r13d2 9; cut d0 by 3 tail narrower; cut d1 by 2 4 "
+    "tail "
+    "mask ;\n"
+    "  loop d0.0 sequential { loop d1.0 sequential {\n"
+    "    place %13 order indexed combine sequence { loop r13d2 sequential {\n"
+    "      loop d0.1 unrolled { loop d1.1 unrolled { loop d1.2 vector { do %14 %18; } } } } }\n"
+    "    loop d0.1 unrolled { loop d1.1 unrolled { loop d1.2 vector { do %18 %19; } } } } } }\n";
+enum { ROWS = 14, COLUMNS = 27, POINTS = 9 };
+
+/** What is taken of the random schedules of a product has the bits of the interpreter. */
+static void test_random_product(const setup *s)
+{
+    static const int64_t extents[3][2] = {{ROWS, POINTS}, {POINTS, COLUMNS}, {ROWS, COLUMNS}};
+    static double expected[ROWS * COLUMNS];
+    qn_kernel *k = kernel_of(product_text);
+    qn_view view[3] = {{0}};
+    qn_arg args[3];
+    uint32_t seed = 99;
+    for (int v = 0; v < 3; v++) {
+        qn_view_new(s->c, "v", QN_F64, 2, extents[v], &view[v], &err);
+        args[v] = qn_arg_view(&view[v]);
+        for (int64_t i = 0; i < extents[v][0] * extents[v][1]; i++) {
+            seed = seed * 1664525 + 1013904223;
+            ((double *)view[v].data)[i] = (double)(seed >> 8) * 0x1p-24 - 0.4;
+        }
+    }
+    const qn_options interp = {.bytes = sizeof interp, .engine = QN_ENGINE_INTERP};
+    tap_ok(qn_launch(s->c, k, 3, args, &interp, &err) == QN_OK, "a product: %s", err.message);
+    memcpy(expected, view[2].data, sizeof expected);
+    char text[4096];
+    int n_taken = 0, n_wrong = 0;
+    for (int n = 0; n < 300; n++) {
+        snprintf(text, sizeof text, "%s", product_schedule);
+        for (int changes = n % 4; changes > 0; changes--)
+            mutate_word(text, sizeof text, &seed);
+        const qn_options o = {.bytes = sizeof o,
+                              .schedule = text,
+                              .isa = n % 3 ? QN_ISA_AUTO : QN_ISA_V3,
+                              .executor = n % 2 ? QN_THREADS : QN_SERIAL};
+        memset(view[2].data, 0, sizeof expected);
+        bool is_taken_now = qn_launch(s->c, k, 3, args, &o, &err) == QN_OK;
+        n_taken += is_taken_now;
+        if (is_taken_now && memcmp(view[2].data, expected, sizeof expected) != 0 && n_wrong++ == 0)
+            tap_note("%s", text);
+    }
+    tap_ok(n_wrong == 0, "random schedules of a product are refused, or have its bits");
+    tap_ok(n_taken > 75, "... and some are taken");
+    tap_note("%d of 300 taken", n_taken);
+    for (int v = 0; v < 3; v++)
+        qn_view_release(&view[v]);
+    qn_kernel_release(k);
+}
+
 static void test_text(void)
 {
     qn_options *o = NULL;
@@ -318,6 +396,7 @@ int main(void)
     test_prepared(&s);
     test_key(&s);
     test_random(&s);
+    test_random_product(&s);
     qn_view_release(&s.x);
     qn_view_release(&s.y);
     qn_kernel_release(s.k);
