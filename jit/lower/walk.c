@@ -30,54 +30,52 @@ static void emit_nodes(walk *w, qn_node n);
 
 /* ---------------------------------------------------------------- bounds */
 
-static int64_t clamp(int64_t n, int64_t low, int64_t high)
+static LLVMValueRef larger(lower *g, LLVMValueRef a, LLVMValueRef b)
 {
-    return n < low ? low : n > high ? high : n;
+    int64_t m, n;
+    LLVMValueRef v[2] = {a, b};
+    if (qn__is_const(a, &m) && qn__is_const(b, &n))
+        return m > n ? a : b;
+    return qn__call(g, "llvm.smax", &g->i64, 1, v, 2);
 }
 
-/** Where a section ends: a place in the range of its axis. */
-static LLVMValueRef bound_at(walk *w, const qn_bound *b, span s)
+/** Where a section ends: a place in the range of its axis, whose steps are `weight` iterations. */
+static LLVMValueRef bound_at(walk *w, const qn_bound *b, int64_t weight, span s)
 {
     lower *g = w->g;
-    int64_t low, high;
-    LLVMValueRef offset = qn__const_i64(g, b->offset), at;
-    qn_axis root;
+    LLVMValueRef offset = qn__const_i64(g, b->offset), zero = qn__const_i64(g, 0);
     if (b->from == QN_FROM_AXIS) {
+        qn_axis root;
         qn__axis_weight(w->x, w->s, b->axis, &root);
-        at = LLVMBuildAdd(g->b, g->iv[qn__axis(w->s, root)->number], offset, "");
-    } else if (qn__is_const(s.low, &low) && qn__is_const(s.high, &high)) {
-        int64_t n = high - low;
-        return qn__const_i64(g, b->from == QN_FROM_BEGIN ? low + clamp(b->offset, 0, n)
-                                                         : high + clamp(b->offset, -n, 0));
-    } else {
-        at = LLVMBuildAdd(g->b, b->from == QN_FROM_BEGIN ? s.low : s.high, offset, "");
+        offset = LLVMBuildAdd(g->b, g->iv[qn__axis(w->s, root)->number], offset, "");
+        return qn__smin(g, larger(g, offset, s.low), s.high);
     }
-    LLVMValueRef up[2] = {at, s.low};
-    return qn__smin(g, qn__call(g, "llvm.smax", &g->i64, 1, up, 2), s.high);
+    LLVMValueRef length = LLVMBuildSub(g->b, s.high, s.low, ""), step = qn__const_i64(g, weight);
+    LLVMValueRef up = LLVMBuildAdd(g->b, length, qn__const_i64(g, weight - 1), "");
+    LLVMValueRef n = LLVMBuildUDiv(g->b, up, step, "");
+    if (b->from == QN_FROM_END)
+        offset = LLVMBuildAdd(g->b, n, qn__smin(g, offset, zero), "");
+    LLVMValueRef at = LLVMBuildMul(g->b, qn__smin(g, larger(g, offset, zero), n), step, "");
+    return LLVMBuildAdd(g->b, s.low, qn__umin(g, at, length), "");
 }
 
 /** Section `number` of a cut of an axis of which s is all. */
 static span section_of(walk *w, const qn_cut *c, int number, span s)
 {
     LLVMValueRef low = s.low, high = s.low;
+    qn_axis root;
+    int64_t weight = qn__axis_weight(w->x, w->s, c->of, &root);
     for (int n = 0; n <= number; n++) {
         low = high;
-        LLVMValueRef end = n == c->n - 1 ? s.high : bound_at(w, &c->bound[n], s), v[2] = {low, end};
-        int64_t a, b;
-        if (qn__is_const(low, &a) && qn__is_const(end, &b))
-            high = a > b ? low : end;
-        else
-            high = qn__call(w->g, "llvm.smax", &w->g->i64, 1, v, 2);
+        high = larger(w->g, low, n == c->n - 1 ? s.high : bound_at(w, &c->bound[n], weight, s));
     }
     return (span){low, high};
 }
 
 static span intersection(walk *w, span a, span b)
 {
-    lower *g = w->g;
-    LLVMValueRef low[2] = {a.low, b.low}, first = qn__call(g, "llvm.smax", &g->i64, 1, low, 2),
-                 end = qn__smin(g, a.high, b.high), high[2] = {end, first};
-    return (span){first, qn__call(g, "llvm.smax", &g->i64, 1, high, 2)};
+    LLVMValueRef low = larger(w->g, a.low, b.low);
+    return (span){low, larger(w->g, qn__smin(w->g, a.high, b.high), low)};
 }
 
 /** What is run of the axis of a loop. Sections are those of the whole dimension. */
@@ -142,10 +140,11 @@ static void rest_in_halves(lower *g, const walk_steps *x, span s, int64_t step, 
 /** Iterations beyond the last whole step; -1: not known. */
 static int64_t rest_of(const walk *w, const walk_steps *x, int64_t step)
 {
+    int d = x->steps.d;
     int64_t low, high;
     if (qn__is_const(x->steps.all.low, &low) && qn__is_const(x->steps.all.high, &high))
         return high > low ? (high - low) % step : 0;
-    return w->part >> x->steps.d & 1 ? -1 : qn__known_rest_of(w->g, x->steps.d, step);
+    return w->part >> d & 1 ? -1 : qn__known_rest_of(w->g, d, step);
 }
 
 /** Steps of a dimension of which several iterations are jammed, and what is left. */
@@ -231,9 +230,13 @@ static void emit_loop(walk *w, qn_node at)
     int d = qn__axis(w->s, root)->number;
     qn_node below = qn__loop_below(w->x, w->s, l->child, d);
     span s = span_of(w, l->axis, d);
+    int lanes_level = g->lanes_level;
+    if (d == g->p->lane_dim && (s.low != w->of[d].low || s.high != w->of[d].high))
+        g->lanes_level = g->depth; /* where the bounds of a section are known */
     if (is_only_chunks(w, l, d)) {
         w->of[d] = s;
         emit_nodes(w, l->child);
+        g->lanes_level = lanes_level;
         *w = outer;
         return;
     }
@@ -257,6 +260,7 @@ static void emit_loop(walk *w, qn_node at)
         emit_lanes(w, &x, weight, qn__tail_of_steps(w->x, w->s, at));
     else
         emit_jammed(w, &x, weight, qn__tail_of_steps(w->x, w->s, at));
+    g->lanes_level = lanes_level;
     *w = outer;
 }
 

@@ -71,14 +71,14 @@ void qn__statements_of(const qn_schedule *s, const qn_kernel *k, qn_node n, uint
 int qn__tail_of_steps(const qn_scheduled *x, const qn_schedule *s, qn_node loop)
 {
     const qn_node_info *l = qn__node(s, loop);
-    qn_node inside = qn__loop_below(x, s, l->child, qn__axis_dim(x, s, l->axis));
-    qn_axis a = qn__node(s, inside)->axis;
-    while (qn__axis(s, a)->kind == QN_AXIS_PART) {
-        const qn_cut *c = &s->cut[qn__axis(s, a)->cut];
-        if (qn__axis_is_of(s, l->axis, c->of))
-            return c->tail;
-        a = c->of;
-    }
+    int d = qn__axis_dim(x, s, l->axis);
+    for (qn_node n = l->child; (n = qn__loop_below(x, s, n, d)).id; n = qn__node(s, n)->child)
+        for (qn_axis a = qn__node(s, n)->axis; qn__axis(s, a)->kind == QN_AXIS_PART;
+             a = qn__axis(s, a)->of[0]) {
+            const qn_cut *c = &s->cut[qn__axis(s, a)->cut];
+            if (c->kind == QN_CUT_DIGITS && c->tail != QN_TAIL_NONE)
+                return c->tail;
+        }
     return QN_TAIL_NONE;
 }
 
@@ -416,12 +416,37 @@ static qn_node steps_over(const shaper *m, int d)
     return last;
 }
 
-/** Iterations of the block along d, and whether a loop of the tree walks steps of so many. */
-static bool is_block_whole(shaper *m, const qn_block *b, int d)
+/** Iterations of the block along d. */
+static int64_t block_size(const qn_block *b, int d)
 {
     int64_t size = d == b->lane_dim ? (int64_t)b->width * b->unroll : 1;
     for (int n = 0; n < b->n; n++)
         size *= b->dim[n] == d ? b->extent[n] : 1;
+    return size;
+}
+
+/** Of steps only those of the block overlap. */
+static bool may_overlap(shaper *m, const qn_block *b)
+{
+    for (int n = 0; n < m->s->n_cuts; n++) {
+        const qn_cut *c = &m->s->cut[n];
+        qn_axis root;
+        int d = iteration_dim(m->x, m->s, c->of);
+        if (c->kind != QN_CUT_DIGITS || c->tail != QN_TAIL_OVERLAP || d < 0)
+            continue;
+        int64_t step = qn__axis_weight(m->x, m->s, c->first, &root);
+        bool is_exact = qn__axis_count(m->x, m->s, c->of).most % step == 0;
+        if (qn__axis_weight(m->x, m->s, c->of, &root) != 1 ||
+            (!is_exact && step != block_size(b, d)))
+            return refuse(m, "steps that overlap and are no blocks", c->of);
+    }
+    return true;
+}
+
+/** Whether a loop of the tree walks steps of so many iterations along d as the block has. */
+static bool is_block_whole(shaper *m, const qn_block *b, int d)
+{
+    int64_t size = block_size(b, d);
     qn_node last = steps_over(m, d);
     qn_axis root;
     if (last.id)
@@ -502,13 +527,13 @@ static bool read_threads(shaper *m, qn_node n, qn_plan *p)
 {
     for (; n.id; n = qn__node(m->s, n)->next) {
         const qn_node_info *l = qn__node(m->s, n);
-        qn_axis root;
-        if (l->kind == QN_NODE_LOOP && l->role == QN_ROLE_THREADS &&
-            !is_merged(m->x->f, iteration_dim(m->x, m->s, l->axis))) {
+        bool is_divided = l->kind == QN_NODE_LOOP && l->role == QN_ROLE_THREADS;
+        int d = is_divided ? iteration_dim(m->x, m->s, l->axis) : -1;
+        if (is_divided && d < 0)
+            return refuse(m, "threads over points", l->axis);
+        if (is_divided && !is_merged(m->x->f, d)) {
+            qn_axis root;
             int64_t granule = qn__axis_weight(m->x, m->s, l->axis, &root);
-            int d = iteration_dim(m->x, m->s, l->axis);
-            if (d < 0)
-                return refuse(m, "threads over points", l->axis);
             if (p->split_dim < 0 || p->split_dim == d) {
                 p->split_dim = d;
                 p->granule = granule > p->granule ? granule : p->granule;
@@ -518,10 +543,42 @@ static bool read_threads(shaper *m, qn_node n, qn_plan *p)
             } else {
                 return refuse(m, "threads over three dimensions", l->axis);
             }
-            if (has_section(m->s, l->axis) && granule > 1)
-                return refuse(m, "threads over steps of a section", l->axis);
         }
         if (!read_threads(m, l->child, p))
+            return false;
+    }
+    return true;
+}
+
+/** The launch counts the iterations of dimensions that run within another one for the first
+ * dimension that is divided, not for the second. */
+static bool put_merged_first(shaper *m, qn_plan *p)
+{
+    if (!p->second_granule || !p->merged[p->second_dim])
+        return true;
+    int d = p->split_dim;
+    int64_t granule = p->granule;
+    p->split_dim = p->second_dim;
+    p->granule = p->second_granule;
+    p->second_dim = d;
+    p->second_granule = granule;
+    return !p->merged[d] ||
+           refuse(m, "threads over two dimensions that are several each", (qn_axis){0});
+}
+
+/** The begin of a chunk is no multiple of the steps of a section. */
+static bool may_divide(shaper *m, qn_node n, const qn_plan *p)
+{
+    for (; n.id; n = qn__node(m->s, n)->next) {
+        const qn_node_info *l = qn__node(m->s, n);
+        int d = l->kind == QN_NODE_LOOP ? iteration_dim(m->x, m->s, l->axis) : -1;
+        bool is_divided =
+            d >= 0 && (d == p->split_dim || (p->second_granule && d == p->second_dim));
+        qn_axis root;
+        if (is_divided && has_section(m->s, l->axis) &&
+            qn__axis_weight(m->x, m->s, l->axis, &root) > 1)
+            return refuse(m, "threads over steps of a section", l->axis);
+        if (!may_divide(m, l->child, p))
             return false;
     }
     return true;
@@ -553,7 +610,8 @@ qn_status qn__plan_of_schedule(const qn_scheduled *x, const qn_schedule *s, qn_p
     for (int d = 0; d < x->k->n_dims; d++)
         if (!qn__is_reduction(x->k, d) && !is_block_whole(&m, &b, d))
             return m.status;
-    if (!read_threads(&m, s->root, p) || !read_streams(&m, &b, p))
+    if (!may_overlap(&m, &b) || !read_threads(&m, s->root, p) || !put_merged_first(&m, p) ||
+        !may_divide(&m, s->root, p) || !read_streams(&m, &b, p))
         return m.status;
     p->remainder = over_points       ? remainder_of_points(x, &b)
                    : b.lane_dim >= 0 ? remainder_of(&m, &b)
