@@ -5,10 +5,11 @@
  * same. See docs/differential.md.
  *
  *   differential [--seconds S] [--seed N] [--case N] [--first N] [--way N] [--verbose] [--cuda] [--only-cuda]
+ *                [--schedules]
  *
  * `--case` makes one case again and prints its kernel, arguments and differences; `--way` runs it in one way only, and is
  * the number of its line in the summary. `--cuda` runs kernels on a GPU, too,
- * `--only-cuda` nowhere else but on the interpreter.
+ * `--only-cuda` nowhere else but on the interpreter. `--schedules` runs kernels by random schedules only.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "differential.h"
@@ -24,7 +25,7 @@ enum { MAX_SHOWN = 10, HANG_SECONDS = 120, DEFAULT_SECONDS = 20 };
 typedef struct settings {
     uint64_t seed, first, only;
     int only_way; /* or -1 */
-    bool is_single, is_verbose, has_cuda, is_cuda_only;
+    bool is_single, is_verbose, has_cuda, is_cuda_only, has_only_schedules;
     double seconds;
 } settings;
 
@@ -49,15 +50,6 @@ static void watch_crashes(void)
 }
 
 /* ---------------------------------------------------------------- one case */
-
-static void note_text(const char *text)
-{
-    while (text && *text) {
-        int n = (int)strcspn(text, "\n");
-        tap_note("  %.*s", n, text);
-        text += n + (text[n] == '\n');
-    }
-}
 
 static void note_arguments(const test_case *t)
 {
@@ -100,7 +92,7 @@ static void show_failure(runner *r, test_case *t, const settings *s, const way *
 static bool do_case(runner *r, const settings *s, uint64_t number, bool is_shown)
 {
     test_case t;
-    way first;
+    way first = {.id = -1};
     qn_error error = {0};
     snprintf(crash_text, sizeof crash_text,
              "# crashed or hung; to repeat: differential --seed %" PRIu64 " --case %" PRIu64 "\n",
@@ -121,6 +113,7 @@ static bool do_case(runner *r, const settings *s, uint64_t number, bool is_shown
         if (!is_good && is_shown)
             show_failure(r, &t, s, &first);
     }
+    release_schedule(&first);
     release_case(&t);
     return is_good;
 }
@@ -140,6 +133,10 @@ static bool read_settings(settings *s, int argc, char **argv)
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (!strcmp(argv[i], "--verbose")) {
             s->is_verbose = true;
+            continue;
+        }
+        if (!strcmp(argv[i], "--schedules")) {
+            s->has_only_schedules = true;
             continue;
         }
         s->is_cuda_only = s->is_cuda_only || !strcmp(argv[i], "--only-cuda");
@@ -170,7 +167,23 @@ static bool read_settings(settings *s, int argc, char **argv)
 static bool is_optional(const runner *r, int id)
 {
     bool is_cuda = id == WAY_CUDA_EXACT || id == WAY_CUDA_PLAN;
-    return is_cuda ? r->gpu.context == NULL : r->is_cuda_only;
+    return is_cuda ? r->gpu.context == NULL
+                   : r->is_cuda_only || (r->has_only_schedules && !has_schedule(id));
+}
+
+/** That random schedules are not only drawn: code is generated for most of them, and runs. */
+static void check_schedules(const runner *r, const settings *s)
+{
+    enum { ENOUGH_KERNELS = 10, LEAST_LOWERED = 10 };
+    const schedule_counts *n = &r->schedules;
+    if (s->is_single || s->only_way >= 0 || r->is_cuda_only || r->n_kernels < ENOUGH_KERNELS)
+        return;
+    if (r->no_x86)
+        tap_skip(r->no_x86);
+    else
+        tap_ok(n->n_lowered >= LEAST_LOWERED && 2 * n->n_lowered >= n->n_given,
+               "%" PRId64 " of %" PRId64 " launches with a random schedule ran its code",
+               n->n_lowered, n->n_given);
 }
 
 /** How many plans did what. */
@@ -204,6 +217,7 @@ static void summarise(const runner *r, int64_t n_refused)
              r->n_math, n[FEATURE_CALL], n[FEATURE_LOOKUP], r->n_neighbours, n[FEATURE_ASSERT],
              n[FEATURE_PRINT]);
     summarise_plans(r);
+    summarise_schedules(&r->schedules);
     tap_is_int(n_refused, 0, "every random kernel can be built");
     tap_is_int(r->n_text_errors, 0, "kernel text survives print, parse, print");
     tap_is_int(r->n_escapes, 0, "the interpreter writes nothing outside the views");
@@ -223,7 +237,7 @@ int main(int argc, char **argv)
         fprintf(
             stderr,
             "usage: differential [--seconds S] [--seed N] [--first N] [--case N] [--way N] [--verbose] [--cuda]"
-            " [--only-cuda]\n");
+            " [--only-cuda] [--schedules]\n");
         return 2;
     }
     runner r;
@@ -232,6 +246,7 @@ int main(int argc, char **argv)
         return tap_done();
     r.is_cuda_only = s.is_cuda_only;
     r.only_way = s.only_way;
+    r.has_only_schedules = s.has_only_schedules;
     if (s.has_cuda && !device_open(&r.gpu, false))
         tap_skip(r.gpu.no_gpu);
     if (r.gpu.context)
@@ -248,6 +263,7 @@ int main(int argc, char **argv)
         n_refused += !is_good && r.n_kernels == before;
     }
     summarise(&r, n_refused);
+    check_schedules(&r, &s);
     if (r.gpu.context)
         tap_note("cuda: %" PRId64 " launches are none for a GPU: iteration order", r.n_limits);
     close_runner(&r);

@@ -14,6 +14,7 @@
  * differential_update.c  random updates through atomic views
  * differential_plain.c   plain kernels, of a few loads, products and sums
  * differential_plan.c    random plans, and the count of what plans do
+ * differential_schedule.c  random schedules
  * differential_run.c     the ways to run, and the comparison
  * differential_reduce.c  makes a failing kernel smaller
  */
@@ -292,6 +293,11 @@ qn_val gen_choice(generator *g, int dtype);
     X(CLAMP, "clamped indices")                                                                    \
     X(CLAMP_PLAN, "clamped indices, random plan")                                                  \
     X(PRINTS, "lines that are printed")                                                            \
+    X(SCHEDULE_EXACT, "random schedule, exact")                                                    \
+    X(SCHEDULE_DYNAMIC, "random schedule, dynamic")                                                \
+    X(SCHEDULE_THREADS, "threads, random schedule")                                                \
+    X(SCHEDULE_UNCHECKED, "no checks, random schedule")                                            \
+    X(SCHEDULE_CLAMP, "clamped indices, random schedule")                                          \
     X(PTX_EXACT, "PTX, exact")                                                                     \
     X(PTX_PLAN, "PTX, random plan")                                                                \
     X(CUDA_EXACT, "cuda, exact")                                                                   \
@@ -387,7 +393,26 @@ typedef struct way {
     qn_plan_options plan;
     qn_fact_pin pin[MOST_PINNED];
     int most_units; /* of WAY_BUDGET: of a compile */
+    char *schedule; /* that of the options, or NULL; malloc'd */
+    char steps[1024]; /* which made it, each ended by "; " */
+    bool is_planned;  /* they began with what was planned, else with the kernel as declared */
+    bool has_records; /* the text has access records */
+    bool is_lowered;  /* code is generated for the schedule */
 } way;
+
+enum { MOST_FORMS = 64, MOST_TRANSFORMS = 64 };
+
+/** What becomes of random schedules. */
+typedef struct schedule_counts {
+    int64_t n_tried, n_applied[MOST_TRANSFORMS]; /* steps, by their row of the table */
+    int64_t n_legal, n_without_code;             /* schedules after some step */
+    int64_t n_given, n_lowered, n_refused, n_too_large; /* launches with a schedule */
+    struct {
+        char name[96];
+        int64_t n;
+    } form[MOST_FORMS]; /* that has no code */
+    int n_forms;
+} schedule_counts;
 
 typedef struct runner {
     qn_context *context;
@@ -395,10 +420,11 @@ typedef struct runner {
     const char *no_x86; /* the reason why only the interpreter is tested, or NULL */
     char reason[QN_MESSAGE_BYTES];
     device gpu; /* has a context if kernels run on a GPU, too */
-    bool is_cuda_only;
+    bool is_cuda_only, has_only_schedules;
     int only_way; /* -1: all */
     int64_t n_limits; /* launches that a GPU does not do */
     int64_t n_runs[N_WAYS], n_differences[N_WAYS], n_with[N_FEATURES], n_plans[N_PLAN_MARKS];
+    schedule_counts schedules;
     int64_t n_updates, n_redone, n_math, n_neighbours; /* kernels */
     int64_t n_kernels, n_references, n_text_errors, n_escapes, n_lists, n_points, n_by_status[64];
 } runner;
@@ -406,10 +432,25 @@ typedef struct runner {
 const char *way_name(int id);
 /** Where a kernel is run in this way. */
 qn_context *context_of(const runner *r, const way *w);
-/** Prints how a kernel is run. */
+/** Prints lines, and how a kernel is run. */
+void note_text(const char *text);
 void note_way(const way *w);
 /** A random choice of plan fields that the kernel of a case may follow. */
 void random_plan(const test_case *t, randoms *r, qn_plan_options *p);
+/** Whether a way has a random schedule. */
+static inline bool has_schedule(int id)
+{
+    return id >= WAY_SCHEDULE_EXACT && id <= WAY_SCHEDULE_CLAMP;
+}
+/** Draws a legal schedule for the launch of a case in a way, and counts what was met. False: there
+ * is none. */
+bool draw_schedule(runner *r, const test_case *t, randoms *random, way *w);
+/** The schedule that those steps of a way make of another kernel that are possible there. */
+bool redraw_schedule(runner *r, const test_case *t, const qn_kernel *k, way *w);
+void release_schedule(way *w);
+/** Whether the code of a launch in a way is that of its schedule, as the code's text says. */
+bool is_of_schedule(const runner *r, const test_case *t, const qn_kernel *k, const way *w);
+void summarise_schedules(const schedule_counts *n);
 /** Counts what the plan does that a way has for a kernel. */
 void count_plan(runner *r, const test_case *t, const qn_kernel *k, const way *w);
 const char *plan_mark_name(int i);

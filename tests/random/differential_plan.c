@@ -81,6 +81,15 @@ void random_plan(const test_case *t, randoms *r, qn_plan_options *p)
 
 /* ---------------------------------------------------------------- what plans do */
 
+void note_text(const char *text)
+{
+    while (text && *text) {
+        int n = (int)strcspn(text, "\n");
+        tap_note("  %.*s", n, text);
+        text += n + (text[n] == '\n');
+    }
+}
+
 void note_way(const way *w)
 {
     const qn_plan_options *p = &w->plan;
@@ -94,6 +103,7 @@ void note_way(const way *w)
     for (int i = 0; i < w->options.n_pins; i++)
         tap_note("  pin: number %d, dimension %d of argument %d: %d, multiple %d", w->pin[i].of,
                  w->pin[i].dim, w->pin[i].param, w->pin[i].as, (int)w->pin[i].multiple);
+    note_text(w->schedule);
 }
 
 /* What a plan has, as its text shows: a line that begins so and, from there, not so. */

@@ -33,6 +33,11 @@ static bool is_cuda(int id)
     return id == WAY_CUDA_EXACT || id == WAY_CUDA_PLAN;
 }
 
+static bool is_clamp(int id)
+{
+    return id == WAY_CLAMP || id == WAY_CLAMP_PLAN || id == WAY_SCHEDULE_CLAMP;
+}
+
 /** A pin of a number of argument i. Of one number all pins agree whether it is a constant. */
 static qn_fact_pin random_pin(const test_case *t, randoms *r, int i, int salt)
 {
@@ -71,11 +76,14 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
     o->bytes = sizeof *o;
     o->plan = &w->plan;
     o->engine = id == WAY_INTERPRETER ? QN_ENGINE_INTERP : QN_ENGINE_X86;
-    o->executor = id == WAY_THREADS_EXACT || id == WAY_THREADS_PLAN ? QN_THREADS : QN_SERIAL;
+    bool has_threads =
+        id == WAY_THREADS_EXACT || id == WAY_THREADS_PLAN || id == WAY_SCHEDULE_THREADS;
+    o->executor = has_threads ? QN_THREADS : QN_SERIAL;
     bool may_be_either = id == WAY_BUDGET || id == WAY_THREADS_PLAN || id == WAY_CLAMP_PLAN ||
-                         id == WAY_PTX_PLAN || id == WAY_CUDA_PLAN || id == WAY_PRINTS;
+                         id == WAY_PTX_PLAN || id == WAY_CUDA_PLAN || id == WAY_PRINTS ||
+                         id > WAY_SCHEDULE_DYNAMIC;
     bool is_dynamic = id == WAY_DYNAMIC_V4 || id == WAY_DYNAMIC_V3 || id == WAY_PLAN_DYNAMIC ||
-                      (may_be_either && random_percent(r, 40)); /* many plans need known extents */
+                      id == WAY_SCHEDULE_DYNAMIC || (may_be_either && random_percent(r, 40)); /* many plans need known extents */
     bool is_generic = is_dynamic && random_percent(r, 33);
     o->specialize = is_generic ? QN_SPECIALIZE_GENERIC : is_dynamic ? QN_SPECIALIZE_DYNAMIC : QN_SPECIALIZE_EXACT;
     if (id == WAY_EXACT_V4 || id == WAY_DYNAMIC_V4)
@@ -90,9 +98,9 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
         o->executor = QN_CUDA;
         o->engine = QN_ENGINE_AUTO;
     }
-    if (id == WAY_CLAMP || id == WAY_CLAMP_PLAN)
+    if (is_clamp(id))
         o->checks = QN_CHECKS_CLAMP;
-    if (id == WAY_UNCHECKED)
+    if (id == WAY_UNCHECKED || id == WAY_SCHEDULE_UNCHECKED)
         o->checks = QN_CHECKS_NONE;
     if (id == WAY_ORC)
         o->loader = QN_LOADER_ORC;
@@ -107,14 +115,15 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
     }
     bool is_x86_plan = id == WAY_PLAN_EXACT || id == WAY_PLAN_DYNAMIC || id == WAY_THREADS_PLAN || id == WAY_UNCHECKED ||
                        id == WAY_CLAMP_PLAN;
-    if (is_x86_plan || id == WAY_PTX_PLAN || id == WAY_CUDA_PLAN)
+    if (is_x86_plan || id == WAY_PTX_PLAN || id == WAY_CUDA_PLAN ||
+        (has_schedule(id) && random_percent(r, 50)))
         random_plan(t, r, &w->plan);
     if ((id == WAY_PTX_EXACT || id == WAY_PTX_PLAN) && t->iterations > MOST_WARPS) { /* each would be one, for any reduce */
         o->specialize = QN_SPECIALIZE_EXACT;
         o->constant_scalars = 1;
         w->plan.team = w->plan.team == 2 ? 0 : w->plan.team;
     }
-    if ((is_x86_plan || id == WAY_BUDGET) && random_percent(r, 35))
+    if ((is_x86_plan || id == WAY_BUDGET || has_schedule(id)) && random_percent(r, 35))
         o->isa = QN_ISA_V3;
     o->atomics = !is_cuda(id) && random_percent(r, 30) ? QN_ATOMICS_SHARED : QN_ATOMICS_LAUNCH;
     if (id != WAY_INTERPRETER && t->n_args > 0 && random_percent(r, 40))
@@ -141,6 +150,8 @@ static bool is_applicable(const runner *r, const test_case *t, int id, qn_status
         return false;
     if (r->only_way >= 0 && id != r->only_way)
         return false;
+    if (r->has_only_schedules && !has_schedule(id))
+        return false;
     if (is_cuda(id))
         return r->gpu.context != NULL;
     if (r->is_cuda_only && id != WAY_INTERPRETER)
@@ -153,9 +164,9 @@ static bool is_applicable(const runner *r, const test_case *t, int id, qn_status
     bool has_own_plan = id != WAY_INTERPRETER && id <= WAY_DYNAMIC_V3;
     if (t->is_plain && (has_own_plan || id == WAY_THREADS_EXACT || id == WAY_PREPARED) && (t->number + (uint64_t)id) % 2)
         return false; /* of plain kernels more, each in fewer ways */
-    if (id == WAY_UNCHECKED)
+    if (id == WAY_UNCHECKED || id == WAY_SCHEDULE_UNCHECKED)
         return reference == QN_OK;
-    if (id == WAY_CLAMP || id == WAY_CLAMP_PLAN)
+    if (is_clamp(id))
         return !t->stores_escape && !has_owner(t) && reference == QN_ERR_BOUNDS;
     if (id == WAY_PRINTS) /* one iteration after the other */
         return t->kernel->has_prints && t->points <= MOST_PTX_POINTS;
@@ -371,6 +382,15 @@ static bool is_same_message(const char *a, const char *b)
     return strcmp(x ? x : a, y ? y : b) == 0;
 }
 
+static bool is_untouched(const test_case *t)
+{
+    bool is_same = true;
+    for (int i = 0; i < t->n_views && is_same; i++)
+        is_same = !t->view[i].memory ||
+                  memcmp(t->view[i].memory, t->view[i].initial, t->view[i].bytes) == 0;
+    return is_same;
+}
+
 static bool is_agreed(const test_case *t, const outcome *reference, const outcome *found,
                       char *what, size_t bytes)
 {
@@ -396,16 +416,51 @@ static bool is_agreed(const test_case *t, const outcome *reference, const outcom
     return is_inside(t, what, bytes);
 }
 
+/* Whether a launch with a schedule did what it should: without code for the schedule it is refused,
+ * and nothing is written. */
+static bool is_as_scheduled(runner *r, const test_case *t, const qn_kernel *k, const way *w,
+                            const outcome *reference, const outcome *found, char *what,
+                            size_t bytes)
+{
+    if (found->status == QN_ERR_LIMIT && strstr(found->error.message, "compiling would take too long")) {
+        r->schedules.n_too_large++;
+        return true;
+    }
+    if (!w->is_lowered) {
+        r->schedules.n_refused++;
+        snprintf(what, bytes, "%s (%s), and no code is generated for the schedule",
+                 qn_status_name((int)found->status), found->error.message);
+        return found->status == QN_ERR_UNSUPPORTED && is_untouched(t);
+    }
+    if (!is_agreed(t, reference, found, what, bytes))
+        return false;
+    r->schedules.n_lowered++;
+    snprintf(what, bytes, "the code is not that of the schedule");
+    return is_of_schedule(r, t, k, w);
+}
+
+static bool is_expected(runner *r, const test_case *t, const qn_kernel *k, const way *w,
+                        const outcome *reference, const outcome *found, char *what, size_t bytes)
+{
+    return has_schedule(w->id) ? is_as_scheduled(r, t, k, w, reference, found, what, bytes)
+                               : is_agreed(t, reference, found, what, bytes);
+}
+
 bool is_different(runner *r, test_case *t, const qn_kernel *k, const way *w, char *what,
                   size_t bytes)
 {
-    bool is_clamp = w->options.checks == QN_CHECKS_CLAMP;
-    outcome reference =
-        run_reference(r, t, k, is_clamp ? QN_CHECKS_CLAMP : QN_CHECKS_REPORT, w->id == WAY_PRINTS);
+    way own = *w;
+    outcome reference = run_reference(
+        r, t, k, is_clamp(w->id) ? QN_CHECKS_CLAMP : QN_CHECKS_REPORT, w->id == WAY_PRINTS);
     if (w->options.checks == QN_CHECKS_NONE && reference.status)
         return false;
-    outcome found = run_once(r, t, k, w);
-    return !is_agreed(t, &reference, &found, what, bytes);
+    if (has_schedule(w->id) && !redraw_schedule(r, t, k, &own))
+        return false;
+    outcome found = run_once(r, t, k, &own);
+    bool is_so = !is_expected(r, t, k, &own, &reference, &found, what, bytes);
+    if (has_schedule(w->id))
+        release_schedule(&own);
+    return is_so;
 }
 
 /* ---------------------------------------------------------------- a case */
@@ -439,33 +494,41 @@ static bool run_ways(runner *r, test_case *t, const qn_kernel *parsed, int check
         randoms choices = {t->number * N_WAYS + (uint64_t)id};
         way w;
         describe_way(t, &choices, id, &w);
-        bool is_clamp = w.options.checks == QN_CHECKS_CLAMP;
-        if (is_clamp != (checks == QN_CHECKS_CLAMP) ||
-            !is_applicable(r, t, id, is_clamp ? QN_ERR_BOUNDS : reference->status))
+        if (is_clamp(id) != (checks == QN_CHECKS_CLAMP) ||
+            !is_applicable(r, t, id, is_clamp(id) ? QN_ERR_BOUNDS : reference->status) ||
+            (has_schedule(id) && !draw_schedule(r, t, &choices, &w)))
             continue;
         if (id == r->only_way)
             note_way(&w);
         if (id == WAY_PRINTS)
             printed = run_reference(r, t, t->kernel, checks, true);
         outcome found = run_once(r, t, id == WAY_INTERPRETER && parsed ? parsed : t->kernel, &w);
-        if (found.status == QN_ERR_TARGET && w.options.isa)
+        if (found.status == QN_ERR_TARGET && w.options.isa) {
+            release_schedule(&w);
             continue;
+        }
         if (is_cuda(id) && device_is_limit(found.status, &found.error)) {
             r->n_limits++;
             continue;
         }
         char what[3 * QN_MESSAGE_BYTES];
         r->n_runs[id]++;
-        if (id != WAY_INTERPRETER && !is_cuda(id))
+        if (id != WAY_INTERPRETER && !is_cuda(id) && !has_schedule(id))
             count_plan(r, t, t->kernel, &w);
-        if (is_agreed(t, id == WAY_PRINTS ? &printed : reference, &found, what, sizeof what))
+        bool is_good = is_expected(r, t, t->kernel, &w, id == WAY_PRINTS ? &printed : reference, &found, what,
+                                   sizeof what);
+        if (is_good) {
+            release_schedule(&w);
             continue;
+        }
         tap_note("case %" PRIu64 ", %s: %s", t->number, way_names[id], what);
         r->n_differences[id]++;
         if (is_equal && first->id < 0) {
             *first = w;
             first->options.plan = &first->plan;
             first->options.pins = first->pin;
+        } else {
+            release_schedule(&w);
         }
         is_equal = false;
     }

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * differential_schedule.c: random legal schedules. One begins with the kernel as declared or with
+ * what is planned, and is changed by steps of the table of transformations with random operands;
+ * steps that the verifier refuses are left out. Kernel and facts are those that the code generator
+ * has, so that instructions have its numbers.
+ */
+#include "differential.h"
+#include "jit/schedule/from_plan.h"
+#include "jit/schedule/plan.h"
+#include "jit/schedule/shape.h"
+#include "jit/schedule/transform.h"
+#include "runtime/launch.h"
+#include "runtime/tier.h"
+#include "tests/tap.h"
+
+#include <stdlib.h>
+
+enum { MOST_TRIES = 80, MOST_DRAWN_STEPS = 8 };
+
+/** A launch as the code generator sees it, and a schedule of it. */
+typedef struct drawing {
+    runner *r;
+    randoms *random;
+    qn_kernel *kernel;
+    qn_facts facts;
+    qn_scheduled x;
+    qn_schedule *now, *before;
+    qn_axis last;    /* made by the last step; 0: the step made none */
+    bool is_lowered; /* code is generated for the schedule */
+} drawing;
+
+/* ---------------------------------------------------------------- what is scheduled */
+
+/** Kernel and facts as the code generator reads them from a request. */
+static bool read_request(drawing *d, const qn_kernel *k, const qn_text *key)
+{
+    qn_error err = {0};
+    if (qn__kernel_parse_canonical(k->canonical, k->canonical_bytes, &d->kernel, &err) ||
+        qn__key_decode(key->data, key->n, &d->facts, &err))
+        return false;
+    qn__drop_assertions(d->kernel, &d->facts);
+    qn__share_loads(d->kernel, &d->facts);
+    qn__collapse(d->kernel, &d->facts);
+    return qn__scheduled_begin(d->kernel, &d->facts, &d->x, &err) == QN_OK;
+}
+
+static bool open_request(drawing *d, qn_launch_state *l, const qn_options *o)
+{
+    qn_learned learned;
+    qn_facts facts = {0};
+    qn_text key = {0};
+    if (qn__launch_check(l, o, NULL) || l->n_iterations == 0) /* no code is asked for */
+        return false;
+    const qn_policy policy = qn__version_policy(l, false, &learned);
+    bool is_open = qn__version_key(l, &policy, &facts, &key, NULL) == QN_OK;
+    if (is_open) {
+        is_open = read_request(d, l->kernel, &key);
+        qn__facts_release(&facts);
+    }
+    qn__text_release(&key);
+    return is_open;
+}
+
+/** False where there is nothing to schedule, or no memory. close_drawing ends it in any case. */
+static bool open_drawing(drawing *d, runner *r, const test_case *t, const qn_kernel *k,
+                         const way *w)
+{
+    qn_expanded *e = NULL;
+    qn_options o = w->options;
+    qn_launch_state l = {
+        .who = "differential", .context = r->context, .n = t->n_args, .args = t->args};
+    *d = (drawing){.r = r};
+    o.schedule = NULL;
+    d->now = calloc(1, sizeof *d->now);
+    d->before = calloc(1, sizeof *d->before);
+    if (!d->now || !d->before || qn__state_open(&l, k, &o, &e, NULL))
+        return false;
+    bool is_open = open_request(d, &l, &o);
+    qn__state_close(&l, e);
+    return is_open;
+}
+
+static void close_drawing(drawing *d)
+{
+    qn__scheduled_end(&d->x);
+    qn__facts_release(&d->facts);
+    qn_kernel_release(d->kernel);
+    free(d->now);
+    free(d->before);
+}
+
+/* ---------------------------------------------------------------- counts */
+
+/** Counts a form without code, by the words of the message that name the form. */
+static void count_form(schedule_counts *n, const char *message)
+{
+    static const char before[] = "no code is generated for ";
+    const char *form = strstr(message, before);
+    form = form ? form + sizeof before - 1 : message;
+    const char *colon = strstr(form, ": "), *end = strstr(form, " yet");
+    size_t length = colon ? (size_t)(colon - form) : end ? (size_t)(end - form) : strlen(form);
+    int i = 0;
+    length = length < sizeof n->form[0].name ? length : sizeof n->form[0].name - 1;
+    while (i < n->n_forms && (strncmp(n->form[i].name, form, length) || n->form[i].name[length]))
+        i++;
+    if (i == MOST_FORMS)
+        return;
+    if (i == n->n_forms)
+        memcpy(n->form[n->n_forms++].name, form, length);
+    n->form[i].n++;
+}
+
+/** Whether code is generated for a schedule that was verified. */
+static bool has_code(drawing *d)
+{
+    qn_error err = {0};
+    qn_plan plan;
+    qn_status status = qn__plan_of_schedule(&d->x, d->now, &plan, &err);
+    d->r->schedules.n_legal++;
+    d->r->schedules.n_without_code += status != QN_OK;
+    if (status != QN_OK)
+        count_form(&d->r->schedules, err.message);
+    return status == QN_OK;
+}
+
+/* ---------------------------------------------------------------- steps */
+
+static qn_axis random_axis(const drawing *d)
+{
+    qn_axis a = d->last;
+    if (a.id && random_percent(d->random, 40))
+        return a;
+    for (int tries = 0; tries < 20; tries++) {
+        qn_node n = {(uint16_t)(1 + random_below(d->random, d->now->n_nodes))};
+        if (qn__node(d->now, n)->kind == QN_NODE_LOOP)
+            return qn__node(d->now, n)->axis;
+    }
+    return a;
+}
+
+/** Mostly an access or a reduce. */
+static uint32_t random_inst(const drawing *d)
+{
+    const qn_schedule *s = d->now;
+    if (s->n_records && random_percent(d->random, 50))
+        return s->record[random_below(d->random, s->n_records)].inst;
+    if (s->n_reductions && random_percent(d->random, 80))
+        return s->reduction[random_below(d->random, s->n_reductions)].inst[0];
+    return (uint32_t)random_below(d->random, (int)d->kernel->n_insts);
+}
+
+static int64_t random_number(randoms *r)
+{
+    static const int8_t lanes[] = {2, 4, 4, 8, 8, 16, 32, 64};
+    return random_percent(r, 60) ? lanes[random_below(r, 8)]
+                                 : 1 + random_below(r, random_percent(r, 70) ? 9 : 100);
+}
+
+static qn_bound random_bound(const drawing *d)
+{
+    qn_bound b = {.from = (uint8_t)random_below(d->random, 3)};
+    b.axis = b.from == QN_FROM_AXIS ? random_axis(d) : (qn_axis){0};
+    b.offset = random_below(d->random, random_percent(d->random, 80) ? 5 : 100);
+    b.offset = b.from == QN_FROM_END || random_percent(d->random, 10) ? -b.offset : b.offset;
+    return b;
+}
+
+static void random_operand(const drawing *d, char kind, int n, qn_step *step)
+{
+    if (kind == 'a' && step->n_axes < QN_MOST_STEP_AXES)
+        step->axis[step->n_axes++] = random_axis(d);
+    else if (kind == 'n' && step->n_numbers < 4)
+        step->number[step->n_numbers++] = random_number(d->random);
+    else if (kind == 'b' && n < 3) { /* bounds are counted as numbers */
+        step->bound[n] = random_bound(d);
+        step->n_numbers = (uint8_t)(n + 1);
+    } else if (kind == 'i') {
+        step->inst = random_inst(d);
+    }
+}
+
+/** A row of the table: after a cut often one that gives a loop a role, else mostly one of loops. */
+static int random_row(const drawing *d)
+{
+    bool has_role = d->last.id && random_percent(d->random, 50),
+         is_of_loops = random_percent(d->random, 60);
+    for (;;) {
+        int which = random_below(d->random, qn__n_transforms);
+        const char *operands = qn__transforms[which].operands;
+        if (has_role ? strcmp(operands, "a") == 0 : !is_of_loops || operands[0] == 'a')
+            return which;
+    }
+}
+
+static qn_step random_step(const drawing *d)
+{
+    qn_step step = {.which = (uint8_t)random_row(d)};
+    const qn_transform_info *row = &qn__transforms[step.which];
+    for (const char *kind = row->operands; *kind; kind += kind[1] == '*' ? 2 : 1) {
+        int n = kind[1] != '*' ? 1 : random_percent(d->random, 60) ? 1 : random_below(d->random, 4);
+        for (int i = 0; i < n; i++)
+            random_operand(d, *kind, i, &step);
+    }
+    step.option = (uint8_t)(row->n_options ? random_below(d->random, row->n_options) : 0);
+    return step;
+}
+
+/** Whether the last step changed nothing but the history. */
+static bool is_as_before(const drawing *d)
+{
+    const qn_schedule *a = d->before, *b = d->now;
+    return a->n_axes == b->n_axes && a->n_nodes == b->n_nodes && a->n_buffers == b->n_buffers &&
+           a->n_records == b->n_records &&
+           memcmp(a->cut, b->cut, (size_t)a->n_cuts * sizeof *a->cut) == 0 &&
+           memcmp(a->node, b->node, ((size_t)a->n_nodes + 1) * sizeof *a->node) == 0 &&
+           memcmp(a->reduction, b->reduction, (size_t)a->n_reductions * sizeof *a->reduction) ==
+               0 &&
+           memcmp(a->record, b->record, (size_t)a->n_records * sizeof *a->record) == 0;
+}
+
+/** Applies a step; false if it is refused or changes nothing, or code is wanted and there is none
+ * for the result. */
+static bool take_step(drawing *d, const qn_step *step, bool needs_code)
+{
+    int n_axes = d->now->n_axes;
+    qn__schedule_copy(d->now, d->before);
+    d->r->schedules.n_tried++;
+    if (qn__transform(&d->x, d->now, step, NULL) != QN_OK)
+        return false;
+    if (is_as_before(d)) {
+        d->now->n_steps--;
+        return false;
+    }
+    bool was_lowered = d->is_lowered;
+    d->is_lowered = has_code(d);
+    if (needs_code && was_lowered && !d->is_lowered) {
+        qn__schedule_copy(d->before, d->now);
+        d->is_lowered = true;
+        return false;
+    }
+    d->last = (qn_axis){d->now->n_axes > n_axes ? (uint16_t)d->now->n_axes : 0};
+    d->r->schedules.n_applied[step->which]++;
+    return true;
+}
+
+static void draw_steps(drawing *d, bool needs_code)
+{
+    int left = 1 + random_below(d->random, MOST_DRAWN_STEPS);
+    for (int tries = 0; tries < MOST_TRIES && left > 0 && d->now->n_nodes > 0; tries++) {
+        qn_step step = random_step(d);
+        left -= take_step(d, &step, needs_code);
+    }
+}
+
+/* ---------------------------------------------------------------- schedules */
+
+/** That of the kernel as declared, or of what is planned, where a schedule can say that. */
+static bool begin(drawing *d, bool is_planned)
+{
+    qn_plan plan;
+    bool is_begun = false;
+    if (is_planned) {
+        qn__plan_make(d->kernel, &d->facts, &plan);
+        is_begun = qn__schedule_of_plan(&d->x, &plan, d->now, NULL) == QN_OK;
+    }
+    is_begun = is_begun || (qn__schedule_begin(&d->x, d->now, NULL) == QN_OK &&
+                            qn__schedule_verify(&d->x, d->now, NULL) == QN_OK);
+    d->is_lowered = is_begun && has_code(d);
+    return is_begun;
+}
+
+/** Steps as text, each ended by ';'. */
+static void note_steps(const drawing *d, way *w)
+{
+    qn_text text = {0};
+    for (int n = 0; n < d->now->n_steps; n++) {
+        qn__step_print(d->now, &d->now->step[n], &text);
+        qn__text_add(&text, "; ");
+    }
+    snprintf(w->steps, sizeof w->steps, "%s", text.data && !text.failed ? text.data : "");
+    qn__text_release(&text);
+}
+
+/** Leaves out the access records, which the code generator adds. What was asked of one is lost, so
+ * that the schedule may not be legal any more: then all stay. */
+static void drop_records(drawing *d, way *w)
+{
+    qn_plan plan;
+    qn__schedule_copy(d->now, d->before);
+    d->before->n_records = 0;
+    w->has_records = qn__schedule_complete(&d->x, d->before, NULL) != QN_OK ||
+                     qn__schedule_verify(&d->x, d->before, NULL) != QN_OK;
+    if (w->has_records)
+        return;
+    d->is_lowered = qn__plan_of_schedule(&d->x, d->before, &plan, NULL) == QN_OK;
+    d->now->n_records = 0;
+}
+
+/** The text becomes that of the way. */
+static bool give(drawing *d, way *w)
+{
+    qn_text text = {0};
+    if (!w->has_records)
+        drop_records(d, w);
+    qn__schedule_print(d->now, &text);
+    bool fits = text.data && !text.failed && text.n <= QN_MAX_SCHEDULE_BYTES;
+    w->schedule = fits ? malloc(text.n + 1) : NULL;
+    if (w->schedule) {
+        memcpy(w->schedule, text.data, text.n);
+        w->schedule[text.n] = 0;
+    }
+    qn__text_release(&text);
+    w->options.schedule = w->schedule;
+    w->is_lowered = d->is_lowered;
+    return w->schedule != NULL;
+}
+
+bool draw_schedule(runner *r, const test_case *t, randoms *random, way *w)
+{
+    drawing d;
+    bool is_given = false;
+    w->is_planned = random_percent(random, 50);
+    w->has_records = random_percent(random, 75);
+    bool needs_code = random_percent(random, 85);
+    if (open_drawing(&d, r, t, t->kernel, w) && begin(&d, w->is_planned)) {
+        d.random = random;
+        draw_steps(&d, needs_code);
+        note_steps(&d, w);
+        is_given = give(&d, w);
+        r->schedules.n_given += is_given;
+    }
+    close_drawing(&d);
+    return is_given;
+}
+
+bool redraw_schedule(runner *r, const test_case *t, const qn_kernel *k, way *w)
+{
+    drawing d;
+    bool is_given = false;
+    w->schedule = NULL;
+    if (open_drawing(&d, r, t, k, w) && begin(&d, w->is_planned)) {
+        for (const char *at = w->steps; *at;) {
+            size_t n = strcspn(at, ";") + 1;
+            (void)qn__transform_text(&d.x, d.now, at, n, NULL);
+            at += n + strspn(at + n, " ");
+        }
+        d.is_lowered = has_code(&d);
+        is_given = give(&d, w);
+    }
+    close_drawing(&d);
+    return is_given;
+}
+
+void release_schedule(way *w)
+{
+    free(w->schedule);
+    w->schedule = NULL;
+    w->options.schedule = NULL;
+}
+
+/* ---------------------------------------------------------------- summary */
+
+bool is_of_schedule(const runner *r, const test_case *t, const qn_kernel *k, const way *w)
+{
+    qn_code *f = NULL;
+    size_t n = strlen(w->schedule);
+    char *text = malloc(QN_MAX_SCHEDULE_BYTES + 4096);
+    if (!text || qn_specialize(r->context, k, t->n_args, t->args, &w->options, &f, NULL)) {
+        free(text);
+        return false;
+    }
+    (void)qn_code_text(f, QN_DUMP_PLAN, text, QN_MAX_SCHEDULE_BYTES + 4096);
+    qn_code_release(f);
+    bool is_it =
+        w->has_records ? strncmp(text, w->schedule, n) == 0 : strncmp(text, "schedule {", 10) == 0;
+    free(text);
+    return is_it;
+}
+
+void summarise_schedules(const schedule_counts *n)
+{
+    char text[2048] = "";
+    size_t at = 0;
+    tap_note("schedules: %" PRId64 " steps tried, %" PRId64 " legal schedules, %" PRId64
+             " of them without code; %" PRId64 " launches with one, %" PRId64 " lowered, %" PRId64
+             " refused, %" PRId64 " too large",
+             n->n_tried, n->n_legal, n->n_without_code, n->n_given, n->n_lowered, n->n_refused,
+             n->n_too_large);
+    for (int i = 0; i < qn__n_transforms; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s %" PRId64, i ? ", " : "",
+                               qn__transforms[i].name, n->n_applied[i]);
+    tap_note("steps: %s", text);
+    for (int i = 0; i < n->n_forms; i++)
+        tap_note("no code for %s: %" PRId64, n->form[i].name, n->form[i].n);
+}
