@@ -32,6 +32,36 @@ static inline void qn__fpu_leave(uint32_t host)
         _mm_setcsr(host);
 }
 
+#elif defined(__aarch64__)
+
+/** FPCR holds control bits only, and the default is 0: rounding to nearest, subnormals kept, NaN
+ * operands kept, no traps. Flags that stick are in another register. */
+static inline uint64_t qn__fpu_control(void)
+{
+    uint64_t bits;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(bits));
+    return bits;
+}
+
+static inline void qn__fpu_set_control(uint64_t bits)
+{
+    __asm__ volatile("msr fpcr, %0" : : "r"(bits));
+}
+
+static inline uint32_t qn__fpu_enter(void)
+{
+    uint64_t host = qn__fpu_control();
+    if (host)
+        qn__fpu_set_control(0);
+    return (uint32_t)host;
+}
+
+static inline void qn__fpu_leave(uint32_t host)
+{
+    if (host)
+        qn__fpu_set_control(host);
+}
+
 #else
 
 static inline uint32_t qn__fpu_enter(void)

@@ -18,7 +18,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { PAGE_BYTES = 4096, SLAB_PAGES = 256, FILLER = 0xcc };
+/* What lies behind code traps: int3 on x86; AArch64 has no instruction 0xcccccccc. */
+enum { SLAB_PAGES = 256, FILLER = 0xcc };
 enum { PAGE_FRESH = 0, PAGE_USED = 1, PAGE_OLD = 2 }; /* old: still executable, free to use */
 
 struct qn_slab {
@@ -31,11 +32,17 @@ struct qn_slab {
 
 /* ---------------------------------------------------------------- slabs */
 
+/** Of a page of the system: 4096, and on some machines of AArch64 more. */
+static size_t page_bytes(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
 /** Maps a fresh memory file twice; false leaves errno. With `slab` addresses set, it replaces those
  * mappings. */
 static bool map_dual(struct qn_slab *s)
 {
-    size_t bytes = (size_t)s->n_pages * PAGE_BYTES;
+    size_t bytes = (size_t)s->n_pages * page_bytes();
     int fd = memfd_create("quern", MFD_CLOEXEC);
     if (fd < 0)
         return false;
@@ -61,7 +68,7 @@ static bool map_dual(struct qn_slab *s)
 
 static bool map_plain(struct qn_slab *s)
 {
-    void *p = mmap(NULL, (size_t)s->n_pages * PAGE_BYTES, PROT_READ | PROT_WRITE,
+    void *p = mmap(NULL, (size_t)s->n_pages * page_bytes(), PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
         return false;
@@ -71,12 +78,12 @@ static bool map_plain(struct qn_slab *s)
 
 static int64_t slab_bytes(const struct qn_slab *s)
 {
-    return (int64_t)s->n_pages * PAGE_BYTES;
+    return (int64_t)(s->n_pages * page_bytes());
 }
 
 static void unmap(struct qn_slab *s)
 {
-    size_t bytes = (size_t)s->n_pages * PAGE_BYTES;
+    size_t bytes = (size_t)s->n_pages * page_bytes();
     munmap(s->writable, bytes);
     if (s->is_dual)
         munmap(s->executable, bytes);
@@ -130,8 +137,8 @@ static uint32_t find_pages(const struct qn_slab *s, uint32_t n)
  * far mprotect came. */
 static bool place(struct qn_slab *s, uint32_t first, uint32_t n, const void *code, size_t n_bytes)
 {
-    char *at = s->writable + (size_t)first * PAGE_BYTES;
-    size_t bytes = (size_t)n * PAGE_BYTES;
+    char *at = s->writable + (size_t)first * page_bytes();
+    size_t bytes = (size_t)n * page_bytes();
     bool has_old = memchr(s->page + first, PAGE_OLD, n) != NULL;
     if (has_old && mprotect(at, bytes, PROT_READ | PROT_WRITE) != 0)
         return false;
@@ -141,6 +148,8 @@ static bool place(struct qn_slab *s, uint32_t first, uint32_t n, const void *cod
         memset(s->page + first, PAGE_OLD, n);
         return false;
     }
+    char *code_at = s->executable + (at - s->writable);
+    __builtin___clear_cache(code_at, code_at + bytes); /* of instructions; nothing on x86 */
     memset(s->page + first, PAGE_USED, n);
     s->n_used += n;
     return true;
@@ -149,7 +158,7 @@ static bool place(struct qn_slab *s, uint32_t first, uint32_t n, const void *cod
 static qn_status add_here(qn_arena *a, const void *code, size_t n_bytes, qn_blob *out,
                           qn_error *err)
 {
-    uint32_t n = (uint32_t)((n_bytes + PAGE_BYTES - 1) / PAGE_BYTES), first = 0;
+    uint32_t n = (uint32_t)((n_bytes + page_bytes() - 1) / page_bytes()), first = 0;
     struct qn_slab *s = a->first;
     for (; s; s = s->next) {
         first = s->is_dual == a->is_dual ? find_pages(s, n) : s->n_pages;
@@ -166,7 +175,7 @@ static qn_status add_here(qn_arena *a, const void *code, size_t n_bytes, qn_blob
         return qn__fail(err, errno == ENOMEM ? QN_ERR_MEMORY : QN_ERR_EXEC_DENIED,
                         "qn__arena_add: making %u pages executable: %s", n, strerror(errno));
     *out =
-        (qn_blob){s, first, n, s->executable + (size_t)first * PAGE_BYTES, (size_t)n * PAGE_BYTES};
+        (qn_blob){s, first, n, s->executable + (size_t)first * page_bytes(), (size_t)n * page_bytes()};
     return QN_OK;
 }
 
@@ -229,7 +238,7 @@ static bool move_over(char *from, char *to, size_t bytes)
 /** Gives a slab a memory file of its own, with the same contents at the same addresses. */
 static bool separate(struct qn_slab *s)
 {
-    size_t bytes = (size_t)s->n_pages * PAGE_BYTES;
+    size_t bytes = (size_t)s->n_pages * page_bytes();
     struct qn_slab own = {.n_pages = s->n_pages, .is_dual = true};
     if (!map_dual(&own))
         return false;

@@ -7,6 +7,7 @@
 #include "runtime/cuda/stream.h"
 #include "runtime/launch.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -39,6 +40,18 @@ static qn_status check_pins(const qn_launch_state *l, qn_error *err)
             return status;
     }
     return QN_OK;
+}
+
+static qn_status refuse_isa(const qn_launch_state *l, int32_t isa, qn_error *err)
+{
+    qn_text list = {0};
+    const qn_target *row;
+    for (int n = 0; (row = qn__target_at(n)) != NULL; n++)
+        qn__text_add(&list, ", %" PRId32, row->isa);
+    qn__fail(err, QN_ERR_ARGUMENT, "%s: option isa: %" PRId32 " is none of 0%s", l->who, isa,
+             list.data && !list.failed ? list.data : "");
+    qn__text_release(&list);
+    return QN_ERR_ARGUMENT;
 }
 
 static qn_status check_options(const qn_launch_state *l, qn_error *err)
@@ -78,9 +91,8 @@ static qn_status check_options(const qn_launch_state *l, qn_error *err)
                         "%s: option debug: %d is for engine %d, the interpreter, not %d", l->who,
                         o->debug, QN_ENGINE_INTERP, o->engine);
     bool is_gpu = qn__ptx_of_isa(o->isa) != 0;
-    if (o->isa != QN_ISA_AUTO && o->isa != QN_ISA_V3 && o->isa != QN_ISA_V4 && !is_gpu)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: option isa: %d is none of 0, 3, 4, 70, 75, 80, 86, 89, 90",
-                        l->who, o->isa);
+    if (o->isa != QN_ISA_AUTO && qn__target_row(o->isa)->isa != o->isa)
+        return refuse_isa(l, o->isa, err);
     if (is_gpu && !l->takes_any_target && o->executor != QN_CUDA)
         return qn__fail(err, QN_ERR_TARGET, "%s: option isa: %d is a GPU's, the executor is the host's", l->who,
                         o->isa);
@@ -123,7 +135,7 @@ static qn_status take_stream(qn_launch_state *l, qn_error *err)
     if (status)
         return status;
     const qn_gpu *g = l->stream->gpu;
-    if (g->isa == 0 || o->isa > g->isa || (o->isa && qn__target_of(o->isa) != QN_TARGET_NVPTX))
+    if (g->isa == 0 || (o->isa && !qn__isa_runs(g->isa, o->isa)))
         return qn__fail(err, QN_ERR_TARGET,
                         "%s: device %d: compute capability %d.%d runs none of the code for isa %d",
                         l->who, g->device, g->capability / 10, g->capability % 10, o->isa);

@@ -23,12 +23,11 @@
 #include "runtime/log.h"
 #include "runtime/memory.h"
 #include "runtime/pool.h"
+#include "runtime/processor.h"
 #include "runtime/profile.h"
 #include "runtime/symbols.h"
 #include "runtime/tools.h"
 #include "runtime/trace.h"
-
-enum { QN_PROCESSOR_BYTES = 40 };
 
 struct qn_context {
     _Atomic int64_t references;
@@ -39,7 +38,7 @@ struct qn_context {
     int32_t thread_limit;       /* of the environment; 0: none */
     bool is_watched;            /* somebody looks at launches, so that none takes a short way; never changes */
     uint64_t told;              /* bit s: the hook knows that for status s no code can be had */
-    int isa;                    /* best of the machine; 0: below v3 */
+    int isa;                    /* best of the machine; 0: none that code is generated for */
     qn_machine machine;         /* as read: the processor's */
     char processor[QN_PROCESSOR_BYTES];
     qn_memory *memory;    /* of views and launches */
@@ -101,18 +100,10 @@ double qn__now_ms(void);
 int64_t qn__now_ns(void);
 double qn__ms_of_ns(int64_t ns);
 
-/** Best instruction set of this machine: QN_ISA_V4, QN_ISA_V3 or 0 (runtime/isa.c). */
-int qn__isa_best(void);
 /** What the system says of the processor, in a folder like /sys/devices/system/cpu/cpu0; 0 where it says nothing
  *  (runtime/machine.c). */
 qn_machine qn__machine_read(const char *folder);
-/** The reach of a TLB, from ebx of the leaves 0x80000005 and 0x80000006 of AMD; from registers of leaf 0x18 of Intel, once for each
- *  subleaf (runtime/machine.c). */
-void qn__pages_of_amd(uint32_t first, uint32_t second, qn_machine *m);
-void qn__pages_of_intel(uint32_t b, uint32_t c, uint32_t d, qn_machine *m);
 #define QN_SYSTEM_FOLDER "/sys/devices/system/cpu/cpu0"
-/** Maker, family and model of the processor: what LLVM tunes for. */
-void qn__processor_name(char out[QN_PROCESSOR_BYTES]);
 
 /** Runs of the prepared calls of a context that are not yet in its counters. The lock is held
  * (runtime/prepare.c). */

@@ -147,8 +147,8 @@ static void say_what_runs(answer *a)
 {
     const qn_code *f = a->f;
     if (f) {
-        qn__text_add(&a->text, "runs: generated code for %s%d, executor %s%s\n",
-                     f->ptx.n ? "sm_" : "x86-64-v", f->facts.isa, executor_name(a->l),
+        qn__text_add(&a->text, "runs: generated code for %s, executor %s%s\n",
+                     qn__target_row(f->facts.isa)->name, executor_name(a->l),
                      a->is_missing ? ", until the better version is there" : "");
         qn__text_add(&a->text, "why: %s (%.1f ms)\n", f->reason.data ? f->reason.data : "made",
                      f->milliseconds);
@@ -294,7 +294,8 @@ static void hint_machine(answer *a)
     }
     if (a->f && !l->stream && a->f->facts.isa < l->context->isa) {
         add_hint(a);
-        qn__text_add(&a->text, "option isa: the processor has x86-64-v%d\n", l->context->isa);
+        qn__text_add(&a->text, "option isa: the processor has %s\n",
+                     qn__target_row(l->context->isa)->name);
     }
     int n_threads = qn__count_threads(l->context, 0);
     bool may_divide = a->f && !l->stream && a->f->info.split_dim >= 0 &&

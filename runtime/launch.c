@@ -519,7 +519,7 @@ static qn_status specialize(qn_launch_state *l, const qn_options *o, qn_code **o
     if (status == QN_OK) {
         if (l->stream)
             status = qn__cuda_load(l->stream, l->who, f, err);
-        if (l->stream || qn__target_of(l->options.isa) == QN_TARGET_X86)
+        if (l->stream || !qn__has_grid(l->options.isa))
             remember(l, o, f);
         if (!f)
             status = qn__specialize_nothing(l, &f, err);

@@ -9,6 +9,7 @@
 #include "runtime/object.h"
 
 #include <inttypes.h>
+#include <elf.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -160,10 +161,10 @@ static qn_status prepare(void *arg, const qn_launch_state *l, qn_facts *f, qn_er
 {
     const adding *a = arg;
     const char *unsupported = find_unsupported(l, f);
-    if (qn__target_of(f->isa) != QN_TARGET_X86)
+    if (f->target->elf_machine != EM_X86_64) /* the header has entries for no others */
         return qn__fail(err, QN_ERR_TARGET,
-                        "%s: kernel \"%.60s\": isa %d is a GPU's, an object is for processors",
-                        a->who, l->kernel->name, (int)f->isa);
+                        "%s: kernel \"%.60s\": isa %d is %s, an object is for x86-64", a->who,
+                        l->kernel->name, (int)f->isa, f->target->name);
     if (unsupported)
         return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: kernel \"%.60s\": %s", a->who,
                         l->kernel->name, unsupported);

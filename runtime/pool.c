@@ -11,7 +11,7 @@
  */
 #define _GNU_SOURCE
 #include "runtime/pool.h"
-
+#include "runtime/processor.h"
 #include "runtime/thread.h"
 
 #include <sched.h>
@@ -22,17 +22,6 @@
 enum { SPINS = 2000, STACK_BYTES = 1 << 20 };
 /* Fields of the gate. */
 enum { ACTIVE = 0xffff, TICKET = ACTIVE + 1 };
-
-#if defined(__x86_64__)
-static inline void relax(void)
-{
-    __builtin_ia32_pause();
-}
-#else
-static inline void relax(void)
-{
-}
-#endif
 
 /* ---------------------------------------------------------------- size */
 
@@ -150,7 +139,7 @@ static bool wait_for_job(qn_pool *p, uint64_t seen)
     for (int i = 0; i < SPINS; i++) {
         if (atomic_load_explicit(&p->epoch, memory_order_relaxed) != seen)
             return true;
-        relax();
+        qn__relax();
     }
     pthread_mutex_lock(&p->lock);
     atomic_fetch_add(&p->n_sleepers, 1);
@@ -219,7 +208,7 @@ static void close_job(qn_pool *p)
     for (int i = 0; i < SPINS; i++) {
         if (atomic_load_explicit(&p->gate, memory_order_acquire) == 0)
             return;
-        relax();
+        qn__relax();
     }
     pthread_mutex_lock(&p->lock);
     atomic_store(&p->caller_sleeps, true);

@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE
 #include "runtime/compile.h"
+#include "runtime/processor.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -87,8 +88,8 @@ static const char *check_library(int fd)
         return "file too short";
     if (memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64 ||
         head.e_ident[EI_DATA] != ELFDATA2LSB || head.e_type != ET_DYN ||
-        head.e_machine != EM_X86_64 || head.e_phentsize != sizeof(Elf64_Phdr))
-        return "not a shared library for x86-64";
+        head.e_machine != QN_PROCESSOR_ELF || head.e_phentsize != sizeof(Elf64_Phdr))
+        return "not a shared library for " QN_PROCESSOR_KIND;
     if (!are_inside(head.e_phoff, head.e_phnum, sizeof(Elf64_Phdr), n_bytes) ||
         !are_inside(head.e_shoff, head.e_shnum, head.e_shentsize, n_bytes))
         return "file truncated";

@@ -227,8 +227,7 @@ static bool begins_again(const qn_launch_state *l, const qn_code *f, const qn_er
 {
     qn_context *c = l->context;
     qn_text line = {0};
-    if (error->status != QN_ERR_COMPILE_TIMEOUT ||
-        qn__target_of(f->facts.isa) != QN_TARGET_X86 || f->facts.schedule)
+    if (error->status != QN_ERR_COMPILE_TIMEOUT || qn__has_grid(f->facts.isa) || f->facts.schedule)
         return false;
     qn__text_add(&line, "compiled again with the cheapest plan: %s", error->message);
     qn__lock(c);
@@ -303,7 +302,7 @@ static bool has_atomics(const qn_kernel *k)
 /** Who may meet the elements of its atomics: QN_ATOMICS_OF_... */
 static int32_t atomics_of(const qn_launch_state *l, int isa)
 {
-    if (l->options.atomics == QN_ATOMICS_SHARED || qn__target_of(isa) != QN_TARGET_X86 || !has_atomics(l->kernel))
+    if (l->options.atomics == QN_ATOMICS_SHARED || qn__has_grid(isa) || !has_atomics(l->kernel))
         return QN_ATOMICS_OF_ALL;
     bool is_divided = l->options.executor == QN_THREADS && !l->is_ordered &&
                       qn__count_threads(l->context, l->options.max_threads) > 1;
@@ -482,13 +481,14 @@ qn_status qn__version_check_target(const qn_launch_state *l, qn_error *err)
         return qn__fail(err, QN_ERR_LIMIT,
                         "with the bodies of its functions in place of their calls the kernel has more than %d instructions "
                         "or %d regions", QN_MAX_REPLAY_OPS, QN_MAX_REPLAY_REGIONS);
-    if (qn__target_of(l->options.isa) == QN_TARGET_NVPTX)
+    if (qn__has_grid(l->options.isa))
         return QN_OK;
     if (l->context->isa == 0)
-        return qn__fail(err, QN_ERR_TARGET, "the processor is below x86-64-v3");
-    if (l->options.isa > l->context->isa)
-        return qn__fail(err, QN_ERR_TARGET, "x86-64-v%d was asked for, the processor is x86-64-v%d",
-                        l->options.isa, l->context->isa);
+        return qn__fail(err, QN_ERR_TARGET, "the processor is below %s", qn__isa_needed());
+    if (l->options.isa && !qn__isa_runs(l->context->isa, l->options.isa))
+        return qn__fail(err, QN_ERR_TARGET, "%s was asked for, the processor is %s",
+                        qn__target_row(l->options.isa)->name,
+                        qn__target_row(l->context->isa)->name);
     return QN_OK;
 }
 
@@ -551,7 +551,7 @@ qn_status qn__specialize(qn_launch_state *l, qn_code **out, qn_error *err)
     if (l->options.engine != QN_ENGINE_INTERP) {
         qn_error error = {0};
         bool may_fall_back = l->options.engine == QN_ENGINE_AUTO && !l->options.must_generate &&
-                             qn__target_of(l->options.isa) == QN_TARGET_X86;
+                             !qn__has_grid(l->options.isa);
         qn_status status = choose_version(l, may_fall_back, &f, &error);
         may_fall_back = may_fall_back && status != QN_ERR_CANCELLED &&
                         (!l->options.schedule || concerns_all((int)status));

@@ -146,9 +146,13 @@ static bool read_info(const qn_code *f, const qn_stored *e, qn_blob_info *out, q
 
 /* ---------------------------------------------------------------- identity */
 
+/** What the code of a family of targets is kept as. */
 static int32_t kind_of(const qn_code *f)
 {
-    return qn__target_of(f->facts.isa) == QN_TARGET_X86 ? QN_ENTRY_X86 : QN_ENTRY_PTX;
+    static const int32_t kinds[QN_N_TARGETS] = {[QN_TARGET_X86] = QN_ENTRY_X86,
+                                                [QN_TARGET_NVPTX] = QN_ENTRY_PTX,
+                                                [QN_TARGET_AARCH64] = QN_ENTRY_AARCH64};
+    return kinds[f->facts.target->family];
 }
 
 /** The parts that an entry is found by. `environment` outlives them. */
@@ -161,13 +165,13 @@ static qn_stored identity_of(const qn_code *f, int32_t kind, const char *environ
     return e;
 }
 
-/** LLVM tunes x86 code for the processor that it runs on, unless the code is portable. PTX depends
+/** LLVM tunes code for the processor that it runs on, unless the code is portable. PTX depends
  * on no machine of ours. */
 static void print_environment(const qn_context *c, const qn_code *f, bool is_portable,
                               char out[ENVIRONMENT_BYTES])
 {
     const char *processor = is_portable ? "any processor" : c->processor;
-    snprintf(out, ENVIRONMENT_BYTES, kind_of(f) == QN_ENTRY_X86 ? "%s, %s" : "%s", QN_BUILD_ID,
+    snprintf(out, ENVIRONMENT_BYTES, kind_of(f) == QN_ENTRY_PTX ? "%s" : "%s, %s", QN_BUILD_ID,
              processor);
 }
 
@@ -268,17 +272,6 @@ static const char *find_code(qn_context *c, const qn_code *f, const qn_stored *w
                                                   : NULL;
 }
 
-/** The next lower instruction set of the same target; 0 if there is none. */
-static int32_t isa_below(int32_t isa)
-{
-    static const int32_t order[] = {QN_ISA_SM90, QN_ISA_SM89, QN_ISA_SM86, QN_ISA_SM80, QN_ISA_SM75,
-                                    QN_ISA_SM70, 0,           QN_ISA_V4,   QN_ISA_V3,   0};
-    int i = 0;
-    while (i + 1 < (int)(sizeof order / sizeof order[0]) && order[i] != isa)
-        i++;
-    return order[i] ? order[i + 1] : 0;
-}
-
 /** Portable code under one key: the facts of a function with another instruction set or other
  * atomics. */
 static const char *find_portable_as(qn_context *c, const qn_code *f, int32_t isa, int32_t atomics,
@@ -310,7 +303,7 @@ static const char *find_portable(qn_context *c, const qn_code *f, qn_compiled *o
     const char *from = NULL;
     int32_t most =
         f->facts.atomics < QN_ATOMICS_OF_THREADS ? f->facts.atomics : QN_ATOMICS_OF_THREADS;
-    for (int32_t isa = f->facts.isa; isa && !from; isa = isa_below(isa))
+    for (int32_t isa = f->facts.isa; isa && !from; isa = qn__isa_below(isa))
         for (int32_t atomics = most; atomics >= QN_ATOMICS_OF_ALL && !from; atomics--)
             from = find_portable_as(c, f, isa, atomics, out);
     return from;

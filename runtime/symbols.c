@@ -48,7 +48,7 @@ static int write_all(int fd, const void *data, size_t n)
 /** Begins the file anew unless another context of the process writes it. */
 static int begin_dump(int fd)
 {
-    const dump_header head = {.magic = DUMP_MAGIC, .version = DUMP_VERSION, .total_size = sizeof head, .elf_machine = EM_X86_64,
+    const dump_header head = {.magic = DUMP_MAGIC, .version = DUMP_VERSION, .total_size = sizeof head, .elf_machine = QN_PROCESSOR_ELF,
                               .pid = (uint32_t)getpid(), .timestamp = (uint64_t)qn__now_ns()};
     int reason = 0;
     if (flock(fd, LOCK_EX | LOCK_NB) == 0)

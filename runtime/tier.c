@@ -13,7 +13,7 @@ enum { MOST_INTERPRETED = 1 << 20 };
 bool qn__tier_waits(const qn_launch_state *l, bool may_interpret)
 {
     const qn_options *o = &l->options;
-    bool is_host = qn__target_of(o->isa) == QN_TARGET_X86;
+    bool is_host = !qn__has_grid(o->isa);
     if (o->compile == QN_COMPILE_WAIT)
         return true;
     return o->compile == QN_COMPILE_NOW && (!is_host || !may_interpret || l->is_prepared);

@@ -315,7 +315,7 @@ static qn_status choose(qn_launch_state *l, const contest *x, qn_code **out, qn_
  * only asks for code runs nothing. */
 static bool may_try(const qn_launch_state *l)
 {
-    bool is_run = qn__target_of(l->options.isa) == QN_TARGET_X86 || l->stream;
+    bool is_run = !qn__has_grid(l->options.isa) || l->stream;
     return is_run && !l->is_ordered && !l->takes_any_target &&
            !(l->given && l->is_prepared) &&
            l->options.compile != QN_COMPILE_NEVER && !atomic_load(&l->context->is_released);

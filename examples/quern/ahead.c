@@ -46,7 +46,7 @@ static int parse_isas(const char *text, int32_t *isa, int *n)
                              MOST_ISAS);
         if (!isa_parse(at, length, &isa[*n]) || isa[*n] == QN_ISA_AUTO)
             return tool_fail(
-                EXIT_USAGE, "--isa %s: expected v3, v4 or sm_70 to sm_90, with commas between them",
+                EXIT_USAGE, "--isa %s: expected v3, v4, neon or sm_70 to sm_90, with commas between them",
                 text);
         at += length;
         ++*n;
@@ -111,8 +111,7 @@ static const char *specialize_name(int32_t specialize)
 static void tell(const maker *m, const tool_job *job, const char *name, const qn_options *o)
 {
     const char *shown = m->has_names && name ? name : qn_kernel_name(job->kernel);
-    char isa[16];
-    snprintf(isa, sizeof isa, "%s%d", o->isa >= QN_ISA_SM70 ? "sm_" : "v", (int)o->isa);
+    const char *isa = isa_name(o->isa);
     if (!m->j) {
         printf("%s %s %s\n", shown, isa, specialize_name(o->specialize));
         return;
@@ -144,8 +143,8 @@ static int make_kernel(const maker *m, int argc, char **argv)
     for (int i = 0; i < x.n_isas && status == EXIT_OK; i++) {
         qn_options o = job.options;
         o.isa = x.isa[i];
-        progress_show(m->how, "compiling %s for %s%d", qn_kernel_name(job.kernel),
-                      o.isa >= QN_ISA_SM70 ? "sm_" : "v", (int)o.isa);
+        progress_show(m->how, "compiling %s for %s", qn_kernel_name(job.kernel),
+                      isa_name(o.isa));
         status = m->make(m->arg, &job, x.name, &o);
         progress_clear();
         if (status == EXIT_OK)

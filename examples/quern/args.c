@@ -29,10 +29,11 @@ static const choice specializes[] = {{"auto", QN_SPECIALIZE_AUTO},
                                      {"generic", QN_SPECIALIZE_GENERIC},
                                      {0}};
 static const choice isas[] = {{"auto", QN_ISA_AUTO},  {"v3", QN_ISA_V3},
-                              {"v4", QN_ISA_V4},      {"sm_70", QN_ISA_SM70},
-                              {"sm_75", QN_ISA_SM75}, {"sm_80", QN_ISA_SM80},
-                              {"sm_86", QN_ISA_SM86}, {"sm_89", QN_ISA_SM89},
-                              {"sm_90", QN_ISA_SM90}, {0}};
+                              {"v4", QN_ISA_V4},      {"neon", QN_ISA_NEON},
+                              {"sm_70", QN_ISA_SM70}, {"sm_75", QN_ISA_SM75},
+                              {"sm_80", QN_ISA_SM80}, {"sm_86", QN_ISA_SM86},
+                              {"sm_89", QN_ISA_SM89}, {"sm_90", QN_ISA_SM90},
+                              {0}};
 static const choice targets[] = {{"host", 0}, {"cuda", 1}, {0}};
 static const choice loaders[] = {
     {"auto", QN_LOADER_AUTO}, {"arena", QN_LOADER_ARENA}, {"orc", QN_LOADER_ORC}, {0}};
@@ -150,6 +151,14 @@ static bool find_choice(const choice *c, const char *text, size_t n, int32_t *ou
 bool isa_parse(const char *text, size_t n, int32_t *out)
 {
     return find_choice(isas, text, n, out);
+}
+
+const char *isa_name(int32_t isa)
+{
+    const choice *c = isas;
+    while (c->name && c->value != isa)
+        c++;
+    return c->name ? c->name : "?";
 }
 
 static bool is_text_option(const char *word)

@@ -113,6 +113,8 @@ bool option_at(int i, tool_option *out);
 const char *option_choice(int i, int n);
 /** The instruction set written in the first n bytes of `text`, such as v3 or sm_80. */
 bool isa_parse(const char *text, size_t n, int32_t *out);
+/** As it is written. */
+const char *isa_name(int32_t isa);
 /** Whether an option, with its dashes, takes a value; false for words that are no option. */
 bool option_has_value(const char *word);
 /** An integer that fills the whole text (`n` bytes). */

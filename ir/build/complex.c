@@ -18,18 +18,24 @@ static uint32_t append_complex(qn_builder *b, const char *who, int dtype, uint32
     return qn__append_value(b, who, dtype, 0, parts);
 }
 
+/* Instructions are appended in statements of their own: C does not say in which order arguments of a call are evaluated, and the
+ * text of a kernel must be one for all compilers. */
+
 /** (a + bi)(c + di) */
 static uint32_t append_product(qn_builder *b, const char *who, int dtype, const uint32_t *x, const uint32_t *y)
 {
-    uint32_t re = qn__op2(b, who, QN_OP_sub, qn__op2(b, who, QN_OP_mul, x[0], y[0]), qn__op2(b, who, QN_OP_mul, x[1], y[1]));
-    uint32_t im = qn__op2(b, who, QN_OP_add, qn__op2(b, who, QN_OP_mul, x[0], y[1]), qn__op2(b, who, QN_OP_mul, x[1], y[0]));
+    uint32_t bd = qn__op2(b, who, QN_OP_mul, x[1], y[1]), ac = qn__op2(b, who, QN_OP_mul, x[0], y[0]);
+    uint32_t re = qn__op2(b, who, QN_OP_sub, ac, bd);
+    uint32_t bc = qn__op2(b, who, QN_OP_mul, x[1], y[0]), ad = qn__op2(b, who, QN_OP_mul, x[0], y[1]);
+    uint32_t im = qn__op2(b, who, QN_OP_add, ad, bc);
     return append_complex(b, who, dtype, re, im);
 }
 
 /** The quotient by the larger part of the divisor (Smith, 1962), which neither overflows nor loses small parts early. */
 static uint32_t append_quotient(qn_builder *b, const char *who, int dtype, const uint32_t *x, const uint32_t *y)
 {
-    uint32_t swaps = qn__op2(b, who, QN_OP_lt, qn__op1(b, who, QN_OP_abs, y[0]), qn__op1(b, who, QN_OP_abs, y[1]));
+    uint32_t d = qn__op1(b, who, QN_OP_abs, y[1]), c = qn__op1(b, who, QN_OP_abs, y[0]);
+    uint32_t swaps = qn__op2(b, who, QN_OP_lt, c, d);
     uint32_t large = qn__choose(b, who, swaps, y[1], y[0]), small = qn__choose(b, who, swaps, y[0], y[1]);
     uint32_t first = qn__choose(b, who, swaps, x[1], x[0]), second = qn__choose(b, who, swaps, x[0], x[1]);
     uint32_t ratio = qn__op2(b, who, QN_OP_div, small, large);
@@ -37,7 +43,9 @@ static uint32_t append_quotient(qn_builder *b, const char *who, int dtype, const
     uint32_t re = qn__op2(b, who, QN_OP_add, first, qn__op2(b, who, QN_OP_mul, second, ratio));
     uint32_t im = qn__op2(b, who, QN_OP_sub, second, qn__op2(b, who, QN_OP_mul, first, ratio));
     im = qn__choose(b, who, swaps, qn__op1(b, who, QN_OP_neg, im), im);
-    return append_complex(b, who, dtype, qn__op2(b, who, QN_OP_div, re, divisor), qn__op2(b, who, QN_OP_div, im, divisor));
+    im = qn__op2(b, who, QN_OP_div, im, divisor);
+    re = qn__op2(b, who, QN_OP_div, re, divisor);
+    return append_complex(b, who, dtype, re, im);
 }
 
 /** eq and ne of tuples: of all parts. */
@@ -87,13 +95,17 @@ qn_val qn__tuple_op(qn_builder *b, const char *who, int op, int n, const uint32_
     switch (op) {
     case QN_OP_add:
     case QN_OP_sub:
-        return qn__value(b, append_complex(b, who, dtype, qn__op2(b, who, op, x[0], y[0]), qn__op2(b, who, op, x[1], y[1])), 0);
+        x[1] = qn__op2(b, who, op, x[1], y[1]);
+        x[0] = qn__op2(b, who, op, x[0], y[0]);
+        return qn__value(b, append_complex(b, who, dtype, x[0], x[1]), 0);
     case QN_OP_mul:
         return qn__value(b, append_product(b, who, dtype, x, y), 0);
     case QN_OP_div:
         return qn__value(b, append_quotient(b, who, dtype, x, y), 0);
     case QN_OP_neg:
-        return qn__value(b, append_complex(b, who, dtype, qn__op1(b, who, op, x[0]), qn__op1(b, who, op, x[1])), 0);
+        x[1] = qn__op1(b, who, op, x[1]);
+        x[0] = qn__op1(b, who, op, x[0]);
+        return qn__value(b, append_complex(b, who, dtype, x[0], x[1]), 0);
     case QN_OP_sqrt:
     case QN_OP_abs:
         return call_math(b, who, op, a[first]);
@@ -124,8 +136,8 @@ qn_val qn__tuple_cast(qn_builder *b, const char *who, int dtype, uint32_t x)
 qn_val qn__complex_const(qn_builder *b, const char *who, int dtype, uint64_t re, uint64_t im)
 {
     int part_dtype = qn__part_dtype(dtype, NULL, 0);
-    return qn__value(b, append_complex(b, who, dtype, qn__append_const(b, who, part_dtype, re),
-                                   qn__append_const(b, who, part_dtype, im)), 0);
+    uint32_t second = qn__append_const(b, who, part_dtype, im), first = qn__append_const(b, who, part_dtype, re);
+    return qn__value(b, append_complex(b, who, dtype, first, second), 0);
 }
 
 qn_val qn_const_complex(qn_builder *b, int dtype, double re, double im)
@@ -224,6 +236,7 @@ qn_val qn_magnitude(qn_builder *b, qn_val z)
     uint32_t root = qn__op1(b, who, QN_OP_sqrt, qn__op2(b, who, QN_OP_add, one, qn__op2(b, who, QN_OP_mul, ratio, ratio)));
     uint32_t zero = qn__append_const(b, who, part, 0);
     uint32_t infinity = qn__append_const(b, who, part, qn__float_format(part).infinity);
-    uint32_t is_plain = qn__op2(b, who, QN_OP_or, qn__op2(b, who, QN_OP_eq, large, zero), qn__op2(b, who, QN_OP_eq, large, infinity));
+    uint32_t is_infinite = qn__op2(b, who, QN_OP_eq, large, infinity), is_zero = qn__op2(b, who, QN_OP_eq, large, zero);
+    uint32_t is_plain = qn__op2(b, who, QN_OP_or, is_zero, is_infinite);
     return qn__value(b, qn__choose(b, who, is_plain, large, qn__op2(b, who, QN_OP_mul, large, root)), 0);
 }

@@ -61,8 +61,8 @@ static uint32_t append_sticky_f32(qn_builder *b, const char *who, uint32_t x)
 {
     uint32_t near = cast(b, who, QN_F32, x), back = cast(b, who, QN_F64, near);
     uint32_t bits = bitcast(b, who, QN_U32, near), one = qn__append_const(b, who, QN_U32, 1);
-    uint32_t is_larger =
-        qn__op2(b, who, QN_OP_gt, qn__op1(b, who, QN_OP_abs, back), qn__op1(b, who, QN_OP_abs, x));
+    uint32_t size = qn__op1(b, who, QN_OP_abs, x), back_size = qn__op1(b, who, QN_OP_abs, back);
+    uint32_t is_larger = qn__op2(b, who, QN_OP_gt, back_size, size);
     uint32_t below = qn__op2(b, who, QN_OP_sub, bits, one);
     uint32_t odd = qn__op2(b, who, QN_OP_or, qn__choose(b, who, is_larger, below, bits), one);
     uint32_t is_exact = qn__op2(b, who, QN_OP_eq, back, x);
@@ -80,8 +80,8 @@ static uint32_t append_sticky_f64(qn_builder *b, const char *who, int from, uint
     uint32_t low = qn__op2(b, who, QN_OP_and, magnitude, qn__append_const(b, who, QN_U64, 0x7ff));
     uint32_t high = qn__op2(b, who, QN_OP_sub, magnitude, low);
     uint32_t none = qn__append_const(b, who, QN_U64, 0);
-    uint32_t rest = qn__choose(b, who, qn__op2(b, who, QN_OP_ne, low, none),
-                           qn__append_const(b, who, QN_U64, 0x800), none);
+    uint32_t sticky = qn__append_const(b, who, QN_U64, 0x800), is_inexact = qn__op2(b, who, QN_OP_ne, low, none);
+    uint32_t rest = qn__choose(b, who, is_inexact, sticky, none);
     uint32_t is_wide = qn__op2(b, who, QN_OP_ge, magnitude, qn__append_const(b, who, QN_U64, UINT64_C(1) << 53));
     magnitude = qn__choose(b, who, is_wide, qn__op2(b, who, QN_OP_or, high, rest), magnitude);
     uint32_t value = cast(b, who, QN_F64, magnitude);

@@ -4,7 +4,7 @@
  *
  * The sections that code runs from, .text* first and .rodata* after them, are laid out with their alignment; the
  * PC-relative relocations between them are applied; anything else that the code would need at run time (data, unwind
- * tables, undefined symbols, other relocations) is an error that names it. The result may be copied to any address that
+ * tables, undefined symbols, other relocations) is an error that names it. A processor has its relocations in one table. The result may be copied to any address that
  * has its alignment. The object is our own, but every offset in it is checked all the same.
  */
 #include "jit/jit.h"
@@ -15,6 +15,29 @@
 #define MAX_SECTIONS 1024
 #define MAX_ALIGN 4096
 #define MIN_ALIGN 16
+
+/** A relocation: symbol + addend - place, as a signed number of so many bits, is written to the place. */
+typedef struct relocation {
+    uint32_t machine, type;
+    uint8_t bytes;            /* at the place: the number, or the instruction that has it in it */
+    uint8_t bits, zeros;      /* of the number; of these, the last ones, which must be 0 and are not written */
+    uint8_t low_bits, low_at; /* how many of the next ones stand apart, and from which bit on */
+    uint8_t at;               /* the others, from which bit on */
+} relocation;
+
+static const relocation relocations[] = {
+    {EM_X86_64, R_X86_64_PC32, .bytes = 4, .bits = 32},
+    {EM_X86_64, R_X86_64_PLT32, .bytes = 4, .bits = 32},
+    {EM_X86_64, R_X86_64_PC64, .bytes = 8, .bits = 64},
+    /* ELF for the Arm 64-bit Architecture, static relocations */
+    {EM_AARCH64, R_AARCH64_PREL32, .bytes = 4, .bits = 32},
+    {EM_AARCH64, R_AARCH64_PREL64, .bytes = 8, .bits = 64},
+    {EM_AARCH64, R_AARCH64_LD_PREL_LO19, .bytes = 4, .bits = 21, .zeros = 2, .at = 5},
+    {EM_AARCH64, R_AARCH64_ADR_PREL_LO21, .bytes = 4, .bits = 21, .low_bits = 2, .low_at = 29, .at = 5},
+    {EM_AARCH64, R_AARCH64_CALL26, .bytes = 4, .bits = 28, .zeros = 2},
+    {EM_AARCH64, R_AARCH64_JUMP26, .bytes = 4, .bits = 28, .zeros = 2},
+};
+enum { N_RELOCATIONS = sizeof relocations / sizeof relocations[0] };
 
 /** A section that becomes part of the blob. */
 typedef struct placement {
@@ -56,15 +79,17 @@ static const char *section_name(const object *o, const Elf64_Shdr *s)
     return string_at(o, o->head.e_shstrndx, s->sh_name);
 }
 
-static qn_status read_headers(object *o, qn_error *err)
+static qn_status read_headers(object *o, int machine, qn_error *err)
 {
     if (o->n < sizeof o->head)
         return qn__fail(err, QN_ERR_INTERNAL, "qn__elf_to_blob: object of %zu bytes is too short", o->n);
     memcpy(&o->head, o->bytes, sizeof o->head);
     const Elf64_Ehdr *h = &o->head;
     if (memcmp(h->e_ident, ELFMAG, SELFMAG) != 0 || h->e_ident[EI_CLASS] != ELFCLASS64 ||
-        h->e_ident[EI_DATA] != ELFDATA2LSB || h->e_type != ET_REL || h->e_machine != EM_X86_64)
-        return qn__fail(err, QN_ERR_INTERNAL, "qn__elf_to_blob: not a relocatable x86-64 ELF object");
+        h->e_ident[EI_DATA] != ELFDATA2LSB || h->e_type != ET_REL)
+        return qn__fail(err, QN_ERR_INTERNAL, "qn__elf_to_blob: not a relocatable 64-bit ELF object");
+    if (h->e_machine != machine)
+        return qn__fail(err, QN_ERR_TARGET, "qn__elf_to_blob: an object of ELF machine %d, not of %d", h->e_machine, machine);
     uint64_t table_bytes = (uint64_t)h->e_shnum * sizeof(Elf64_Shdr);
     if (h->e_shentsize != sizeof(Elf64_Shdr) || h->e_shnum == 0 || h->e_shnum > MAX_SECTIONS ||
         !is_inside(o, h->e_shoff, table_bytes))
@@ -226,16 +251,44 @@ static qn_status copy_sections(const object *o, qn_text *code, qn_error *err)
     return QN_OK;
 }
 
-/* Applies one relocation of placed section `target`: value = symbol + addend - place. */
+static const relocation *find_relocation(int machine, uint64_t type)
+{
+    for (int i = 0; i < N_RELOCATIONS; i++)
+        if (relocations[i].machine == (uint32_t)machine && relocations[i].type == type)
+            return &relocations[i];
+    return NULL;
+}
+
+static uint64_t low_ones(int bits)
+{
+    return bits < 64 ? (UINT64_C(1) << bits) - 1 : UINT64_MAX;
+}
+
+/* Writes a number as a relocation says; false if it does not fit. */
+static bool write_number(const relocation *how, uint8_t *at, int64_t value)
+{
+    int64_t limit = (int64_t)(low_ones(how->bits) >> 1);
+    uint64_t word = 0, number = (uint64_t)value >> how->zeros, low = low_ones(how->low_bits),
+             high = low_ones(how->bits - how->zeros - how->low_bits);
+    if (value > limit || value < -limit - 1 || ((uint64_t)value & low_ones(how->zeros)))
+        return false;
+    memcpy(&word, at, how->bytes); /* little endian, as the targets and this machine */
+    word &= ~(low << how->low_at | high << how->at);
+    word |= (number & low) << how->low_at | (number >> how->low_bits & high) << how->at;
+    memcpy(at, &word, how->bytes);
+    return true;
+}
+
+/* Applies one relocation of placed section `target`. */
 static qn_status relocate(const object *o, const placement *target, const Elf64_Rela *r, uint8_t *blob,
                           qn_error *err)
 {
     uint64_t type = ELF64_R_TYPE(r->r_info), index = ELF64_R_SYM(r->r_info);
-    uint64_t width = type == R_X86_64_PC64 ? 8 : 4;
-    if (type != R_X86_64_PC32 && type != R_X86_64_PLT32 && type != R_X86_64_PC64)
+    const relocation *how = find_relocation(o->head.e_machine, type);
+    if (!how)
         return qn__fail(err, QN_ERR_INTERNAL, "qn__elf_to_blob: relocation of type %llu at offset %llu",
                         (unsigned long long)type, (unsigned long long)r->r_offset);
-    if (r->r_offset > target->size || width > target->size - r->r_offset)
+    if (r->r_offset > target->size || how->bytes > target->size - r->r_offset)
         return qn__fail(err, QN_ERR_INTERNAL, "qn__elf_to_blob: relocation at offset %llu of %llu bytes",
                         (unsigned long long)r->r_offset, (unsigned long long)target->size);
     if (index == 0 || index >= o->n_symbols)
@@ -248,10 +301,9 @@ static qn_status relocate(const object *o, const placement *target, const Elf64_
                         string_at(o, o->symbol_names, symbol.st_name));
     uint64_t place = target->offset + r->r_offset;
     int64_t value = (int64_t)(address + (uint64_t)r->r_addend - place);
-    if (width == 4 && (value < INT32_MIN || value > INT32_MAX))
-        return qn__fail(err, QN_ERR_INTERNAL, "qn__elf_to_blob: relocation by %lld does not fit",
+    if (!write_number(how, blob + place, value)) /* 1 MiB of code are too much for some instructions */
+        return qn__fail(err, QN_ERR_LIMIT, "qn__elf_to_blob: relocation by %lld does not fit",
                         (long long)value);
-    memcpy(blob + place, &value, width); /* little endian, as the target */
     return QN_OK;
 }
 
@@ -286,10 +338,11 @@ static qn_status relocate_all(const object *o, uint8_t *blob, qn_error *err)
 }
 
 /* The steps; `start` bytes of `code` belong to the caller. */
-static qn_status convert(object *o, const char *symbol, qn_text *code, uint32_t *entry, qn_error *err)
+static qn_status convert(object *o, int machine, const char *symbol, qn_text *code, uint32_t *entry,
+                         qn_error *err)
 {
     size_t start = code->n;
-    qn_status status = read_headers(o, err);
+    qn_status status = read_headers(o, machine, err);
     if (status == QN_OK)
         status = place_all(o, err);
     if (status == QN_OK)
@@ -303,7 +356,7 @@ static qn_status convert(object *o, const char *symbol, qn_text *code, uint32_t 
     return status;
 }
 
-qn_status qn__elf_to_blob(const void *bytes, size_t n, const char *symbol, qn_text *code,
+qn_status qn__elf_to_blob(const void *bytes, size_t n, int machine, const char *symbol, qn_text *code,
                           uint32_t *entry, uint32_t *align, qn_error *err)
 {
     object *o = qn__zalloc(1, sizeof *o);
@@ -313,7 +366,7 @@ qn_status qn__elf_to_blob(const void *bytes, size_t n, const char *symbol, qn_te
     o->n = n;
     size_t start = code->n;
     uint32_t offset = 0;
-    qn_status status = convert(o, symbol, code, &offset, err);
+    qn_status status = convert(o, machine, symbol, code, &offset, err);
     if (status == QN_OK) {
         *entry = offset;
         *align = (uint32_t)o->align;

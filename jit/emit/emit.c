@@ -39,8 +39,9 @@ static void drop_generator(qn_generator *m)
 static qn_status make_machine(const qn_generator *of, LLVMTargetMachineRef *out, qn_error *err)
 {
     const qn_target *row = of->row;
-    char features[16] = "", *message = NULL;
+    char features[16], *message = NULL;
     LLVMTargetRef target;
+    snprintf(features, sizeof features, "%s", row->features ? row->features : "");
     if (of->ptx)
         snprintf(features, sizeof features, "+ptx%d", of->ptx);
     if (LLVMGetTargetFromTriple(row->triple, &target, &message)) {
@@ -48,8 +49,8 @@ static qn_status make_machine(const qn_generator *of, LLVMTargetMachineRef *out,
         LLVMDisposeMessage(message);
         return QN_ERR_CODEGEN;
     }
-    *out = LLVMCreateTargetMachine(target, row->triple, row->name, features, of->is_fast ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault,
-                                   LLVMRelocPIC, row->is_text ? LLVMCodeModelDefault : LLVMCodeModelSmall);
+    *out = LLVMCreateTargetMachine(target, row->triple, row->cpu ? row->cpu : row->name, features,
+                                   of->is_fast ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault, LLVMRelocPIC, of->hooks->code_model);
     return *out ? QN_OK : qn__fail(err, QN_ERR_CODEGEN, "qn_llvm_provider: no target machine for %s", row->name);
 }
 
@@ -59,6 +60,9 @@ qn_status qn__llvm_generator(void **thread_state, const qn_facts *f, bool is_fas
     bool is_known = f->ptx ? is_ptx && f->target->ptx && f->ptx >= f->target->ptx : !f->target->ptx;
     if (!is_known || f->target->isa != f->isa)
         return qn__fail(err, QN_ERR_TARGET, "qn_llvm_provider: no instruction set %d (PTX ISA %d)", f->isa, f->ptx);
+    const qn_hooks *hooks = qn__hooks_of(f->target);
+    if (!hooks)
+        return qn__fail(err, QN_ERR_TARGET, "qn_llvm_provider: built without code for %s", f->target->name);
     if (!*thread_state)
         *thread_state = qn__zalloc(1, sizeof(generators));
     generators *m = *thread_state;
@@ -73,7 +77,7 @@ qn_status qn__llvm_generator(void **thread_state, const qn_facts *f, bool is_fas
     if (!m->host)
         m->host = LLVMGetHostCPUName();
     qn_generator made = {.row = f->target,
-                         .hooks = qn__hooks_of(f->target),
+                         .hooks = hooks,
                          .ptx = f->ptx,
                          .is_portable = f->is_portable != 0,
                          .is_fast = is_fast,
@@ -166,7 +170,7 @@ qn_status qn__llvm_code(qn_generator *m, LLVMModuleRef module, bool is_large, co
                         size_t *n, qn_error *err)
 {
     if (!m->passes)
-        m->passes = qn__passes_new(m->machine, m->ptx != 0);
+        m->passes = qn__passes_new(m->machine, m->ptx != 0, m->hooks->not_for_large);
     if (!m->passes)
         return qn__fail(err, QN_ERR_MEMORY, "qn_llvm_provider: no memory for the passes");
     qn__passes_run(m->passes, module, is_large, bytes, n);
@@ -180,7 +184,7 @@ qn_status qn__llvm_code(qn_generator *m, LLVMModuleRef module, bool is_large, co
 qn_status qn__llvm_assembly(const qn_generator *m, LLVMModuleRef module, bool is_large, const qn_diagnostics *d,
                             LLVMMemoryBufferRef *out, qn_error *err)
 {
-    qn_passes *passes = qn__passes_new(m->machine, true);
+    qn_passes *passes = qn__passes_new(m->machine, true, m->hooks->not_for_large);
     const char *text;
     size_t n;
     if (!passes)

@@ -21,7 +21,8 @@ extern "C" {
 
 namespace {
 
-/** What a large function goes without, by the names that passes have in LLVM. A name that is not there costs time only. */
+/** What a large function goes without on every target, by the names that passes have in LLVM. A name that is not there costs
+ *  time only. */
 constexpr llvm::StringLiteral not_for_large[] = {
     "Machine Instruction Scheduler",
     "Post RA top-down list latency scheduler",
@@ -31,22 +32,21 @@ constexpr llvm::StringLiteral not_for_large[] = {
     "Machine Copy Propagation Pass",
     "Constant Hoisting",
     "Live Range Shrink",
-    "X86 Avoid Store Forwarding Blocks",
-    "X86 Domain Reassignment Pass",
-    "X86 LEA Optimize",
-    "X86 Partial Reduction",
-    "X86 cmov Conversion",
 };
 
 /** LLVM asks its context's gate before each pass that may be left out. */
 class gate : public llvm::OptPassGate {
 public:
     bool is_large = false;
+    const char *const *more = nullptr; // of the target
     bool isEnabled() const override { return is_large; }
     bool shouldRunPass(llvm::StringRef name, llvm::StringRef) override
     {
         for (llvm::StringRef other : not_for_large)
             if (name == other)
+                return false;
+        for (const char *const *other = more; other && *other; other++)
+            if (name == *other)
                 return false;
         return true;
     }
@@ -61,7 +61,7 @@ struct qn_passes {
     llvm::legacy::PassManager manager;
 };
 
-qn_passes *qn__passes_new(LLVMTargetMachineRef machine, int is_text)
+qn_passes *qn__passes_new(LLVMTargetMachineRef machine, int is_text, const char *const *not_for_large)
 {
     auto *target = reinterpret_cast<llvm::TargetMachine *>(machine);
     auto *p = new (std::nothrow) qn_passes;
@@ -70,6 +70,8 @@ qn_passes *qn__passes_new(LLVMTargetMachineRef machine, int is_text)
         delete p;
         p = nullptr;
     }
+    if (p)
+        p->passes.more = not_for_large;
     return p;
 }
 

@@ -462,8 +462,8 @@ static qn_status emit_code(compilation *c)
     if (status == QN_OK)
         status = qn__llvm_code(c->generator, c->module, is_large(c), &c->diagnostics, &c->object, &c->object_bytes, &r->error);
     if (status == QN_OK)
-        status = qn__elf_to_blob(c->object, c->object_bytes, c->symbol, &c->code, &r->info.entry, &r->info.align,
-                                 &r->error);
+        status = qn__elf_to_blob(c->object, c->object_bytes, c->facts.target->elf_machine, c->symbol, &c->code, &r->info.entry,
+                                 &r->info.align, &r->error);
     return status;
 }
 

@@ -298,7 +298,9 @@ static void code_counts(codec *c, qn_facts *f)
     code_i32(c, &f->n_slots, 0, INT32_MAX, "n_slots");
     code_i32(c, &f->n_digits, 0, MAX_FACT_DIGITS, "n_digits");
     code_i32(c, &n_accesses, 0, QN_MAX_OPS, "n_accesses");
-    code_i32(c, &f->isa, QN_ISA_V3, QN_ISA_SM90, "isa");
+    code_i32(c, &f->isa, 0, INT32_MAX, "isa");
+    if (qn__target_row(f->isa)->isa != f->isa)
+        refuse(c, "isa");
     code_i32(c, &f->ptx, 0, 99, "ptx");
     if ((qn__target_row(f->isa)->ptx != 0) != (f->ptx != 0))
         refuse(c, "ptx");

@@ -19,6 +19,13 @@
         .cache_cycles = {5, 14, 50}, .bytes_a_cycle = {32, 32, 8},                                 \
         .are_moved_at_once = 1                                                                     \
     }
+/* Arm Neoverse N1 Core Technical Reference Manual and Software Optimization Guide; caches of a server. */
+#define NEOVERSE                                                                                   \
+    {                                                                                              \
+        .cache = {{64 << 10, 4, 64}, {1 << 20, 8, 64}, {32 << 20, 16, 64}}, .page_bytes = 4096,    \
+        .near_pages = 48, .page_sets = 256, .page_ways = 5, .latency = 4, .operations = 2,         \
+        .window = 128, .memory_cycles = 256                                                        \
+    }
 /* CUDA C++ Programming Guide, technical specifications per compute capability; a large GPU. */
 #define GPU(most_threads, shared_kib)                                                              \
     {                                                                                              \
@@ -30,7 +37,8 @@ static const struct {
     int isa;
     qn_machine machine;
 } rows[] = {
-    {QN_ISA_V3, PROCESSOR},        {QN_ISA_V4, PROCESSOR},        {QN_ISA_SM70, GPU(2048, 96)},
+    {QN_ISA_V3, PROCESSOR},        {QN_ISA_V4, PROCESSOR},        {QN_ISA_NEON, NEOVERSE},
+    {QN_ISA_SM70, GPU(2048, 96)},
     {QN_ISA_SM75, GPU(1024, 64)},  {QN_ISA_SM80, GPU(2048, 164)}, {QN_ISA_SM86, GPU(1536, 100)},
     {QN_ISA_SM89, GPU(1536, 100)}, {QN_ISA_SM90, GPU(2048, 228)},
 };

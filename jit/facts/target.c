@@ -4,11 +4,17 @@
  */
 #include "jit/jit.h"
 
+#include <elf.h>
+
 /* Columns that all rows of a family share. A GPU's widest access moves 16 bytes; it has no vectors,
  * but its row is as capable as that of AVX-512 where code asks about lanes. */
 #define X86                                                                                        \
-    .family = QN_TARGET_X86, .triple = "x86_64-unknown-linux-gnu", .narrows_integers = true,       \
-    .has_slow_bools = true, .keeps_signs = true, .looks = true
+    .family = QN_TARGET_X86, .triple = "x86_64-unknown-linux-gnu", .elf_machine = EM_X86_64,       \
+    .narrows_integers = true, .has_slow_bools = true, .keeps_signs = true, .looks = true
+#define AARCH64                                                                                    \
+    .family = QN_TARGET_AARCH64, .triple = "aarch64-unknown-linux-gnu", .cpu = "generic",          \
+    .elf_machine = EM_AARCH64, .narrows_integers = true, .has_slow_bools = true,                   \
+    .keeps_signs = true, .looks = true
 #define NVPTX(number, lowest_ptx)                                                                  \
     {                                                                                              \
         .isa = QN_ISA_SM##number, .family = QN_TARGET_NVPTX, .name = "sm_" #number,                \
@@ -27,6 +33,10 @@ static const qn_target rows[] = {
      .has_masks = true, .least_masked = 1, .least_shuffled = 1, .permuted = {16, 4},
      .permutes_pairs = true, .has_gathers = true, .has_strided_loads = true, .truncates = true,
      .converts_unsigned = true, .costs = 1},
+    {AARCH64, .isa = QN_ISA_NEON, .name = "armv8-a+lse", .features = "+lse", .vector_bytes = 16,
+     .vectors = 32, .least_masked = QN_NONE_MASKED, .least_shuffled = 1, .truncates = true,
+     .converts_unsigned = true, .rounds_twice = true,
+     .fuses_signs = true},
     NVPTX(70, 63), /* CUDA C++ Programming Guide, release notes of the PTX ISA */
     NVPTX(75, 63),
     NVPTX(80, 70),
@@ -43,6 +53,23 @@ const qn_target *qn__target_row(int isa)
         if (rows[i].isa <= isa)
             best = i;
     return &rows[best];
+}
+
+const qn_target *qn__target_at(int n)
+{
+    return n >= 0 && n < N_ROWS ? &rows[n] : NULL;
+}
+
+int qn__isa_below(int isa)
+{
+    const qn_target *row = qn__target_row(isa), *below = row - 1;
+    return row > rows && below->family == row->family ? below->isa : 0;
+}
+
+bool qn__isa_runs(int have, int wanted)
+{
+    const qn_target *a = qn__target_row(have), *b = qn__target_row(wanted);
+    return have >= wanted && a->family == b->family;
 }
 
 int qn__isa_of_gpu(int capability)

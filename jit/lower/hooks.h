@@ -9,11 +9,17 @@
 
 #include "jit/lower/lower.h"
 
+#include <llvm-c/TargetMachine.h>
+
 typedef struct qn_hooks {
     unsigned data_space;        /* address space of views */
     unsigned constant_space[2]; /* of constant arrays: whose index differs between threads; is the
                                    same in all of them */
     const char *same_i64; /* operands of inline assembly whose result of 64 bits is its operand */
+
+    LLVMCodeModel code_model;
+    const char *const *not_for_large; /* NULL, or passes of LLVM that a large function goes without,
+                                         by their names; NULL behind the last */
 
     /* ---- LLVM */
     /** Tells LLVM of the target. Once per process. */

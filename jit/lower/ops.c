@@ -102,7 +102,8 @@ LLVMValueRef qn__lower_sign(lower *g, int op, LLVMValueRef v)
 static LLVMValueRef lower_neg(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
 {
     (void)b, (void)c;
-    if (class_of(type) == QN_CLASS_F && !g->f->target->keeps_signs)
+    bool is_fused = g->f->target->fuses_signs && LLVMGetTypeKind(LLVMTypeOf(a)) != LLVMVectorTypeKind;
+    if (class_of(type) == QN_CLASS_F && (is_fused || !g->f->target->keeps_signs))
         return change_sign(g, type, a, false);
     return class_of(type) == QN_CLASS_F ? LLVMBuildFNeg(g->b, a, "") : LLVMBuildNeg(g->b, a, "");
 }
@@ -376,6 +377,24 @@ static LLVMValueRef cast_half(lower *g, int to, int from, LLVMValueRef v)
     return LLVMBuildTrunc(g->b, v, type_like(g, to, v), "");
 }
 
+static LLVMValueRef int_to_float(lower *g, LLVMTypeRef t, bool is_signed, LLVMValueRef v)
+{
+    return is_signed ? LLVMBuildSIToFP(g->b, v, t, "") : LLVMBuildUIToFP(g->b, v, t, "");
+}
+
+/** The lanes of a vector one by one (target->rounds_twice). */
+static LLVMValueRef lanes_to_float(lower *g, LLVMTypeRef t, bool is_signed, LLVMValueRef v)
+{
+    LLVMValueRef all = LLVMConstNull(t);
+    for (unsigned n = 0; n < LLVMGetVectorSize(t); n++) {
+        LLVMValueRef at = LLVMConstInt(LLVMInt32TypeInContext(g->context), n, false),
+                     lane = LLVMBuildExtractElement(g->b, v, at, "");
+        lane = int_to_float(g, LLVMGetElementType(t), is_signed, lane);
+        all = LLVMBuildInsertElement(g->b, all, lane, at, "");
+    }
+    return all;
+}
+
 LLVMValueRef qn__lower_cast(lower *g, int to, int from, LLVMValueRef v)
 {
     LLVMTypeRef t = type_like(g, to, v);
@@ -394,8 +413,11 @@ LLVMValueRef qn__lower_cast(lower *g, int to, int from, LLVMValueRef v)
     /* LLVM 19 takes twenty times as long to select the code of the conversion, which is that of this select. */
     if (to_float && from == QN_BOOL && LLVMGetTypeKind(t) == LLVMVectorTypeKind)
         return LLVMBuildSelect(g->b, v, LLVMBuildUIToFP(g->b, LLVMConstAllOnes(LLVMTypeOf(v)), t, ""), LLVMConstNull(t), "");
+    bool is_vector = LLVMGetTypeKind(t) == LLVMVectorTypeKind;
+    if (to_float && is_vector && g->f->target->rounds_twice && to == QN_F32 && qn__dtype_width(from) == 64)
+        return lanes_to_float(g, t, is_signed, v);
     if (to_float)
-        return is_signed ? LLVMBuildSIToFP(g->b, v, t, "") : LLVMBuildUIToFP(g->b, v, t, "");
+        return int_to_float(g, t, is_signed, v);
     int have = qn__dtype_width(from), want = qn__dtype_width(to);
     if (want == have)
         return v;

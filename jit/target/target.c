@@ -5,6 +5,9 @@
 static const qn_hooks *const families[QN_N_TARGETS] = {
     [QN_TARGET_X86] = &qn__x86_hooks,
     [QN_TARGET_NVPTX] = &qn__nvptx_hooks,
+#ifdef QUERN_AARCH64
+    [QN_TARGET_AARCH64] = &qn__aarch64_hooks,
+#endif
 };
 
 const qn_hooks *qn__hooks_of(const qn_target *target)
@@ -15,5 +18,6 @@ const qn_hooks *qn__hooks_of(const qn_target *target)
 void qn__hooks_initialize(void)
 {
     for (int n = 0; n < QN_N_TARGETS; n++)
-        families[n]->initialize();
+        if (families[n])
+            families[n]->initialize();
 }

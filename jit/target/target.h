@@ -8,8 +8,9 @@
 
 #include "jit/lower/hooks.h"
 
-extern const qn_hooks qn__x86_hooks, qn__nvptx_hooks;
+extern const qn_hooks qn__x86_hooks, qn__nvptx_hooks, qn__aarch64_hooks;
 
+/** NULL: the library was built without this family. */
 const qn_hooks *qn__hooks_of(const qn_target *target);
 /** Tells LLVM of all families. Once per process. */
 void qn__hooks_initialize(void);

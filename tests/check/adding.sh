@@ -76,6 +76,7 @@ is_true adding-an-op.md 2 2 'QN_I_LOOKUP\b|QN_INST\(LOOKUP,|check_lookup|parse_l
 is_true adding-a-dtype.md 1 1 'bf16' bf16 include/quern/math.def
 is_true adding-a-reducer.md 1 1 'QN_COMBINE_PROD|QN_REDUCER\(PROD|\b(qn_)?prod\b' prod "runtime/bindings/python/quern/__init__.py runtime/bindings/python/quern/_trace.py
     runtime/bindings/python/quern/_expression.py runtime/bindings/lua/quern/builder.lua runtime/bindings/lua/quern/expression.lua"
+is_true adding-a-target.md 1 1 'aarch64|QN_ISA_NEON' AArch64
 is_true adding-a-transformation.md 1 1 'qn__apply_stream\b|stream %[0-9]|`stream i`|QN_TRANSFORM\(stream,' stream
 
 # Constants of Fortran are those of the lists. Its atomics have no value to compare with.

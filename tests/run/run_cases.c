@@ -3,9 +3,15 @@
  * run_cases.c: runs case files (docs/testing.md) through the public interface: on the interpreter against what the case
  * expects, then on x86 in every configuration, as PTX and on a GPU against the interpreter, byte by byte, errors included.
  *
- *   run_cases [--cuda] [file or folder]...      default: tests/cases; --cuda: only on a GPU, which must be there
+ *   run_cases [MODE] [file or folder]...      default: tests/cases
+ *
+ *   --cuda           only on a GPU, which must be there
+ *   --write BUNDLE   compiles for AArch64 into a bundle, and runs the interpreter only
+ *   --read BUNDLE    without a code generator: the code of that bundle, which must be there for each launch
  */
+#include "ir/fpu.h"
 #include "ir/ir.h"
+#include "quern/cache.h"
 #include "tests/run/run_cases.h"
 #include "tests/tap.h"
 
@@ -33,8 +39,22 @@ static const configuration CONFIGURATIONS[] = {
 };
 enum { N_CONFIGURATIONS = sizeof CONFIGURATIONS / sizeof CONFIGURATIONS[0] };
 
+/** With a bundle. It is written for the instruction set, and read on a machine that has it. */
+static const configuration OF_BUNDLES[] = {
+    {"exact", QN_SPECIALIZE_EXACT, QN_ISA_NEON, QN_LOADER_ARENA},
+    {"dynamic", QN_SPECIALIZE_DYNAMIC, QN_ISA_NEON, QN_LOADER_ARENA},
+    {"generic", QN_SPECIALIZE_GENERIC, QN_ISA_NEON, QN_LOADER_ARENA},
+};
+enum { N_OF_BUNDLES = sizeof OF_BUNDLES / sizeof OF_BUNDLES[0] };
+
 typedef struct runner {
     qn_context *context;
+    const configuration *how;
+    int n_how;
+    const char *engine; /* how they are called in the names of points */
+    const char *written; /* bundle that is written, else NULL */
+    const char *read;    /* that is read, else NULL */
+    int n_ran;           /* launches of code that succeeded */
     ptx_cases *ptx;   /* NULL: there is no code generator */
     cuda_cases *cuda; /* NULL: nor a GPU */
     bool is_cuda_only;
@@ -194,9 +214,92 @@ static bool run_interpreter(const runner *r, const qn_kernel *k, case_instance *
     return kept_outside(c) && passed;
 }
 
-/** Runs x86 in one configuration, on both executors and with shared atomics, checked and unchecked. */
-static bool run_x86(const runner *r, const qn_kernel *k, case_instance *c, const configuration *how,
-                    const qn_error *reference)
+static bool has_atomics(const qn_kernel *k)
+{
+    bool has = false;
+    for (int p = 0; p < k->n_params; p++)
+        has = has || k->param[p].has_atomics || (k->param[p].traits & QN_ATOMIC);
+    return has;
+}
+
+/** Compiles what a launch would run, into the bundle. A launch that is refused before it runs is so here, too, and one without
+ *  iterations needs no code. */
+static bool write_way(const runner *r, const qn_kernel *k, const case_instance *c,
+                      const qn_options *o, const qn_error *reference)
+{
+    qn_arg args[MAX_BINDINGS];
+    qn_error err = {0};
+    int n = bind_arguments(k, c, args);
+    qn_status status = n < 0 ? QN_ERR_INTERNAL : qn_bundle_add(r->context, r->written, k, n, args, o, &err);
+    if (status == QN_OK || (reference->status && (int32_t)status == reference->status) ||
+        strstr(err.message, "the arguments give no iterations"))
+        return true;
+    tap_note("%s: %s", qn_status_name((int)status), err.message);
+    return false;
+}
+
+#if defined(__aarch64__)
+/** Rounding upwards, subnormals flushed to zero, default NaN: what code must not see, and the host must keep. */
+enum { ODD_CONTROL = 1 << 22 | 1 << 24 | 1 << 25 };
+
+static void begin_odd_control(void)
+{
+    qn__fpu_set_control(ODD_CONTROL);
+}
+
+static bool end_odd_control(void)
+{
+    bool is_kept = qn__fpu_control() == ODD_CONTROL;
+    qn__fpu_set_control(0);
+    return is_kept;
+}
+#else
+static void begin_odd_control(void)
+{
+}
+
+static bool end_odd_control(void)
+{
+    return true;
+}
+#endif
+
+/** Launches, and compares with the interpreter. With a bundle, no launch may be interpreted, and no code come from elsewhere. */
+static bool run_way(runner *r, const qn_kernel *k, case_instance *c, const qn_options *o,
+                    bool prints, const qn_error *reference)
+{
+    qn_error err;
+    case_lines lines = {0};
+    qn_options with_lines = *o;
+    qn_counters before, after;
+    if (prints)
+        case_lines_want(c, &lines, &with_lines);
+    qn_context_counters(r->context, &before, sizeof before);
+    if (r->read)
+        begin_odd_control();
+    qn_status status = launch(r, k, c, &with_lines, &err);
+    r->n_ran += status == QN_OK;
+    bool is_control_kept = !r->read || end_odd_control();
+    qn_context_counters(r->context, &after, sizeof after);
+    bool agreed = (int32_t)status == reference->status &&
+                  strcmp(err.message, reference->message) == 0 && equals_reference(c);
+    agreed = (!prints || case_lines_agree(c, &lines)) && agreed;
+    if (agreed && r->read && (after.interpreted > before.interpreted || after.compiles || after.disk_refused)) {
+        tap_note("the code is not that of the bundle");
+        agreed = false;
+    }
+    if (!is_control_kept)
+        tap_note("the launch changed the control bits of floats");
+    agreed = agreed && is_control_kept;
+    if (!agreed)
+        tap_note("checks %s, %s: %s \"%s\"", o->checks == QN_CHECKS_NONE ? "none" : "on",
+                 prints ? "printing" : "not printing", qn_status_name((int)status), err.message);
+    return agreed;
+}
+
+/** Runs generated code in one configuration, on both executors and with shared atomics, checked and unchecked. */
+static bool run_code(runner *r, const qn_kernel *k, case_instance *c, const configuration *how,
+                     const qn_error *reference)
 {
     bool passed = true, is_clean = c->status == QN_OK && c->checks == QN_CHECKS_REPORT;
     static const struct {
@@ -207,28 +310,23 @@ static bool run_x86(const runner *r, const qn_kernel *k, case_instance *c, const
                 {"serial, shared atomics", QN_SERIAL, QN_ATOMICS_SHARED}};
     for (size_t way = 0; way < sizeof ways / sizeof ways[0]; way++)
         for (int unchecked = 0; unchecked <= is_clean; unchecked++) {
-            qn_options o = {.bytes = sizeof o,
-                            .engine = QN_ENGINE_X86,
-                            .executor = ways[way].executor,
-                            .atomics = ways[way].atomics,
-                            .checks = unchecked ? QN_CHECKS_NONE : c->checks,
-                            .strict = c->strict,
-                            .specialize = how->specialize,
-                            .isa = how->isa,
-                            .loader = how->loader};
-            for (int prints = 0; prints <= case_prints(k); prints++) {
-                qn_error err;
-                case_lines lines = {0};
-                if (prints)
-                    case_lines_want(c, &lines, &o);
-                qn_status status = launch(r, k, c, &o, &err);
-                bool agreed = (int32_t)status == reference->status &&
-                              strcmp(err.message, reference->message) == 0 && equals_reference(c);
-                agreed = (!prints || case_lines_agree(c, &lines)) && agreed;
+            bool has_code_of_its_own = way == 0 || (ways[way].atomics == QN_ATOMICS_SHARED && has_atomics(k));
+            if (r->written && !has_code_of_its_own)
+                continue;
+            const qn_options o = {.bytes = sizeof o,
+                                  .engine = QN_ENGINE_X86,
+                                  .executor = ways[way].executor,
+                                  .atomics = ways[way].atomics,
+                                  .checks = unchecked ? QN_CHECKS_NONE : c->checks,
+                                  .strict = c->strict,
+                                  .specialize = how->specialize,
+                                  .isa = how->isa,
+                                  .loader = how->loader};
+            for (int prints = 0; prints <= (case_prints(k) && !r->written && !r->read); prints++) {
+                bool agreed = r->written ? write_way(r, k, c, &o, reference)
+                                         : run_way(r, k, c, &o, prints, reference);
                 if (!agreed)
-                    tap_note("%s, %s, checks %s, %s: %s \"%s\"", how->name, ways[way].name,
-                             unchecked ? "none" : "on", prints ? "printing" : "not printing",
-                             qn_status_name((int)status), err.message);
+                    tap_note("... %s, %s", how->name, ways[way].name);
                 passed = passed && agreed;
             }
         }
@@ -355,9 +453,10 @@ static void cuda_point(const cuda_outcome *o, const char *path, const char *set)
 }
 
 /** One case, all values of its variable: a point for the interpreter and one for each configuration. */
-static void run_set(const runner *r, const case_file *f, const case_set *set, const qn_kernel *k)
+static void run_set(runner *r, const case_file *f, const case_set *set, const qn_kernel *k)
 {
     bool passed[2 + N_CONFIGURATIONS], is_debugged = false, has_schedules = true;
+    bool has_cpu_plans = !r->is_cuda_only && !r->written && !r->read;
     cuda_outcome on_gpu = {0};
     memset(passed, 1, sizeof passed);
     for (int v = 0; v < set->n_values; v++) {
@@ -367,11 +466,11 @@ static void run_set(const runner *r, const case_file *f, const case_set *set, co
         bool agreed = run_interpreter(r, k, &c, &reference);
         passed[0] = passed[0] && agreed;
         is_debugged = c.debug != 0;
-        for (int i = 0; i < N_CONFIGURATIONS && !is_debugged; i++) {
-            const configuration *how = &CONFIGURATIONS[i];
+        for (int i = 0; i < r->n_how && !is_debugged; i++) {
+            const configuration *how = &r->how[i];
             if (r->skip[i][0] || (how->loader == QN_LOADER_ORC && v > 0))
                 continue;
-            bool same = run_x86(r, k, &c, how, &reference);
+            bool same = run_code(r, k, &c, how, &reference);
             passed[1 + i] = passed[1 + i] && same;
             agreed = agreed && same;
         }
@@ -380,7 +479,7 @@ static void run_set(const runner *r, const case_file *f, const case_set *set, co
             passed[1 + N_CONFIGURATIONS] = passed[1 + N_CONFIGURATIONS] && same;
             agreed = agreed && same;
         }
-        if (!is_debugged && !r->is_cuda_only && has_schedules)
+        if (!is_debugged && has_cpu_plans && has_schedules)
             has_schedules = run_schedules(k, &c, &reference);
         if (r->cuda && !is_debugged && cuda_cases_takes(r->cuda, v == 0 && set == f->set))
             agreed = run_cuda(r, k, &c, v, &reference, &on_gpu) && agreed;
@@ -390,17 +489,21 @@ static void run_set(const runner *r, const case_file *f, const case_set *set, co
     }
     const char *path = strrchr(f->path, '/') ? strrchr(f->path, '/') + 1 : f->path;
     tap_ok(passed[0], "%s %s: interp", path, set->name);
-    for (int i = 0; i < N_CONFIGURATIONS; i++)
+    for (int i = 0; i < r->n_how; i++)
         if (!r->skip[i][0] && !is_debugged)
-            tap_ok(passed[1 + i], "%s %s: x86 %s", path, set->name, CONFIGURATIONS[i].name);
+            tap_ok(passed[1 + i], "%s %s: %s %s", path, set->name, r->engine, r->how[i].name);
+    if (r->read && !is_debugged && case_prints(k))
+        tap_skip("launches that give what they print: their code is not in bundles");
+    if (r->read && is_debugged)
+        tap_skip("debugging is for the interpreter");
     if (r->ptx && !is_debugged)
         tap_ok(passed[1 + N_CONFIGURATIONS], "%s %s: ptx", path, set->name);
-    if (!is_debugged && !r->is_cuda_only)
+    if (!is_debugged && has_cpu_plans)
         tap_ok(has_schedules, "%s %s: schedules of the plans verify", path, set->name);
     cuda_point(&on_gpu, path, set->name);
 }
 
-static void run_file(const runner *r, const char *path)
+static void run_file(runner *r, const char *path)
 {
     case_file *f = malloc(sizeof *f);
     if (!f)
@@ -425,7 +528,7 @@ static int by_name(const void *a, const void *b)
 }
 
 /** A file, or the *.case files and the folders of a folder, in order of their names. */
-static void run_path(const runner *r, const char *path)
+static void run_path(runner *r, const char *path)
 {
     enum { MAX_FILES = 1024 };
     char *names[MAX_FILES];
@@ -472,8 +575,8 @@ static void find_skips(runner *r)
         tap_ok(false, "probe kernel: %s", err.message);
         return;
     }
-    for (int i = 0; i < N_CONFIGURATIONS; i++) {
-        const configuration *how = &CONFIGURATIONS[i];
+    for (int i = 0; i < r->n_how; i++) {
+        const configuration *how = &r->how[i];
         qn_options o = {.bytes = sizeof o,
                         .engine = QN_ENGINE_X86,
                         .specialize = how->specialize,
@@ -507,11 +610,13 @@ static bool open_engines(runner *r)
 {
     char reason[QN_MESSAGE_BYTES] = "";
     if (r->is_cuda_only) {
-        for (int i = 0; i < N_CONFIGURATIONS; i++)
+        for (int i = 0; i < r->n_how; i++)
             snprintf(r->skip[i], sizeof r->skip[i], "only on a GPU");
         r->cuda = cuda_cases_new(false, reason, sizeof reason);
         return tap_ok(r->cuda != NULL, "a GPU %s", reason);
     }
+    if (r->written || r->read)
+        return true;
     find_skips(r);
     if (r->skip[0][0])
         return true;
@@ -522,14 +627,38 @@ static bool open_engines(runner *r)
     return true;
 }
 
+/** Sets what the arguments ask for; the number of the first that is a path, 0 if they make no sense. */
+static int read_arguments(runner *r, int argc, char **argv)
+{
+    const char *mode = argc > 1 && strncmp(argv[1], "--", 2) == 0 ? argv[1] : NULL;
+    bool has_bundle = mode && strcmp(mode, "--cuda") != 0;
+    r->how = has_bundle ? OF_BUNDLES : CONFIGURATIONS;
+    r->n_how = has_bundle ? N_OF_BUNDLES : N_CONFIGURATIONS;
+    r->engine = !has_bundle ? "x86" : strcmp(mode, "--write") == 0 ? "compiled" : "aarch64";
+    r->is_cuda_only = mode && !has_bundle;
+    if (has_bundle && argc > 2 && strcmp(mode, "--write") == 0)
+        r->written = argv[2];
+    else if (has_bundle && argc > 2 && strcmp(mode, "--read") == 0)
+        r->read = argv[2];
+    else if (has_bundle)
+        return 0;
+    return 1 + (mode != NULL) + has_bundle;
+}
+
 int main(int argc, char **argv)
 {
     runner r = {0};
+    int first = read_arguments(&r, argc, argv);
     qn_context_options o = {.bytes = sizeof o, .n_threads = 4};
     qn_error err = {0};
-    int first = 1;
-    r.is_cuda_only = argc > 1 && strcmp(argv[1], "--cuda") == 0;
-    first += r.is_cuda_only;
+    if (first == 0)
+        return fprintf(stderr, "usage: run_cases [--cuda | --write BUNDLE | --read BUNDLE] [FILE or FOLDER]...\n"), 2;
+    if (r.read) {
+        o.n_threads = 2; /* emulated ones are slow to wait for each other */
+        o.bundle = r.read;
+        o.disk_cache = "off";
+        o.provider_path = "/nowhere/libquern-llvm.so";
+    }
     if (!tap_ok(qn_context_new(&o, &r.context, &err) == QN_OK, "context %s", err.message) || !open_engines(&r)) {
         qn_context_release(r.context);
         return tap_done();
@@ -545,8 +674,11 @@ int main(int argc, char **argv)
     qn_counters counters;
     qn_context_counters(r.context, &counters, sizeof counters);
     tap_note("%" PRId64 " launches, %" PRId64 " interpreted, %" PRId64 " compiles, %" PRId64
-             " in order",
-             counters.launches, counters.interpreted, counters.compiles, counters.ordered);
+             " in order, %" PRId64 " versions from disk",
+             counters.launches, counters.interpreted, counters.compiles, counters.ordered, counters.disk_hits);
+    if (r.read)
+        tap_ok((counters.disk_hits > 0 || r.n_ran == 0) && counters.compiles == 0,
+               "%d launches ran code, all of it of the bundle", r.n_ran);
     qn_context_release(r.context);
     return tap_done();
 }

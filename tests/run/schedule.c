@@ -102,6 +102,7 @@ bool case_has_schedules(const qn_kernel *k, int n, const qn_arg *args, const cas
     static const way ways[] = {
         {QN_ISA_V4, false, false}, {QN_ISA_V3, false, false},  {QN_ISA_SM90, false, false},
         {QN_ISA_V4, true, false},  {QN_ISA_SM70, true, false}, {QN_ISA_V4, false, true},
+        {QN_ISA_NEON, false, false},
     };
     bool is_right = true;
     for (int i = 0; i < n; i++)

@@ -102,8 +102,19 @@ static LLVMValueRef add_pairs(lower *g, LLVMValueRef *v)
                     NULL, 0, v, 2);
 }
 
+static const char *const not_for_large[] = {
+    "X86 Avoid Store Forwarding Blocks",
+    "X86 Domain Reassignment Pass",
+    "X86 LEA Optimize",
+    "X86 Partial Reduction",
+    "X86 cmov Conversion",
+    NULL,
+};
+
 const qn_hooks qn__x86_hooks = {
     .same_i64 = "=r,0",
+    .code_model = LLVMCodeModelSmall,
+    .not_for_large = not_for_large,
     .initialize = initialize,
     .attributes = add_attributes,
     .open = qn__lower_open,

@@ -9,6 +9,7 @@
 #include "tests/tap.h"
 
 #include <elf.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -130,7 +131,7 @@ static void test_good(void)
     qn_text object = make_object(&good), code = {0};
     uint32_t entry = 99, align = 0;
     qn_error err = {0};
-    qn_status status = qn__elf_to_blob(object.data, object.n, "kernel", &code, &entry, &align, &err);
+    qn_status status = qn__elf_to_blob(object.data, object.n, EM_X86_64, "kernel", &code, &entry, &align, &err);
     if (!tap_ok(status == QN_OK, "a good object is converted"))
         tap_note("%s", err.message);
     tap_is_int(entry, 0, "entry");
@@ -143,10 +144,10 @@ static void test_good(void)
     tap_is_int(run_blob(&code, entry), 42, "the code runs");
 
     size_t n = code.n;
-    status = qn__elf_to_blob(object.data, object.n, "kernel", &code, &entry, &align, &err);
+    status = qn__elf_to_blob(object.data, object.n, EM_X86_64, "kernel", &code, &entry, &align, &err);
     tap_ok(status == QN_OK && code.n == 2 * n && memcmp(code.data, code.data + n, n) == 0,
            "a second conversion is appended");
-    status = qn__elf_to_blob(object.data, object.n, "other", &code, &entry, &align, &err);
+    status = qn__elf_to_blob(object.data, object.n, EM_X86_64, "other", &code, &entry, &align, &err);
     tap_ok(status == QN_ERR_INTERNAL && code.n == 2 * n, "a name that is no function");
     tap_contains(err.message, "other", "... is in the message");
     qn__text_release(&code);
@@ -154,13 +155,13 @@ static void test_good(void)
 }
 
 /* One object that must be refused with `part` in the message. */
-static void expect_refused(const recipe *r, const char *part, const char *what)
+static void expect_refused(const recipe *r, qn_status expected, const char *part, const char *what)
 {
     qn_text object = make_object(r), code = {0};
     uint32_t entry = 99, align = 98;
     qn_error err = {0};
-    qn_status status = qn__elf_to_blob(object.data, object.n, "kernel", &code, &entry, &align, &err);
-    tap_is_int(status, QN_ERR_INTERNAL, what);
+    qn_status status = qn__elf_to_blob(object.data, object.n, EM_X86_64, "kernel", &code, &entry, &align, &err);
+    tap_is_int(status, expected, what);
     tap_contains(err.message, part, "... and the message");
     tap_ok(code.n == 0 && entry == 99 && align == 98, "... and no output");
     qn__text_release(&code);
@@ -188,13 +189,13 @@ static void test_refused(void)
         r.extra_name = bad_section[i].name;
         r.extra_type = bad_section[i].type;
         r.extra_flags = bad_section[i].flags;
-        expect_refused(&r, r.extra_name, r.extra_name);
+        expect_refused(&r, QN_ERR_INTERNAL, r.extra_name, r.extra_name);
     }
     recipe r = good;
     r.extra_symbol = SHN_UNDEF;
-    expect_refused(&r, "symbol other", "an undefined symbol");
+    expect_refused(&r, QN_ERR_INTERNAL, "symbol other", "an undefined symbol");
     r.extra_symbol = SHN_COMMON;
-    expect_refused(&r, "symbol other", "a common symbol");
+    expect_refused(&r, QN_ERR_INTERNAL, "symbol other", "a common symbol");
     static const uint32_t bad_type[] = {R_X86_64_NONE, R_X86_64_64, R_X86_64_32, R_X86_64_32S,
                                         R_X86_64_GOTPCREL, R_X86_64_REX_GOTPCRELX, R_X86_64_TPOFF32};
     for (size_t i = 0; i < sizeof bad_type / sizeof bad_type[0]; i++) {
@@ -202,14 +203,14 @@ static void test_refused(void)
         r.relocation = bad_type[i];
         char part[40];
         snprintf(part, sizeof part, "of type %u ", bad_type[i]);
-        expect_refused(&r, part, "a relocation");
+        expect_refused(&r, QN_ERR_INTERNAL, part, "a relocation");
     }
     r = good;
     r.place = sizeof text_bytes - 3;
-    expect_refused(&r, "at offset 9 of 12", "a relocation across the end");
+    expect_refused(&r, QN_ERR_INTERNAL, "at offset 9 of 12", "a relocation across the end");
     r = good;
     r.addend = INT64_C(1) << 40;
-    expect_refused(&r, "does not fit", "a relocation too far away");
+    expect_refused(&r, QN_ERR_LIMIT, "does not fit", "a relocation too far away");
 }
 
 static void test_accepted(void)
@@ -222,7 +223,7 @@ static void test_accepted(void)
     r.extra_bytes = 0;
     qn_text object = make_object(&r), code = {0};
     uint32_t entry, align;
-    tap_ok(qn__elf_to_blob(object.data, object.n, "kernel", &code, &entry, &align, NULL) == QN_OK &&
+    tap_ok(qn__elf_to_blob(object.data, object.n, EM_X86_64, "kernel", &code, &entry, &align, NULL) == QN_OK &&
                run_blob(&code, entry) == 42,
            "PLT32, and an empty .data");
     qn__text_release(&object);
@@ -234,7 +235,7 @@ static void test_accepted(void)
     r.addend = -((INT64_C(1) << 40) + 5);
     object = make_object(&r);
     int64_t value = 0;
-    if (qn__elf_to_blob(object.data, object.n, "kernel", &code, &entry, &align, NULL) == QN_OK)
+    if (qn__elf_to_blob(object.data, object.n, EM_X86_64, "kernel", &code, &entry, &align, NULL) == QN_OK)
         memcpy(&value, code.data + 3, sizeof value);
     tap_is_int(value, 128 - 3 + r.addend, "PC64");
     qn__text_release(&object);
@@ -251,7 +252,7 @@ static bool survives(const char *bytes, size_t n)
     qn_text code = {0};
     uint32_t entry = 0, align = 0;
     qn_error err = {0};
-    qn_status status = qn__elf_to_blob(copy, n, "kernel", &code, &entry, &align, &err);
+    qn_status status = qn__elf_to_blob(copy, n, EM_X86_64, "kernel", &code, &entry, &align, &err);
     bool is_sound = status == QN_OK ? entry < code.n && align >= 16 && align <= 4096
                                     : code.n == 0 && err.status == (int)status && err.message[0];
     qn__text_release(&code);
@@ -345,7 +346,7 @@ static void test_compiled(void)
     if (compile_program(&object)) {
         uint32_t entry = 0, align = 0;
         qn_error err = {0};
-        qn_status status = qn__elf_to_blob(object.data, object.n, "kernel", &code, &entry, &align, &err);
+        qn_status status = qn__elf_to_blob(object.data, object.n, EM_X86_64, "kernel", &code, &entry, &align, &err);
         if (!tap_ok(status == QN_OK, "an object of the system's compiler"))
             tap_note("%s", err.message);
         const int table[8] = {3, 1, 4, 1, 5, 9, 2, 6};
@@ -360,6 +361,60 @@ static void test_compiled(void)
     qn__text_release(&code);
 }
 
+/* The object of another machine, whose text begins with the same bytes. */
+static qn_text make_other(uint32_t relocation, int64_t addend)
+{
+    recipe r = good;
+    const uint16_t machine = EM_AARCH64;
+    r.relocation = relocation;
+    r.place = 4;
+    r.addend = addend;
+    qn_text object = make_object(&r);
+    memcpy(object.data + offsetof(Elf64_Ehdr, e_machine), &machine, sizeof machine);
+    return object;
+}
+
+static void test_machines(void)
+{
+    /* 124 + addend to go; the instruction has been 0x90c30000 */
+    static const struct {
+        const char *what;
+        uint32_t type;
+        int64_t addend;
+        qn_status status;
+        uint32_t word;
+    } rows[] = {{"a load of a constant", R_AARCH64_LD_PREL_LO19, 0, QN_OK, 0x900003e0},
+                {"... backwards", R_AARCH64_LD_PREL_LO19, -128, QN_OK, 0x90ffffe0},
+                {"... from no whole word", R_AARCH64_LD_PREL_LO19, 1, QN_ERR_LIMIT, 0},
+                {"... from 1 MiB away", R_AARCH64_LD_PREL_LO19, 1 << 20, QN_ERR_LIMIT, 0},
+                {"an address", R_AARCH64_ADR_PREL_LO21, 1, QN_OK, 0xb00003e0},
+                {"... 1 MiB away", R_AARCH64_ADR_PREL_LO21, 1 << 20, QN_ERR_LIMIT, 0},
+                {"a call", R_AARCH64_CALL26, 0, QN_OK, 0x9000001f},
+                {"a jump", R_AARCH64_JUMP26, -128, QN_OK, 0x93ffffff},
+                {"a distance", R_AARCH64_PREL32, 0, QN_OK, 124},
+                {"an address of pages", R_AARCH64_ADR_PREL_PG_HI21, 0, QN_ERR_INTERNAL, 0}};
+    uint32_t entry, align;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        qn_text object = make_other(rows[i].type, rows[i].addend), code = {0};
+        uint32_t word = 0;
+        qn_status status = qn__elf_to_blob(object.data, object.n, EM_AARCH64, "kernel", &code, &entry, &align, NULL);
+        if (status == QN_OK)
+            memcpy(&word, code.data + 4, sizeof word);
+        tap_ok(status == rows[i].status && word == rows[i].word, "AArch64, %s: %#x", rows[i].what, (unsigned)word);
+        qn__text_release(&object);
+        qn__text_release(&code);
+    }
+    qn_error err = {0};
+    qn_text ours = make_object(&good), other = make_other(R_AARCH64_CALL26, 0), code = {0};
+    tap_is_int(qn__elf_to_blob(other.data, other.n, EM_X86_64, "kernel", &code, &entry, &align, &err), QN_ERR_TARGET,
+               "x86 refuses an object for AArch64");
+    tap_contains(err.message, "ELF machine 183, not of 62", "... and says so");
+    tap_is_int(qn__elf_to_blob(ours.data, ours.n, EM_AARCH64, "kernel", &code, &entry, &align, &err), QN_ERR_TARGET,
+               "and the reverse");
+    qn__text_release(&ours);
+    qn__text_release(&other);
+}
+
 /* With the n-th allocation failing, the answer is an error or, past the last one, the code. */
 static void test_memory(void)
 {
@@ -369,7 +424,7 @@ static void test_memory(void)
         qn_text code = {0};
         uint32_t entry, align;
         qn__fail_allocation(n, false);
-        status = qn__elf_to_blob(object.data, object.n, "kernel", &code, &entry, &align, NULL);
+        status = qn__elf_to_blob(object.data, object.n, EM_X86_64, "kernel", &code, &entry, &align, NULL);
         n_wrong += status != QN_OK && status != QN_ERR_MEMORY;
         qn__text_release(&code);
     }
@@ -385,6 +440,7 @@ int main(void)
     test_accepted();
     test_corrupted();
     test_compiled();
+    test_machines();
     test_memory();
     return tap_done();
 }

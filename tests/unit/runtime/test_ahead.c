@@ -286,6 +286,22 @@ static void test_isa(void)
     tap_ok(runs("exact", NULL, N, 1), "code for v3 is run everywhere");
 }
 
+/** AArch64: code that a generator with the target makes, and that this processor does not run. */
+static void test_other_machine(void)
+{
+    const qn_options neon = {.bytes = sizeof neon, .engine = QN_ENGINE_X86, .isa = QN_ISA_NEON};
+    qn_error err = {0};
+    qn_status status = add("neon", SAXPY_TEXT, N, &neon, &err);
+    tap_ok(status == QN_OK || (status == QN_ERR_TARGET && strstr(err.message, "built without code for armv8-a+lse")),
+           "code for AArch64 is made, or said not to be known %s", err.message);
+    qn_context *c = elsewhere("neon");
+    status = saxpy(c, &neon, N, 1, &err);
+    tap_is_int(status, QN_ERR_TARGET, "a launch that asks for it is refused");
+    tap_contains(err.message, "armv8-a+lse was asked for, the processor is x86-64-v", "... and says so");
+    qn_context_release(c);
+    tap_ok(!runs("neon", NULL, N, 1), "another one does not find it");
+}
+
 /** Machine code for any processor does not depend on where it was made. */
 static void test_environment(void)
 {
@@ -467,6 +483,7 @@ int main(void)
     test_order();
     test_with_provider();
     test_isa();
+    test_other_machine();
     test_environment();
     test_atomics();
     test_gpu();

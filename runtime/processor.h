@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * processor.h: what the library asks the processor that it runs on. Each kind of processor has a file
+ * of its own, of which the others compile nothing: processor_x86.c, processor_aarch64.c, and
+ * processor_other.c for those that no code is generated for. Control bits of floats are in ir/fpu.h.
+ */
+#ifndef QN_RUNTIME_PROCESSOR_H
+#define QN_RUNTIME_PROCESSOR_H
+
+#include "jit/jit.h"
+
+#include <elf.h>
+
+#if defined(__x86_64__)
+#define QN_PROCESSOR_KIND "x86-64"
+enum { QN_PROCESSOR_ELF = EM_X86_64 };
+#elif defined(__aarch64__)
+#define QN_PROCESSOR_KIND "AArch64"
+enum { QN_PROCESSOR_ELF = EM_AARCH64 };
+#else
+#define QN_PROCESSOR_KIND "this processor"
+enum { QN_PROCESSOR_ELF = EM_NONE };
+#endif
+
+/** Best instruction set of this machine, QN_ISA_...; 0: it has none that code is generated for. */
+int qn__isa_best(void);
+/** The name of the lowest one that it would need. */
+const char *qn__isa_needed(void);
+
+enum { QN_PROCESSOR_BYTES = 40 };
+/** Maker, family and model of the processor: what LLVM tunes for. */
+void qn__processor_name(char out[QN_PROCESSOR_BYTES]);
+
+/** The reach of the TLB, as far as the processor says it. */
+void qn__processor_pages(qn_machine *m);
+/** That, from ebx of the leaves 0x80000005 and 0x80000006 of AMD; from registers of leaf 0x18 of
+ * Intel, once for each subleaf. */
+void qn__pages_of_amd(uint32_t first, uint32_t second, qn_machine *m);
+void qn__pages_of_intel(uint32_t b, uint32_t c, uint32_t d, qn_machine *m);
+
+/** Lets another thread of the core run, in a loop that waits for it. */
+static inline void qn__relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+#endif

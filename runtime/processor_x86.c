@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * processor_x86.c: x86 as processor.h asks for it, by cpuid and xgetbv.
+ */
+#include "runtime/processor.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- pages */
+
+static bool is_power(int32_t n)
+{
+    return n > 0 && (n & (n - 1)) == 0;
+}
+
+void qn__pages_of_amd(uint32_t first, uint32_t second, qn_machine *m)
+{
+    /* The fewest ways that a code stands for. */
+    static const uint8_t least[16] = {[2] = 2, [4] = 4, [5] = 6, [6] = 8, [8] = 16, [10] = 32};
+    int32_t entries = (int32_t)(second >> 16 & 0xfff), ways = least[second >> 28];
+    int32_t usual = qn__machine_usual(QN_ISA_V3)->page_ways;
+    m->near_pages = (int32_t)(first >> 16 & 0xff);
+    if (usual > ways && entries % usual == 0 && is_power(entries / usual))
+        ways = usual;
+    if (ways && entries % ways == 0) {
+        m->page_sets = entries / ways;
+        m->page_ways = ways;
+    }
+}
+
+void qn__pages_of_intel(uint32_t b, uint32_t c, uint32_t d, qn_machine *m)
+{
+    enum { DATA = 1, ALL = 3, LOADS = 4 };
+    int32_t ways = (int32_t)(b >> 16), sets = (int32_t)(c & 0xffff);
+    uint32_t kind = d & 31, level = d >> 5 & 7;
+    if (!(b & 1) || (kind != DATA && kind != ALL && kind != LOADS)) /* bit 0: pages of 4 KiB */
+        return;
+    if (level == 1)
+        m->near_pages = ways * sets;
+    if (level == 2) {
+        m->page_sets = sets;
+        m->page_ways = ways;
+    }
+}
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+void qn__processor_pages(qn_machine *m)
+{
+    enum { MOST_LEAVES = 16 };
+    uint32_t a, b, c, d, second;
+    if (__get_cpuid(0x80000005, &a, &b, &c, &d) && b &&
+        __get_cpuid(0x80000006, &a, &second, &c, &d)) {
+        qn__pages_of_amd(b, second, m);
+        return;
+    }
+    for (uint32_t leaf = 0; leaf < MOST_LEAVES && __get_cpuid_count(0x18, leaf, &a, &b, &c, &d);
+         leaf++)
+        qn__pages_of_intel(b, c, d, m);
+}
+
+/* ---------------------------------------------------------------- instruction sets */
+
+/** The state components that the operating system saves. */
+static uint64_t saved_state(void)
+{
+    uint32_t low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (uint64_t)high << 32 | low;
+}
+
+static bool has_all(uint32_t bits, uint32_t wanted)
+{
+    return (bits & wanted) == wanted;
+}
+
+int qn__isa_best(void)
+{
+    const uint32_t leaf1_c =
+        bit_FMA | bit_MOVBE | bit_OSXSAVE | bit_AVX | bit_F16C | bit_SSE4_2 | bit_POPCNT;
+    const uint32_t leaf7_v3 = bit_BMI | bit_AVX2 | bit_BMI2;
+    const uint32_t leaf7_v4 =
+        bit_AVX512F | bit_AVX512DQ | bit_AVX512CD | bit_AVX512BW | bit_AVX512VL;
+    const uint64_t ymm = 0x6, zmm = 0xe6;
+    uint32_t a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !has_all(c, leaf1_c) || (saved_state() & ymm) != ymm)
+        return 0;
+    if (!__get_cpuid(0x80000001, &a, &b, &c, &d) || !has_all(c, bit_LZCNT))
+        return 0;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !has_all(b, leaf7_v3))
+        return 0;
+    return has_all(b, leaf7_v4) && (saved_state() & zmm) == zmm ? QN_ISA_V4 : QN_ISA_V3;
+}
+
+void qn__processor_name(char out[QN_PROCESSOR_BYTES])
+{
+    uint32_t a = 0, b = 0, c = 0, d = 0;
+    char maker[13] = {0};
+    __get_cpuid(0, &a, &b, &c, &d);
+    memcpy(maker, &b, 4);
+    memcpy(maker + 4, &d, 4);
+    memcpy(maker + 8, &c, 4);
+    __get_cpuid(1, &a, &b, &c, &d);
+    uint32_t family = (a >> 8 & 15) + ((a >> 8 & 15) == 15 ? a >> 20 & 255 : 0), model = (a >> 4 & 15) | (a >> 12 & 0xf0);
+    snprintf(out, QN_PROCESSOR_BYTES, "%s %u.%u", maker, family, model);
+}
+
+const char *qn__isa_needed(void)
+{
+    return "x86-64-v3";
+}
+
+#endif
