@@ -19,12 +19,15 @@
         .cache_cycles = {5, 14, 50}, .bytes_a_cycle = {32, 32, 8},                                 \
         .are_moved_at_once = 1                                                                     \
     }
-/* Arm Neoverse N1 Core Technical Reference Manual and Software Optimization Guide; caches of a server. */
+/* Arm Neoverse N1 Core Technical Reference Manual and Software Optimization Guide; caches of a server. What they do not say
+ * (memory, lines that are waited for, rates between levels) is as above. Nothing of it is measured. */
 #define NEOVERSE                                                                                   \
     {                                                                                              \
         .cache = {{64 << 10, 4, 64}, {1 << 20, 8, 64}, {32 << 20, 16, 64}}, .page_bytes = 4096,    \
         .near_pages = 48, .page_sets = 256, .page_ways = 5, .latency = 4, .operations = 2,         \
-        .window = 128, .memory_cycles = 256                                                        \
+        .window = 128, .memory_cycles = 256, .instructions = 4, .loads = 2, .stores = 1,           \
+        .load_bytes = 32, .store_bytes = 16, .port_bytes = 16, .wrong_guess = 11, .misses = 24,    \
+        .cache_cycles = {4, 11, 50}, .bytes_a_cycle = {32, 32, 8}, .are_moved_at_once = 1          \
     }
 /* CUDA C++ Programming Guide, technical specifications per compute capability; a large GPU. */
 #define GPU(most_threads, shared_kib)                                                              \
