@@ -244,6 +244,8 @@ static bool is_emitted_once(const lower *g)
 /** Whether the lanes' loop may have no whole step: a row that is known to have one needs no test. */
 static bool may_have_no_step(const lower *g, const steps *of, int64_t step)
 {
+    if (of->may_be_empty)
+        return true;
     if (!of->may_be_short && qn__is_at_least(g->f, of->d, step))
         return false;
     return g->p->remainder != QN_REMAINDER_NONE || !qn__is_exact(g->f, of->d);

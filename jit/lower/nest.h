@@ -20,6 +20,7 @@ typedef struct steps {
     span all;          /* what of the dimension is run */
     bool is_inner;     /* loops are around */
     bool may_be_short; /* `all` may be less than the dimension */
+    bool may_be_empty; /* `all` may have no iteration, though the dimension has some */
     /** Emits what one iteration, or a step, runs; the index is set. */
     void (*inside)(lower *g, const struct steps *of);
     /** Sets the index, and those of all loops inside, to the first. */

@@ -246,6 +246,7 @@ static void emit_loop(walk *w, qn_node at)
                               .all = s,
                               .is_inner = w->n_open > 0,
                               .may_be_short = is_divided || is_piece || is_part,
+                              .may_be_empty = is_part,
                               .inside = inside,
                               .first = to_first},
                     .w = w,

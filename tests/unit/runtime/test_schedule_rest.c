@@ -60,6 +60,17 @@ static const row rows[] = {
      "loop d0.0.1 sequential { loop d0.1 unrolled { do %4 %7; } }",
      {0},
      NULL},
+    {"a section of a piece that has no steps",
+     TWICE,
+     0,
+     64,
+     0,
+     "axis d0 64; cut d0 by 8 tail none; cut d0.0 by 4 tail none; cut d0.0.1 at begin-2;"
+     "loop d0.0.0 sequential {"
+     " loop d0.0.1.0 sequential { loop d0.1 vector { do %4 %7; } }"
+     " loop d0.0.1.1 sequential { loop d0.1 vector { do %4 %7; } } }",
+     {0},
+     NULL},
     {"steps with a rest, cut again into an even number",
      TWICE,
      0,
