@@ -156,9 +156,9 @@ bool isa_parse(const char *text, size_t n, int32_t *out)
 const char *isa_name(int32_t isa)
 {
     const choice *c = isas;
-    while (c->name && c->value != isa)
+    while (c->text && c->value != isa)
         c++;
-    return c->name ? c->name : "?";
+    return c->text ? c->text : "?";
 }
 
 static bool is_text_option(const char *word)
