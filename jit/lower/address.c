@@ -142,6 +142,13 @@ static void add_dimension(lower *g, address *x, uint32_t value, int p, const qn_
 {
     if (dim->n_digits == 0)
         return;
+    if (dim->n_digits > 1 && qn__lanes_share_digits(g, value, dim)) {
+        int at = dim->lower.value == 0 ? qn__level_of(g, value, p) : g->depth;
+        add_digits(g, x, qn__relative_index(g, value, p, &dim->lower, false), at, false, dim, bytes);
+        x->lane_bytes = qn__wrap_add(
+            x->lane_bytes, qn__wrap_mul(g->f->digit[dim->first_digit].stride.value, bytes));
+        return;
+    }
     if (dim->n_digits > 1) {
         bool vector = g->width > 1 && g->a.value[value].shape != QN_UNIFORM;
         LLVMValueRef position = qn__relative_index(g, value, p, &dim->lower, vector);

@@ -69,3 +69,55 @@ void qn__block_of_schedule(lower *g)
     }
     qn__set_jam(g, 1);
 }
+
+/* ---------------------------------------------------------------- alignment */
+
+/** Whether all loops of a schedule over a dimension have steps of whole vectors of w lanes. */
+static bool has_whole_steps(const lower *g, int d, int64_t w)
+{
+    const qn_schedule *s = g->schedule;
+    qn_axis root;
+    for (int c = 0; c < s->n_cuts; c++)
+        if (qn__axis_dim(g->scheduled, s, s->cut[c].of) == d &&
+            (s->cut[c].kind == QN_CUT_SECTIONS || s->cut[c].tail == QN_TAIL_OVERLAP))
+            return false;
+    for (uint16_t n = 1; n <= s->n_nodes; n++) {
+        const qn_node_info *l = qn__node(s, (qn_node){n});
+        if (l->kind == QN_NODE_LOOP && qn__axis_dim(g->scheduled, s, l->axis) == d &&
+            !qn__is_of_block(g->scheduled, s, (qn_node){n}) &&
+            qn__axis_weight(g->scheduled, s, l->axis, &root) % w)
+            return false;
+    }
+    return true;
+}
+
+void qn__find_alignment(lower *g)
+{
+    const qn_plan *p = g->p;
+    int d = p->lane_dim;
+    int64_t w = p->width;
+    g->lanes_are_aligned = false;
+    if (!qn__is_parallel(g->k, d) || w < 2 || qn__is_grid(p) || p->streams ||
+        g->f->begin[d].kind != QN_FACT_EXACT || p->remainder == QN_REMAINDER_OVERLAP ||
+        (p->split_dim == d && p->granule % w) ||
+        (p->second_granule && p->second_dim == d && p->second_granule % w) || p->tile[d] % w)
+        return;
+    g->lanes_are_aligned = !g->schedule || has_whole_steps(g, d, w);
+}
+
+bool qn__lanes_share_digits(const lower *g, uint32_t value, const qn_dim_fact *dim)
+{
+    const qn_affine *x = &g->a.affine[value];
+    const qn_digit_fact *digit = &g->f->digit[dim->first_digit];
+    int64_t w = g->p->width;
+    if (!g->lanes_are_aligned || g->width == 1 || g->a.value[value].shape != QN_LINEAR ||
+        x->coef[g->p->lane_dim] != 1 || x->sym[0] || x->sym[1] ||
+        dim->lower.kind != QN_FACT_EXACT || digit->extent.kind != QN_FACT_EXACT ||
+        digit->stride.kind != QN_FACT_EXACT || digit->extent.value % w)
+        return false;
+    for (int d = 0; d < g->k->n_dims; d++)
+        if (d != g->p->lane_dim && x->coef[d] % w)
+            return false;
+    int64_t first = qn__wrap_add(g->f->begin[g->p->lane_dim].value, x->constant);
+    return qn__wrap_sub(first, dim->lower.value) % w == 0;
+}

@@ -189,6 +189,7 @@ static qn_emitted lower_once(const qn_lowering *to, const qn_lowered *x, const f
         hooks->open(&g, symbol);
         qn__debug_function(&g);
         compute_bounds(&g);
+        qn__find_alignment(&g);
         if (p->pack || p->pack_steps || p->strip || p->carry)
             g.scratch_memory = LLVMBuildIntToPtr(
                 g.b, qn__range_word(&g, qn__scratch_word(qn__n_sequential(k), p->second_granule)), g.ptr, "");

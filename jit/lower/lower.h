@@ -85,6 +85,7 @@ typedef struct lower {
     int width, unroll, jam; /* of the block being emitted; jam: bits of jam_active */
     int one_part;           /* 1 + the only part that is emitted now; 0: all are */
     int jam_max;            /* part encoding */
+    bool lanes_are_aligned; /* vectors of the lanes begin at multiples of their width, from the begin of the dimension on */
     uint64_t jam_active;    /* bit j: jammed iteration j is emitted */
     uint32_t jam_dims;      /* bit d: the index of dimension d differs between jammed iterations */
     int64_t jam_ahead[QN_MAX_RANK][MOST_PARTS]; /* how far it is from that of iteration 0 */
@@ -202,6 +203,11 @@ static inline int64_t qn__part_ahead(const lower *g, int d, int p)
 void qn__block_of_plan(lower *g);
 /** Those of the schedule: its unrolled loops. */
 void qn__block_of_schedule(lower *g);
+/** Sets g->lanes_are_aligned. */
+void qn__find_alignment(lower *g);
+/** Whether an index of a dimension of several digits has one value of all but the fastest digit in the
+ * lanes: its first lane is a multiple of the width, and the width divides the fastest digit. */
+bool qn__lanes_share_digits(const lower *g, uint32_t value, const qn_dim_fact *dim);
 /** Emits the first n jammed iterations, or those of a mask, until the next call. */
 void qn__set_jam(lower *g, int n);
 void qn__set_active(lower *g, uint64_t active);
