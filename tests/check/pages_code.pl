@@ -148,9 +148,13 @@ my @nothing = ('no code', 'output');
 my @grammar = ('no code', 'grammar');
 my %rules = (
     'README.md' => [['names'], (map { ['elsewhere', 'readme.sh'] } 1 .. 2), ['parse', '', ''], ['elsewhere', 'readme.sh'], ['no code', 'folders']],
+    'docs/adding-a-dtype.md' => [['no code', 'a row of a table']],
+    'docs/adding-a-reducer.md' => [['no code', 'a row of a table']],
+    'docs/adding-a-transformation.md' => [['no code', 'the head of a function']],
     'docs/adding-an-op.md' => [['no code', 'a row with a blank to fill in']],
     'docs/ahead-of-time.md' => [['shell'], ['c', '', $host], ['shell'],
         ['c', 'static int64_t rows, columns; static double *old_data, *new_data;', '']],
+    'docs/estimate.md' => [[@nothing]],
     'docs/benchmarks.md' => [['names'], [@nothing], ['no code', 'needs Kokkos'], ['names'], ['no code', 'needs nvcc and a GPU'], ['names']],
     'docs/coming-from.md' => [['all elsewhere', 'views_doc.pl']],
     'docs/cuda.md' => [['c', '', $gpu]],
@@ -178,7 +182,7 @@ my %rules = (
     'docs/random.md' => [['parse', "kernel \"k\" { view y: f32[1]; view z: u32[1]; scalar seed: u64; scalar n: u32; %zero: i64 = const 0;\n" .
             "%end: i64 = extent y, 0; %i: i64 = parallel %zero, %end; %n: u32 = param n;\n", "store y[%i], %u; store z[%i], %word; }\n"]],
     'docs/running.md' => [['c', '', ''], ['c', '', ''], ['shell']],
-    'docs/schedule.md' => [['elsewhere', 'tests/unit'], [@grammar]],
+    'docs/schedule.md' => [['elsewhere', 'tests/unit'], ['shell'], [@grammar]],
     'docs/testing.md' => [['names'], ['no code', 'a case file with dots in it'], ['no code', 'needs a GPU']],
     'docs/tool.md' => [['elsewhere', 'pages.sh'], ['shell']],
     'docs/tutorial.md' => [['all elsewhere', 'examples.sh']],
