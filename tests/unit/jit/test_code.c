@@ -30,6 +30,10 @@ static const char complex[] = "kernel \"complex\" { view a: f64[2]; view b: f64[
                               "%rr: f64 = mul %ar, %br; %ii: f64 = mul %ai, %bi; %ri: f64 = mul %ar, %bi; %ir: f64 = mul %ai, %br;\n"
                               "%r: f64 = sub %rr, %ii; %m: f64 = add %ri, %ir; store c[%i, %z], %r; store c[%i, %o], %m; }";
 
+static const char twice[] = "kernel \"twice\" { view x: f64[2]; view y: f64[2]; %z: i64 = const 0;\n"
+                            "%m: i64 = extent y, 0; %n: i64 = extent y, 1; %i: i64 = parallel %z, %m; %j: i64 = parallel %z, %n;\n"
+                            "%a: f64 = load x[%i, %j]; %b: f64 = add %a, %a; store y[%i, %j], %b; }";
+
 /** A view that shares memory with no other, at an address that is never used. */
 static qn_view view(int rank, const int64_t *extents, bool left)
 {
@@ -223,6 +227,17 @@ int main(void)
               is_whole ? "both parts of complex numbers are stored as whole vectors" : "two of three members are not");
         check(c, complex, 3, z, 0, is_whole ? "no such word" : "lanes 0", "llvm.masked.load", !is_whole,
               is_whole ? "they are loaded as whole vectors" : "these are loaded under masks");
+    }
+    for (int side = 2; side <= 4; side += 2) {
+        bool is_whole = side == 4;
+        for (int i = 0; i < 2; i++) {
+            x[i] = view(2, DIMS(64, 64), false);
+            qn_layout_tiled(2, DIMS(64, 64), DIMS(side, side), NULL, NULL, &x[i].layout, NULL);
+        }
+        check(c, twice, 2, x, 0, is_whole ? "width 4" : "no such word", "load <4 x double>", is_whole,
+              is_whole ? "lanes within a tile are loaded as a vector" : "tiles that are shorter than a vector are not");
+        for (int i = 0; i < 2; i++)
+            qn_layout_release(&x[i].layout);
     }
     test_known_lanes(c);
     test_bools(c);
