@@ -10,6 +10,7 @@
 #include "jit/schedule/from_plan.h"
 #include "jit/schedule/piece.h"
 #include "jit/schedule/shape.h"
+#include "jit/schedule/transform.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -251,18 +252,46 @@ static void plan_whole(compilation *c)
         qn__step_to_fast(c->kernel, &c->facts, &c->plan, &c->r->descent);
 }
 
+/* What stands between the braces of "planned { ... }"; NULL: the text is a whole schedule. */
+static const char *steps_of(const qn_facts *f, size_t *n)
+{
+    static const char blank[] = " \t\n\r", word[] = "planned";
+    const char *at = f->schedule + strspn(f->schedule, blank), *end = f->schedule + f->schedule_bytes;
+    if (strncmp(at, word, sizeof word - 1) != 0)
+        return NULL;
+    at += sizeof word - 1;
+    at += strspn(at, blank);
+    while (end > at && strchr(blank, end[-1]))
+        end--;
+    if (end - at < 2 || *at != '{' || end[-1] != '}')
+        return NULL;
+    *n = (size_t)(end - at) - 2;
+    return at + 1;
+}
+
+/* Reads a whole schedule, or takes steps on that of the plan. */
+static qn_status read_schedule(compilation *c, qn_error *why)
+{
+    size_t n;
+    const char *steps = steps_of(&c->facts, &n);
+    if (!steps)
+        return qn__schedule_parse(c->facts.schedule, c->facts.schedule_bytes, c->schedule, why);
+    qn__plan_make(c->kernel, &c->facts, &c->plan);
+    qn_status status = qn__schedule_of_plan(&c->scheduled, &c->plan, c->schedule, why);
+    return status ? status : qn__transform_text(&c->scheduled, c->schedule, steps, n, why);
+}
+
 /* The schedule that the caller gave, if it is one of the kernel and the facts. */
 static qn_status take_schedule(compilation *c)
 {
     qn_error why = {0};
-    const qn_facts *f = &c->facts;
     c->is_request = true;
     c->schedule = qn__alloc(sizeof *c->schedule);
     if (!c->schedule)
         return qn__fail(&c->r->error, QN_ERR_MEMORY, "qn_llvm_provider: no memory for a schedule");
-    qn_status status = qn__scheduled_begin(c->kernel, f, &c->scheduled, &why);
+    qn_status status = qn__scheduled_begin(c->kernel, &c->facts, &c->scheduled, &why);
     if (status == QN_OK)
-        status = qn__schedule_parse(f->schedule, f->schedule_bytes, c->schedule, &why);
+        status = read_schedule(c, &why);
     if (status == QN_OK)
         status = qn__schedule_complete(&c->scheduled, c->schedule, &why);
     if (status == QN_OK)

@@ -88,6 +88,9 @@ static const char vectors[] = "schedule {\n"
                               "  } } }\n"
                               "}\n";
 
+/** Steps on what was planned. */
+static const char steps[] = "planned { tail d0 tail=scalar; reorder d0.0 d0.1; }\n";
+
 static bool is_taken(setup *s, const char *text)
 {
     const qn_options o = {.bytes = sizeof o, .schedule = text};
@@ -99,6 +102,8 @@ static void test_taken(setup *s)
 {
     tap_ok(is_taken(s, s->planned), "the schedule that was planned, given back: %s", err.message);
     tap_ok(is_taken(s, scalar), "one that was written by hand: %s", err.message);
+    tap_ok(is_taken(s, "planned { tail d0 tail=scalar; }") && is_taken(s, "planned{}"),
+           "steps on the one that was planned: %s", err.message);
     tap_ok(is_taken(s, vectors), "... with vectors: %s", err.message);
 }
 
@@ -273,7 +278,7 @@ static void test_random(setup *s)
     int n_taken = 0, n_wrong = 0;
     const qn_options o = {.bytes = sizeof o, .schedule = text};
     for (int n = 0; n < 400; n++) {
-        snprintf(text, sizeof text, "%s", n % 2 ? vectors : s->planned);
+        snprintf(text, sizeof text, "%s", n % 3 == 0 ? s->planned : n % 3 == 1 ? vectors : steps);
         for (uint32_t changes = 1 + seed % 3; changes > 0; changes--)
             mutate(text, sizeof text, &seed);
         qn_status status = launch(s, &o);
