@@ -562,6 +562,8 @@ typedef struct qn_context_options {
     const char *trace;         /**< file for a trace of what happens when (docs/observing.md); NULL: QUERN_TRACE, else none */
     const char *kokkos_tools;  /**< library of a tool of Kokkos, or "off"; NULL: KOKKOS_TOOLS_LIBS, else none */
     const char *nvtx;          /**< library of NVTX that gets ranges, or "off"; NULL: QUERN_NVTX, else none */
+    int32_t untuned;           /**< 1: what qn_tune chose and kept on disk is not used (docs/tuning.md) */
+    int32_t reserved;          /**< 0 */
 } qn_context_options;
 
 /** Stages that can be dumped and read: X(NAME, bit, text). */
@@ -788,7 +790,8 @@ typedef struct qn_options {
     void *print_arg;     /**< of print */
     int64_t print_lines; /**< the first lines that are kept for `print`; 0: QN_PRINT_LINES */
     /** NULL, or the text of a schedule for the kernel (docs/schedule.md): the loops, buffers and
-     * accesses that generated code has, instead of those that the planner would choose. It is a
+     * accesses that generated code has, instead of those that the planner would choose; or
+     * "planned { STEPS }", steps on the schedule of the plan. It is a
      * request for the facts of these arguments, so that QN_SPECIALIZE_AUTO is EXACT and
      * QN_COMPILE_NOW is WAIT. The launch fails if the schedule is refused: QN_ERR_PARSE,
      * QN_ERR_ARGUMENT if the schedule is none of this kernel and these facts, QN_ERR_LIMIT if its

@@ -13,7 +13,7 @@
 #define LAST_OF(name, text, ...) LAST_##name,
 enum { QN_PLAN_LIST(LAST_OF) N_PLAN_FIELDS };
 ENDS_WITH(qn_options, schedule);
-ENDS_WITH(qn_context_options, nvtx);
+ENDS_WITH(qn_context_options, reserved);
 ENDS_WITH(qn_alloc_options, stream);
 _Static_assert(offsetof(qn_plan_options, order) + (QN_MAX_RANK + N_PLAN_FIELDS) * sizeof(int32_t) == sizeof(qn_plan_options),
                "qn_plan_options ends with padding");

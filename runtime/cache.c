@@ -308,8 +308,10 @@ void qn__cache_weigh(qn_cache *c, qn_code *f)
     }
     f->code_bytes = code_bytes(f);
     f->bytes = f->code_bytes +
-               (int64_t)(sizeof *f + f->key.capacity + f->reason.capacity + f->plan.capacity +
-                         f->llvm.capacity + f->assembly.capacity + f->schedule.capacity + f->estimate.capacity + f->kernel->canonical_bytes +
+               (int64_t)(sizeof *f + f->key.capacity + f->tuned_key.capacity + f->tuned.capacity +
+                         f->reason.capacity + f->plan.capacity + f->llvm.capacity +
+                         f->assembly.capacity + f->schedule.capacity + f->estimate.capacity +
+                         f->kernel->canonical_bytes +
                          (size_t)facts->n_params * sizeof *facts->param +
                          (size_t)facts->n_digits * sizeof *facts->digit);
     c->bytes += f->bytes;

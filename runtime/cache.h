@@ -34,6 +34,8 @@ struct qn_code {
     qn_blob blob;
     void *orc_handle;
     void *announced; /* to GDB, or NULL */
+    qn_text tuned_key;   /* the key with what tuning chose, or empty; compiles take it (choice.h) */
+    qn_text tuned;       /* what tuning chose, as text; empty: it is not known */
     qn_text reason;      /* why it is made, and what it is, once that is known */
     double milliseconds; /* that making or finding it took */
     qn_text plan, llvm, assembly, schedule, estimate;
@@ -50,6 +52,12 @@ struct qn_code {
     bool is_retry; /* code of the cheapest plan, as the compile before took too long */
     qn_code *next; /* in a bucket */
 };
+
+/** The key that the code of a function is made of. */
+static inline const qn_text *qn__key_of_code(const qn_code *f)
+{
+    return f->tuned_key.n ? &f->tuned_key : &f->key;
+}
 
 /** Description of arguments, word by word. */
 typedef struct qn_description {

@@ -49,6 +49,8 @@ void qn_code_release(qn_code *f)
     qn_kernel_release(f->kernel);
     qn__facts_release(&f->facts);
     qn__text_release(&f->key);
+    qn__text_release(&f->tuned_key);
+    qn__text_release(&f->tuned);
     qn__text_release(&f->reason);
     qn__text_release(&f->plan);
     qn__text_release(&f->llvm);
@@ -115,7 +117,8 @@ static size_t text_on_demand(qn_code *f, int stage, char *buffer, size_t buffer_
     qn_status status = QN_ERR_NOT_FOUND;
     if (!is_known && (f->entry || f->ptx.n > 0)) {
         uint32_t host = qn__fpu_enter();
-        status = qn__compile(c, f->kernel, &f->key, QN_LOADER_ARENA, (uint32_t)stage, NULL, &code, NULL);
+        status = qn__compile(c, f->kernel, qn__key_of_code(f), QN_LOADER_ARENA, (uint32_t)stage,
+                             NULL, &code, NULL);
         qn__fpu_leave(host);
     }
     if (status == QN_OK) {
@@ -145,6 +148,8 @@ size_t qn_code_text(const qn_code *f, int stage, char *buffer, size_t buffer_byt
         return qn_kernel_print(f->kernel, buffer, buffer_bytes);
     case QN_DUMP_KEY:
         qn__key_print(&f->facts, f->kernel, &text);
+        if (f->tuned.n)
+            qn__text_add(&text, "tuned: %s\n", f->tuned.data);
         break;
     case QN_DUMP_PLAN:
         return qn__text_out(&f->plan, buffer, buffer_bytes);

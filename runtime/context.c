@@ -129,6 +129,8 @@ static qn_status check_options(const qn_context_options *o, qn_error *err)
         {"code_bytes", o->code_bytes, 0, INT64_MAX},
         {"summary", o->summary, 0, QN_SUMMARY_LAST},
         {"symbols", o->symbols, 0, QN_SYMBOLS_PERF_MAP | QN_SYMBOLS_JITDUMP | QN_SYMBOLS_GDB},
+        {"untuned", o->untuned, 0, 1},
+        {"reserved", o->reserved, 0, 0},
     };
     for (size_t i = 0; i < sizeof field / sizeof field[0]; i++)
         if (field[i].value < field[i].low || field[i].value > field[i].high)
@@ -244,22 +246,19 @@ static bool init_parts(qn_context *c)
     return true;
 }
 
-qn_status qn_context_new(const qn_context_options *o, qn_context **out, qn_error *err)
+/** Makes a context of options that were checked. `outer` is NULL, or the context for whose own use
+ * it is: then nothing is read from the environment. */
+static qn_status make(qn_context_options options, const qn_context *outer, qn_context **out,
+                      qn_error *err)
 {
-    if (!out)
-        return qn__fail(err, QN_ERR_ARGUMENT, "qn_context_new: out is NULL");
-    qn_context_options options = {.bytes = sizeof options};
-    qn_status status =
-        o ? qn__struct_take("qn_context_new", "options", o, &options, sizeof options, err) : QN_OK;
-    if (status == QN_OK)
-        status = check_options(&options, err);
-    if (status)
-        return status;
     qn_context *c = qn__zalloc(1, sizeof *c);
     if (!c)
         return qn__fail(err, QN_ERR_MEMORY, "qn_context_new: no memory");
     atomic_init(&c->references, 1);
-    qn__env_fill(c, &options);
+    if (outer)
+        c->thread_limit = outer->thread_limit;
+    else
+        qn__env_fill(c, &options);
     c->options = options;
     c->is_watched = options.event_hook || options.summary || options.trace;
     c->memory = qn__memory_new(options.allocator, options.data_bytes, options.cuda_data_bytes);
@@ -283,8 +282,37 @@ qn_status qn_context_new(const qn_context_options *o, qn_context **out, qn_error
         qn__fpu_leave(host);
     }
     *out = c;
-    qn__log_machine(c, &c->machine, c->isa ? c->isa : QN_ISA_V3);
+    if (!outer)
+        qn__log_machine(c, &c->machine, c->isa ? c->isa : QN_ISA_V3);
     return QN_OK;
+}
+
+qn_status qn_context_new(const qn_context_options *o, qn_context **out, qn_error *err)
+{
+    if (!out)
+        return qn__fail(err, QN_ERR_ARGUMENT, "qn_context_new: out is NULL");
+    qn_context_options options = {.bytes = sizeof options};
+    qn_status status =
+        o ? qn__struct_take("qn_context_new", "options", o, &options, sizeof options, err) : QN_OK;
+    if (status == QN_OK)
+        status = check_options(&options, err);
+    return status ? status : make(options, NULL, out, err);
+}
+
+qn_status qn__context_inside(const qn_context *outer, qn_context **out, qn_error *err)
+{
+    const qn_context_options *o = &outer->options;
+    const qn_context_options options = {.bytes = sizeof options,
+                                        .n_threads = o->n_threads,
+                                        .default_executor = o->default_executor,
+                                        .parallel_for = o->parallel_for,
+                                        .parallel_pool = o->parallel_pool,
+                                        .provider_path = o->provider_path,
+                                        .compile_ms = o->compile_ms,
+                                        .log_level = o->log_level,
+                                        .disk_cache = "off",
+                                        .untuned = 1};
+    return make(options, outer, out, err);
 }
 
 void qn__context_retain(qn_context *c)

@@ -69,6 +69,10 @@ struct qn_context {
 /** Frees the list of expanded kernels (expand.c). */
 void qn__expansions_release(qn_context *c);
 
+/** A context for the use of another one: with the same threads and code generator, but without a
+ * cache on disk, and nobody is told of what it does. qn_context_release ends it. */
+qn_status qn__context_inside(const qn_context *outer, qn_context **out, qn_error *err);
+
 /** Adds a reference of the guts: a launch holds one while it compiles, interprets or calls the
  * host, who may release the handle meanwhile. */
 void qn__context_retain(qn_context *c);

@@ -14,7 +14,7 @@
     X(X86, 1, "x86")     /* a blob for the arena */                                                \
     X(PTX, 2, "ptx")     /* zero-terminated text */                                                \
     X(CUBIN, 3, "cubin") /* what a driver made of PTX */                                           \
-    X(CHOICE, 4, "choice") /* what tuning found; nothing writes it yet */                          \
+    X(CHOICE, 4, "choice") /* what tuning found: the key of the code, see runtime/choice.c */      \
     X(AARCH64, 5, "aarch64") /* a blob for the arena */
 enum {
 #define QN_X(name, number, text) QN_ENTRY_##name = number,

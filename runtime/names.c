@@ -8,6 +8,7 @@
 #include "quern/cuda.h"
 #include "quern/dlpack.h"
 #include "quern/embed.h"
+#include "quern/tune.h"
 
 #include "ir/ir.h"
 
@@ -27,10 +28,12 @@ typedef struct number {
 #define DUMP(name, ...) {"QN_DUMP_" #name, QN_DUMP_##name},
 #define LOG(name, ...) {"QN_LOG_" #name, QN_LOG_##name},
 #define SYMBOLS(name, ...) {"QN_SYMBOLS_" #name, QN_SYMBOLS_##name},
+#define TUNE(name, ...) {"QN_TUNE_" #name, QN_TUNE_##name},
 #define QN_OP(ID, name, ...) {"QN_OP_" #name, QN_OP_##name},
 static const number numbers[] = {
     QN_STATUS_LIST(STATUS) QN_SPACE_LIST(SPACE)
         QN_EXEC_LIST(EXEC) QN_DUMP_LIST(DUMP) QN_LOG_LIST(LOG) QN_SYMBOLS_LIST(SYMBOLS)
+            QN_TUNE_STATE_LIST(TUNE)
 #include "quern/dtypes.def"
 #include "quern/ops.def"
 #include "quern/reducers.def"

@@ -6,6 +6,7 @@
  * by name fails. A key that takes too long to compile stays in the cache as failed. What was compiled before, by this process or
  * another one, is on disk (runtime/stored.c).
  */
+#include "runtime/choice.h"
 #include "runtime/stored.h"
 #include "runtime/tier.h"
 #include "runtime/watch.h"
@@ -122,6 +123,8 @@ static void note_version(const qn_launch_state *l, qn_code *f, bool is_dynamic,
     qn__policy_print_known(l->kernel, &f->facts, "; relies on ", reason);
     if (f->facts.schedule)
         qn__text_add(reason, "; by the schedule that was given");
+    if (f->tuned.n)
+        qn__text_add(reason, "; tuned: %s", f->tuned.data);
     if (descent->rung != QN_RUNG_PLANNED)
         qn__text_add(reason, "; stepped down to compile less: %s", descent->steps);
     if (from)
@@ -222,12 +225,13 @@ static const char *find_stored(qn_launch_state *l, const qn_code *f, qn_compiled
 }
 
 /** Whether a compile that failed so is begun again, once, with the cheapest plan; notes that. There
- * is no cheaper one on a GPU, or where the caller gave a schedule. */
+ * is no cheaper one on a GPU, or where the caller or tuning chose. */
 static bool begins_again(const qn_launch_state *l, const qn_code *f, const qn_error *error)
 {
     qn_context *c = l->context;
     qn_text line = {0};
-    if (error->status != QN_ERR_COMPILE_TIMEOUT || qn__has_grid(f->facts.isa) || f->facts.schedule)
+    if (error->status != QN_ERR_COMPILE_TIMEOUT || qn__has_grid(f->facts.isa) ||
+        f->facts.schedule || f->tuned_key.n)
         return false;
     qn__text_add(&line, "compiled again with the cheapest plan: %s", error->message);
     qn__lock(c);
@@ -242,25 +246,41 @@ static bool begins_again(const qn_launch_state *l, const qn_code *f, const qn_er
     return may_retry;
 }
 
+/** Finds code on disk, or compiles. Where it was found, or NULL. */
+static const char *make_code(qn_launch_state *l, const qn_code *f, qn_compiled *code,
+                             qn_error *error)
+{
+    qn_context *c = l->context;
+    const qn_text *key = qn__key_of_code(f);
+    uint32_t made = QN_DUMP_LLVM | QN_DUMP_ASM | QN_DUMP_SCHEDULE | QN_DUMP_ESTIMATE;
+    uint32_t texts = QN_DUMP_PLAN | (c->options.dump & made);
+    const char *from = find_stored(l, f, code);
+    if (!from) /* the time is that of the code generator, without loading it */
+        (void)qn__compile(c, l->kernel, key, f->loader, texts, l->options.cancel, code, error);
+    if (begins_again(l, f, error)) {
+        *error = (qn_error){0};
+        code->is_retry = true;
+        (void)qn__compile(c, l->kernel, key, f->loader, texts, l->options.cancel, code, error);
+    }
+    return from;
+}
+
 qn_status qn__version_build(qn_launch_state *l, qn_code *f, bool is_dynamic, qn_error *err)
 {
     qn_context *c = l->context;
     const qn_watch watch = qn__watch_begin(c);
-    uint32_t made = QN_DUMP_LLVM | QN_DUMP_ASM | QN_DUMP_SCHEDULE | QN_DUMP_ESTIMATE;
-    uint32_t texts = QN_DUMP_PLAN | (c->options.dump & made);
     qn_compiled code = {0};
     qn_error error = {0};
     qn__lock(c);
     qn__version_order(l, f, is_dynamic);
     qn__unlock(c);
     uint32_t host = qn__fpu_enter(); /* a new compile thread starts with the environment that it finds here */
-    const char *from = find_stored(l, f, &code);
-    if (!from) /* the time is that of the code generator, without loading it */
-        (void)qn__compile(c, l->kernel, &f->key, f->loader, texts, l->options.cancel, &code, &error);
-    if (begins_again(l, f, &error)) {
+    qn__choice_find(c, f);
+    const char *from = make_code(l, f, &code, &error);
+    if (f->tuned_key.n && error.status != QN_OK && error.status != QN_ERR_CANCELLED) {
+        qn__choice_drop(c, f, &error);
         error = (qn_error){0};
-        code.is_retry = true;
-        (void)qn__compile(c, l->kernel, &f->key, f->loader, texts, l->options.cancel, &code, &error);
+        from = make_code(l, f, &code, &error);
     }
     qn__fpu_leave(host);
     qn_status status = end_build(l, f, is_dynamic, &code, from, &error);
@@ -273,7 +293,12 @@ bool qn__version_load(qn_launch_state *l, qn_code *f, bool is_dynamic)
     qn_compiled code = {0};
     qn_error error = {0};
     uint32_t host = qn__fpu_enter();
+    qn__choice_find(l->context, f);
     const char *from = find_stored(l, f, &code);
+    if (!from && f->tuned_key.n) {
+        qn__choice_drop(l->context, f, NULL);
+        from = find_stored(l, f, &code);
+    }
     qn__fpu_leave(host);
     if (from)
         (void)end_build(l, f, is_dynamic, &code, from, &error);

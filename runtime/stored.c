@@ -161,7 +161,8 @@ static qn_stored identity_of(const qn_code *f, int32_t kind, const char *environ
     qn_stored e = {.kind = kind};
     e.part[QN_STORED_ENVIRONMENT] = (qn_stored_part){environment, strlen(environment)};
     e.part[QN_STORED_KERNEL] = (qn_stored_part){f->kernel->canonical, f->kernel->canonical_bytes};
-    e.part[QN_STORED_KEY] = (qn_stored_part){f->key.data, f->key.n};
+    const qn_text *key = qn__key_of_code(f);
+    e.part[QN_STORED_KEY] = (qn_stored_part){key->data, key->n};
     return e;
 }
 
@@ -188,16 +189,14 @@ static void print_assembler(qn_assembler by, const qn_text *ptx, char out[ENVIRO
         n += snprintf(out + n, (size_t)(ENVIRONMENT_BYTES - n), "%02x", (unsigned)bytes[i]);
 }
 
-/** Whether code of this function is kept at all: that of the orc loader cannot be, and tests change what a compile may cost. */
-static bool is_storable(const qn_context *c, const qn_code *f)
+bool qn__is_storable(const qn_context *c, const qn_code *f)
 {
     return f->loader == QN_LOADER_ARENA && c->compiler.most_units == 0;
 }
 
 /* ---------------------------------------------------------------- finding */
 
-/** Notes that an entry was refused, or, once, that a folder cannot be used. */
-static void note_trouble(qn_context *c, qn_disk *disk, const qn_code *f, int result, const qn_error *why)
+void qn__stored_trouble(qn_context *c, qn_disk *disk, const qn_code *f, int result, const qn_error *why)
 {
     if (result == QN_DISK_ABSENT || (result == QN_DISK_UNUSABLE && atomic_exchange(&disk->is_told, true)))
         return;
@@ -213,15 +212,14 @@ static void note_trouble(qn_context *c, qn_disk *disk, const qn_code *f, int res
     qn__text_release(&line);
 }
 
-/** Looks in one folder. The caller releases *bytes in any case. */
-static bool look_in(qn_context *c, qn_disk *disk, const qn_code *f, const qn_stored *wanted, qn_text *bytes, qn_stored *out)
+bool qn__stored_look(qn_context *c, qn_disk *disk, const qn_code *f, const qn_stored *wanted, qn_text *bytes, qn_stored *out)
 {
     qn_error why = {0};
     if (!disk->folder)
         return false;
     int result = qn__disk_find(disk, wanted, bytes, out, &why);
     if (result != QN_DISK_FOUND)
-        note_trouble(c, disk, f, result, &why);
+        qn__stored_trouble(c, disk, f, result, &why);
     return result == QN_DISK_FOUND;
 }
 
@@ -241,7 +239,7 @@ static bool take_code(qn_context *c, qn_disk *disk, const qn_code *f, const qn_s
     qn_maker by;
     if (!read_info(f, e, &out->info, &out->descent, &by)) {
         qn__fail(&why, QN_ERR_NOT_AVAILABLE, "entry %s: it does not fit to its kernel", qn__entry_name(e).text);
-        note_trouble(c, disk, f, QN_DISK_REFUSED, &why);
+        qn__stored_trouble(c, disk, f, QN_DISK_REFUSED, &why);
         return false;
     }
     if (!disk->is_bundle && is_outdated(&by))
@@ -259,7 +257,7 @@ static bool find_in(qn_context *c, qn_disk *disk, const qn_code *f, const qn_sto
 {
     qn_text bytes = {0};
     qn_stored e;
-    bool is_found = look_in(c, disk, f, wanted, &bytes, &e) && take_code(c, disk, f, &e, out);
+    bool is_found = qn__stored_look(c, disk, f, wanted, &bytes, &e) && take_code(c, disk, f, &e, out);
     qn__text_release(&bytes);
     return is_found;
 }
@@ -312,21 +310,21 @@ static const char *find_portable(qn_context *c, const qn_code *f, qn_compiled *o
 const char *qn__stored_find(qn_context *c, const qn_code *f, qn_compiled *out)
 {
     char environment[ENVIRONMENT_BYTES];
-    if (!is_storable(c, f) || (c->options.dump & (QN_DUMP_LLVM | QN_DUMP_ASM)))
+    if (!qn__is_storable(c, f) || (c->options.dump & (QN_DUMP_LLVM | QN_DUMP_ASM)))
         return NULL; /* these texts come from a compile */
     if (!c->bundle.folder && !c->disk.folder)
         return NULL;
     print_environment(c, f, false, environment);
     const qn_stored wanted = identity_of(f, kind_of(f), environment);
     const char *from = find_code(c, f, &wanted, out);
-    return from ? from : find_portable(c, f, out);
+    return from || f->tuned_key.n ? from : find_portable(c, f, out);
 }
 
 static bool find_cubin(qn_context *c, qn_disk *disk, const qn_code *f, const qn_stored *wanted, qn_text *out)
 {
     qn_text bytes = {0};
     qn_stored e;
-    bool is_found = look_in(c, disk, f, wanted, &bytes, &e);
+    bool is_found = qn__stored_look(c, disk, f, wanted, &bytes, &e);
     if (is_found)
         qn__text_bytes(out, e.part[QN_STORED_CODE].data, (size_t)e.part[QN_STORED_CODE].n);
     qn__text_release(&bytes);
@@ -336,7 +334,7 @@ static bool find_cubin(qn_context *c, qn_disk *disk, const qn_code *f, const qn_
 bool qn__stored_find_cubin(qn_context *c, const qn_code *f, qn_assembler by, qn_text *out)
 {
     char environment[ENVIRONMENT_BYTES];
-    if (!is_storable(c, f))
+    if (!qn__is_storable(c, f))
         return false;
     print_assembler(by, &f->ptx, environment);
     const qn_stored wanted = identity_of(f, QN_ENTRY_CUBIN, environment);
@@ -349,7 +347,7 @@ bool qn__stored_find_cubin(qn_context *c, const qn_code *f, qn_assembler by, qn_
 
 /* ---------------------------------------------------------------- keeping */
 
-static bool write_entry(qn_disk *disk, const qn_stored *e, qn_error *why)
+bool qn__stored_write_entry(qn_disk *disk, const qn_stored *e, qn_error *why)
 {
     qn_text bytes = {0};
     const qn_entry_name name = qn__entry_name(e);
@@ -363,7 +361,7 @@ static bool write_entry(qn_disk *disk, const qn_stored *e, qn_error *why)
 static void note_kept(qn_context *c, const qn_code *f, bool is_kept, const qn_error *why)
 {
     if (!is_kept)
-        note_trouble(c, &c->disk, f, QN_DISK_UNUSABLE, why);
+        qn__stored_trouble(c, &c->disk, f, QN_DISK_UNUSABLE, why);
     qn__lock(c);
     c->counters.disk_writes += is_kept;
     qn__unlock(c);
@@ -388,7 +386,7 @@ bool qn__stored_write(qn_context *c, qn_disk *disk, const qn_code *f, const qn_t
     e.part[QN_STORED_INFO] = (qn_stored_part){info.data, info.n};
     e.part[QN_STORED_PLAN] = (qn_stored_part){f->plan.data, f->plan.n};
     e.part[QN_STORED_CODE] = (qn_stored_part){code->data, code->n};
-    bool is_kept = !info.failed && write_entry(disk, &e, why);
+    bool is_kept = !info.failed && qn__stored_write_entry(disk, &e, why);
     if (info.failed)
         qn__fail(why, QN_ERR_MEMORY, "no memory");
     qn__text_release(&info);
@@ -399,7 +397,7 @@ void qn__stored_keep(qn_context *c, const qn_code *f, const qn_text *code,
                      const qn_descent *descent)
 {
     qn_error why = {0};
-    if (!c->disk.folder || !is_storable(c, f))
+    if (!c->disk.folder || !qn__is_storable(c, f))
         return;
     bool is_kept = qn__stored_write(c, &c->disk, f, code, descent, &why);
     note_kept(c, f, is_kept, &why);
@@ -408,13 +406,13 @@ void qn__stored_keep(qn_context *c, const qn_code *f, const qn_text *code,
 void qn__stored_keep_cubin(qn_context *c, const qn_code *f, qn_assembler by, const qn_text *cubin)
 {
     char environment[ENVIRONMENT_BYTES];
-    if (!c->disk.folder || !is_storable(c, f))
+    if (!c->disk.folder || !qn__is_storable(c, f))
         return;
     print_assembler(by, &f->ptx, environment);
     qn_stored e = identity_of(f, QN_ENTRY_CUBIN, environment);
     e.part[QN_STORED_NAME] = (qn_stored_part){f->kernel->name, strlen(f->kernel->name)};
     e.part[QN_STORED_CODE] = (qn_stored_part){cubin->data, cubin->n};
     qn_error why = {0};
-    bool is_kept = write_entry(&c->disk, &e, &why);
+    bool is_kept = qn__stored_write_entry(&c->disk, &e, &why);
     note_kept(c, f, is_kept, &why);
 }

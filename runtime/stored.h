@@ -18,6 +18,22 @@ void qn__stored_keep(qn_context *c, const qn_code *f, const qn_text *code, const
 bool qn__stored_write(qn_context *c, qn_disk *disk, const qn_code *f, const qn_text *code,
                       const qn_descent *descent, qn_error *why);
 
+/* ---------------------------------------------------------------- shared with choice.c */
+
+/** Whether code of this function is kept at all: that of the orc loader cannot be, and tests change
+ * what a compile may cost. */
+bool qn__is_storable(const qn_context *c, const qn_code *f);
+/** Looks in one folder, and notes trouble. The caller releases *bytes in any case. */
+bool qn__stored_look(qn_context *c, qn_disk *disk, const qn_code *f, const qn_stored *wanted,
+                     qn_text *bytes, qn_stored *out);
+/** Notes that an entry was refused, or, once, that a folder cannot be used. */
+void qn__stored_trouble(qn_context *c, qn_disk *disk, const qn_code *f, int result,
+                        const qn_error *why);
+/** Writes an entry into a folder. */
+bool qn__stored_write_entry(qn_disk *disk, const qn_stored *e, qn_error *why);
+
+/* ---------------------------------------------------------------- cubins */
+
 /** Who assembled PTX, and for what. */
 typedef struct qn_assembler {
     int driver;     /* CUDA version of the driver */

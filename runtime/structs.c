@@ -8,6 +8,7 @@
 #include "quern/cuda.h"
 #include "quern/dlpack.h"
 #include "quern/embed.h"
+#include "quern/tune.h"
 
 #include "ir/ir.h"
 
@@ -47,7 +48,9 @@ static const qn_member members_of_context_options[] = {
                                     M(qn_context_options, code_bytes) M(qn_context_options, summary)
                                         M(qn_context_options, symbols) M(qn_context_options, trace)
                                             M(qn_context_options, kokkos_tools)
-                                                M(qn_context_options, nvtx)};
+                                                M(qn_context_options, nvtx)
+                                                    M(qn_context_options, untuned)
+                                                        M(qn_context_options, reserved)};
 static const qn_member members_of_counters[] = {
 #define X(name, ...) M(qn_counters, name)
     QN_COUNTER_LIST(X)
@@ -137,6 +140,20 @@ static const qn_member members_of_alloc_options[] = {
     M(qn_alloc_options, bytes) M(qn_alloc_options, label) M(qn_alloc_options, alignment)
         M(qn_alloc_options, uninitialised) M(qn_alloc_options, padding) M(qn_alloc_options, space)
             M(qn_alloc_options, executor) M(qn_alloc_options, stream)};
+static const qn_member members_of_tune_candidate[] = {
+    M(qn_tune_candidate, bytes) M(qn_tune_candidate, number) M(qn_tune_candidate, state)
+        M(qn_tune_candidate, choice) M(qn_tune_candidate, why) M(qn_tune_candidate, ns)
+            M(qn_tune_candidate, planned_ns) M(qn_tune_candidate, seconds)};
+static const qn_member members_of_tune_options[] = {
+    M(qn_tune_options, bytes) M(qn_tune_options, seconds) M(qn_tune_options, most_candidates)
+        M(qn_tune_options, keeps_nothing) M(qn_tune_options, progress)
+            M(qn_tune_options, progress_arg) M(qn_tune_options, choice)
+                M(qn_tune_options, choice_bytes)};
+static const qn_member members_of_tune_result[] = {
+    M(qn_tune_result, planned_ns) M(qn_tune_result, best_ns) M(qn_tune_result, gain)
+        M(qn_tune_result, seconds) M(qn_tune_result, choice_bytes) M(qn_tune_result, n_candidates)
+            M(qn_tune_result, n_measured) M(qn_tune_result, n_refused) M(qn_tune_result, n_wrong)
+                M(qn_tune_result, compared) M(qn_tune_result, is_kept)};
 
 typedef struct entry {
     const char *name;
@@ -153,7 +170,8 @@ static const entry entries[] = {
         S(plan_options) S(fact_pin) S(options) S(printed) S(cache_entry) S(cuda_device) S(dl_device)
             S(dl_dtype) S(dl_tensor) S(dl_managed) S(dl_version) S(dl_managed_versioned) S(member)
                 S(statement) S(array) S(dim) S(digit) S(layout) S(slice) S(work) S(peaks)
-                    S(kernel_counters) S(field) S(view) S(arg) S(view_type) S(alloc_options)};
+                    S(kernel_counters) S(field) S(view) S(arg) S(view_type) S(alloc_options)
+                        S(tune_candidate) S(tune_options) S(tune_result)};
 enum { N_ENTRIES = sizeof entries / sizeof entries[0] };
 
 const char *qn_struct_name(int i)

@@ -97,7 +97,7 @@ includes $(find . -path ./build -prune -o -path ./.git -prune -o \( -name '*.[ch
     grep -E '<llvm(-c)?/' | grep -vE '^(\./)?jit/(lower|target|emit)/[a-z_0-9/]*\.([ch]|cpp):' |
     is_empty "LLVM headers only in jit/lower, jit/target and jit/emit"
 includes $(find examples -name '*.[ch]') | grep '"' |
-    grep -vE ':"(quern\.h|quern/(cuda|cache|object|embed)\.h|quern/[a-z]+\.def|[a-z0-9_]+\.h)"$' | is_empty "examples/ use include/ only"
+    grep -vE ':"(quern\.h|quern/(cuda|cache|object|embed|tune)\.h|quern/[a-z]+\.def|[a-z0-9_]+\.h)"$' | is_empty "examples/ use include/ only"
 
 code "${library[@]}" |
     grep -E '\b(abort|exit|_exit|_Exit|quick_exit|raise|printf|puts|putchar|perror|atexit|signal|sigaction)[[:space:]]*\(' |
