@@ -80,6 +80,8 @@ static const option options[] = {
      FIELD(trap_nan), NULL, 1, 1},
     {"--lines", NULL, "run: what the kernel prints goes to standard error", FIELD(lines), NULL, 1,
      1},
+    {"--seconds", "N", "tune: for all of it (default 10)", FIELD(seconds), NULL, 1, 1000000},
+    {"--untuned", NULL, "what tune chose and kept is not used", FIELD(context.untuned), NULL, 1, 1},
     {"--stats", NULL, "print counters and history at the end", FIELD(stats), NULL, 1, 1},
 };
 enum { N_OPTIONS = sizeof options / sizeof options[0] };
@@ -92,6 +94,7 @@ static const tool_option text_options[] = {
     {"--plan", "P", "fields of the plan: \"width=8 unroll=2 lane_dim=0\""},
     {"--schedule", "FILE", "the schedule of the code, as asm --stage schedule prints it"},
     {"--plot", "FILE", "bench, roofline: a picture, whose file ends in .svg or .png"},
+    {"--save", "FILE", "tune: the choice, as words for --plan"},
     {"--over", "N=A,B",
      "bench: once for each text in place of {N}: --over n=100,1000 y=zeros:f64[{n}]"},
     {"--pins", "P",
@@ -280,6 +283,7 @@ static int parse_option(int argc, char **argv, int *i, tool_line *line)
                  {"--plan", &line->plan},
                  {"--schedule", &line->schedule},
                  {"--plot", &line->plot},
+                 {"--save", &line->save},
                  {"--over", &line->over}};
     for (size_t k = 0; k < sizeof texts / sizeof texts[0]; k++)
         if (strcmp(word, texts[k].name) == 0) {

@@ -53,6 +53,11 @@ static int on_roofline(const tool_manner *how, int argc, char **argv)
     return on_line(how, argc, argv, command_roofline);
 }
 
+static int on_tune(const tool_manner *how, int argc, char **argv)
+{
+    return on_line(how, argc, argv, command_tune);
+}
+
 static int on_print(const tool_manner *how, int argc, char **argv)
 {
     if (argc != 1)
@@ -90,6 +95,8 @@ const tool_command tool_commands[] = {
      "which version runs, why, and what would be faster", on_explain},
     {"roofline", "KERNEL.qn NAME=VALUE... [--plot FILE]",
      "its rate beside what memory, caches and arithmetic allow", on_roofline},
+    {"tune", "KERNEL.qn NAME=VALUE... [--seconds N]",
+     "measure other plans on these arguments, and keep the fastest", on_tune},
     {"diff", "KERNEL.qn NAME=VALUE... -- [words that differ]",
      "compare the code of two kernels, plans, layouts or sets of options", command_diff},
     {"print", "KERNEL.qn", "check a kernel and print it in its canonical form", on_print},
@@ -131,7 +138,7 @@ int main(int argc, char **argv)
         return tool_fail(
             EXIT_USAGE,
             "a command is missing: run, bench, asm, explain, print, "
-            "roofline, diff, cache, bundle, object, peaks, new; `quern --help` says more");
+            "roofline, tune, diff, cache, bundle, object, peaks, new; `quern --help` says more");
     const char *name =
         strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0 ? "--help" : argv[1];
     for (const tool_command *c = tool_commands; c->name; c++) {

@@ -191,6 +191,7 @@ static int parse_texts(const tool_line *line, tool_job *job)
         if (qn_options_parse(line->plan, job->kernel, &job->planned, &err) != QN_OK)
             return tool_fail(EXIT_USAGE, "--plan: %s", err.message);
         job->options.plan = job->planned->plan;
+        job->options.schedule = job->planned->schedule;
     }
     return line->schedule ? read_schedule(line->schedule, job) : EXIT_OK;
 }

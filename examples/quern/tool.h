@@ -58,6 +58,8 @@ typedef struct tool_line {
     const char *schedule;    /* file of a schedule, or NULL */
     const char *plot;        /* file of a picture, or NULL */
     const char *over;        /* NAME=TEXT,TEXT,... of bench, or NULL */
+    int32_t seconds;         /* of tune; 0: not given */
+    const char *save;        /* file of what tune chose, or NULL */
 } tool_line;
 
 /** A context with a kernel and its arguments. All-zero is empty. */
@@ -189,6 +191,9 @@ int command_peaks(const tool_manner *how, int argc, char **argv);
 
 /* roofline.c */
 int command_roofline(const tool_line *line);
+
+/* tune.c */
+int command_tune(const tool_line *line);
 
 /* cache.c */
 int command_cache(const tool_manner *how, int argc, char **argv);

@@ -53,7 +53,7 @@ typedef struct qn_tune_options {
     /** NULL, or a function that is told of each candidate, on the thread of the call. If it returns
      * a number that is not 0, no other candidate is tried. It must call nothing of Quern. */
     int32_t (*progress)(void *arg, const qn_tune_candidate *c);
-    void *progress_arg;
+    void *progress_arg;  /**< passed to progress */
     char *choice;        /**< NULL, or where words of the best choice are copied to, with a zero */
     size_t choice_bytes; /**< room there */
 } qn_tune_options;
@@ -75,7 +75,9 @@ typedef struct qn_tune_result {
     double seconds;       /**< that it took */
     int64_t choice_bytes; /**< of the words of the best choice, without a zero; 0: the planner's */
     int32_t n_candidates; /**< that were tried, the planner's included */
-    int32_t n_measured, n_refused, n_wrong; /**< among them */
+    int32_t n_measured;   /**< of these */
+    int32_t n_refused;    /**< of these */
+    int32_t n_wrong;      /**< of these */
     int32_t compared;                       /**< QN_TUNE_WITH_... */
     int32_t is_kept;                        /**< 1: the outcome is in the cache on disk */
 } qn_tune_result;

@@ -86,8 +86,10 @@ if grep -q avx2 /proc/cpuinfo; then
     json roofline 'o["levels"][-1]["name"] == "memory" and abs(o["intensity"] - 16 / 96) < 1e-5 and o["roof_gigaflops_per_s"] > 0' \
         roofline "${saxpy[@]}" --repeat 2 --plot roof.svg
     json roofline 'o["dtype"] == "f32" and o["level"] == o["levels"][0]["name"]' roofline "${saxpy[@]}" --repeat 2 --plot roof.png
+    json tune 'o["candidates"][0]["choice"] == "" and o["tried"] == len(o["candidates"]) and o["wrong"] == 0 and o["kept"]' \
+        tune "${saxpy[@]}" --seconds 1
 else
-    for what in asm diff diff bundle object peaks roofline roofline; do
+    for what in asm diff diff bundle object peaks roofline roofline tune; do
         echo "ok $((++n)) # SKIP $what: the processor is below x86-64-v3"
     done
 fi
