@@ -15,7 +15,6 @@
 #include <string.h>
 
 enum {
-    USUAL_SECONDS = 10,
     SEARCH_PERCENT = 70,   /* of the time is for the search */
     INTERPRETER_PARTS = 4, /* a fourth of the time at most is for the interpreter */
     FIRST_TURNS = 5,
@@ -26,6 +25,7 @@ enum {
     SLOW_FACTOR = 4,
     SLOW_NS = 50000000,
 };
+static const double usual_seconds = 10;
 /* A choice is kept if the median of its quotients is at least the first number, and three of four
  * are above the second. */
 static const double least_gain = 1.03, least_quartile = 1.0;
@@ -438,7 +438,7 @@ static void set_inner_options(tuner *s, const qn_options *o)
     s->o.loader = QN_LOADER_ARENA;
     s->o.compile = QN_COMPILE_WAIT;
     s->o.specialize = o->specialize ? o->specialize : QN_SPECIALIZE_EXACT;
-    s->t.seconds = s->t.seconds > 0 ? s->t.seconds : USUAL_SECONDS;
+    s->t.seconds = s->t.seconds > 0 ? s->t.seconds : usual_seconds;
     s->t.most_candidates = s->t.most_candidates ? s->t.most_candidates : QN_TUNE_USUAL_CANDIDATES;
     int64_t ns = (int64_t)(s->t.seconds * 1e9);
     s->begin_ns = qn__now_ns();
