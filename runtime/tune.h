@@ -40,7 +40,7 @@ void qn__tune_expect(const qn_tune_memory *m);
  * where it differs. */
 bool qn__tune_is_expected(const qn_tune_memory *m, qn_error *why);
 /** Whether that holds of those elements that differ from what was there before: a run that was
- * stopped wrote them. */
+ * stopped wrote them. One element of a block may be another: its iteration was stopped. */
 bool qn__tune_is_begun(const qn_tune_memory *m, qn_error *why);
 void qn__tune_release(qn_tune_memory *m);
 

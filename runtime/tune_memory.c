@@ -162,11 +162,17 @@ static bool compare(const qn_tune_memory *m, const qn_tune_block *b, bool only_c
 {
     if (memcmp(b->at, b->expected, b->n) == 0)
         return true;
-    for (size_t at = 0, next; at < b->n; at++) {
+    bool may_be_cut = only_changed; /* the iteration that was stopped may have stored anything */
+    for (size_t at = 0, next = 0; at < b->n; at++) {
         int argument;
         if (b->at[at] == b->expected[at] || (only_changed && b->at[at] == b->before[at]))
             continue;
         if (is_nan_there(m, b, at, &next, &argument)) {
+            at = next - 1;
+            continue;
+        }
+        if (may_be_cut && argument >= 0) {
+            may_be_cut = false;
             at = next - 1;
             continue;
         }

@@ -234,6 +234,8 @@ static void test_compare(void)
     qn__tune_restore(&m);
     tap_ok(qn__tune_is_begun(&m, &err), "nothing was stored yet");
     y[5] = 98;
+    tap_ok(qn__tune_is_begun(&m, &err), "one element was being made");
+    y[6] = 98;
     tap_ok(!qn__tune_is_begun(&m, &err), "something else was stored");
     qn__tune_restore(&m);
     qn__tune_release(&m);
