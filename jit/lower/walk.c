@@ -103,12 +103,18 @@ static void inside(lower *g, const steps *of)
     emit_nodes(x->w, qn__node(x->w->s, x->loop)->child);
 }
 
+/** Dimensions whose tiles are open have loops inside as well. */
 static void to_first(lower *g, const steps *of)
 {
-    const walk *w = ((const walk_steps *)of)->w;
-    for (int d = 0; d < g->k->n_dims; d++)
-        if (!qn__is_reduction(g->k, d) && (d == of->d || !(w->open >> d & 1)))
+    const walk_steps *x = (const walk_steps *)of;
+    const walk *w = x->w;
+    const qn_node inside = qn__node(w->s, x->loop)->child;
+    for (int d = 0; d < g->k->n_dims; d++) {
+        qn_node below = qn__loop_below(w->x, w->s, inside, d);
+        bool is_inside = below.id && !qn__is_of_block(w->x, w->s, below);
+        if (!qn__is_reduction(g->k, d) && (d == of->d || is_inside))
             qn__set_index(g, d, w->of[d].low);
+    }
 }
 
 /** Jammed iterations less than n ahead along d. */

@@ -192,6 +192,24 @@ static void test_bools(qn_context *c)
     qn_kernel_release(k);
 }
 
+/** The first address of a row is known where the loops of a tile are open, and those inside are not. */
+static void test_tiled_stream(qn_context *c)
+{
+    char code[60000] = "";
+    qn_error err = {0};
+    qn_view x = view(2, DIMS(1000, 1000), false), y = view(2, DIMS(1000, 1000), true);
+    const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
+    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .isa = QN_ISA_V3,
+                          .plan = PLAN_WITH(.streams = 1, .tile_dim = 1, .tile = 32)};
+    qn_kernel *k = kernel_of(twice);
+    qn_code *f = NULL;
+    bool ok = k && qn_specialize(c, k, 2, args, &o, &f, &err) == QN_OK && qn_code_text(f, QN_DUMP_LLVM, code, sizeof code);
+    if (!tap_ok(ok && strstr(code, "!nontemporal"), "a transposition in tiles streams"))
+        tap_note("%s", err.message);
+    qn_code_release(f);
+    qn_kernel_release(k);
+}
+
 int main(void)
 {
     char reason[QN_MESSAGE_BYTES];
@@ -239,6 +257,7 @@ int main(void)
         for (int i = 0; i < 2; i++)
             qn_layout_release(&x[i].layout);
     }
+    test_tiled_stream(c);
     test_known_lanes(c);
     test_bools(c);
     test_sides(c);
