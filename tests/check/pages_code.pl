@@ -185,6 +185,7 @@ my %rules = (
     'docs/schedule.md' => [['elsewhere', 'tests/unit'], ['shell'], [@grammar]],
     'docs/testing.md' => [['names'], ['no code', 'a case file with dots in it'], ['no code', 'needs a GPU']],
     'docs/tool.md' => [['elsewhere', 'pages.sh'], ['shell']],
+    'docs/tuning.md' => [['elsewhere', 'examples.sh']],
     'docs/tutorial.md' => [['all elsewhere', 'examples.sh']],
     'docs/views.md' => [['c', '', 'qn_error err; qn_context *c = 0; qn_kernel *k = 0; qn_builder *b = 0; qn_val i = {0}, j = {0}; ' .
         'qn_param x = {0}, y = {0}; qn_view whole = {0}, part = {0};']],
