@@ -178,7 +178,8 @@ static nest_steps steps_of_nest(const lower *g, const span *spans, int at)
                         .at = at};
 }
 
-/** The same if lines of many rows are written as the lanes go on (lower/carry.c): for so many rows at a time. */
+/** The loop over the lanes where lines of many rows are written as the lanes go on (lower/carry.c): for
+ *  so many rows at a time. */
 static bool loop_carried(lower *g, const span *spans, int at)
 {
     if (!qn__has_carry(g))

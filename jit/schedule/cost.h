@@ -73,7 +73,7 @@ int qn__kind_of_work(const qn_kernel *k, const qn_analysis *a, uint32_t i, int *
 
 /** Units of one operation on `lanes` lanes (1: a scalar) of `bits` bits each, for a target. */
 int64_t qn__work_units(int work, int bits, int lanes, const qn_target *target);
-/** The same of cycles of the ports for arithmetic. */
+/** Cycles of the ports for arithmetic that one operation on `lanes` lanes of `bits` bits takes. */
 int64_t qn__work_slots(int work, int bits, int lanes, const qn_target *target);
 /** Registers that so many lanes take, at least one. */
 int64_t qn__registers(int bits, int lanes, const qn_target *target);
