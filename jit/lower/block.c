@@ -17,6 +17,14 @@ void qn__set_jam(lower *g, int n)
     qn__set_active(g, (UINT64_C(1) << n) - 1);
 }
 
+uint64_t qn__jammed_below(const lower *g, int d, int64_t n)
+{
+    uint64_t below = 0;
+    for (int j = 0; j < g->jam_max; j++)
+        below |= (uint64_t)(g->jam_ahead[d][j] < n) << j;
+    return below;
+}
+
 void qn__set_jam_ahead(lower *g, int d, const int64_t *ahead)
 {
     for (int j = 0; j < g->jam_max; j++) {

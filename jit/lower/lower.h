@@ -211,6 +211,8 @@ bool qn__lanes_share_digits(const lower *g, uint32_t value, const qn_dim_fact *d
 /** Emits the first n jammed iterations, or those of a mask, until the next call. */
 void qn__set_jam(lower *g, int n);
 void qn__set_active(lower *g, uint64_t active);
+/** Jammed iterations whose index of dimension d is less than n ahead. */
+uint64_t qn__jammed_below(const lower *g, int d, int64_t n);
 /** Sets how far the index of a jammed dimension is ahead in each iteration: ahead[j], g->jam_max of them. */
 void qn__set_jam_ahead(lower *g, int d, const int64_t *ahead);
 

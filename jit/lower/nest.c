@@ -88,21 +88,21 @@ static void blocks_staged(lower *g, const steps *of, span s)
     qn__loop_close(g, &l, NULL, NULL);
 }
 
-/** Fewer iterations than a step has, whose number is not known: in steps of 8, 4, 2 and 1, each
- * once or not at all. */
-static void rest_in_halves(lower *g, const steps *of, span s, int jam)
+void qn__rest_in_halves(lower *g, const steps *of, span s, int64_t step)
 {
+    const uint64_t all = g->jam_active;
     LLVMValueRef left = LLVMBuildSub(g->b, s.high, s.low, "");
-    int part = 1;
-    while (2 * part < jam)
+    int64_t part = 1;
+    while (2 * part < step)
         part *= 2;
     for (; part >= 1; part /= 2) {
         LLVMValueRef some = LLVMBuildAnd(g->b, left, qn__const_i64(g, part), "");
         LLVMValueRef next = LLVMBuildAdd(g->b, s.low, some, "");
-        qn__set_jam(g, part);
+        qn__set_active(g, all & qn__jammed_below(g, of->d, part));
         qn__nest_once(g, of, s.low, next, s.low);
         s.low = next;
     }
+    qn__set_active(g, all);
 }
 
 static void loop_jammed(lower *g, const steps *of)
@@ -121,13 +121,15 @@ static void loop_jammed(lower *g, const steps *of)
     } else {
         LLVMValueRef middle = rest == 0 ? s.high : qn__whole_steps(g, s, jam);
         qn__nest_over(g, of, (span){s.low, middle}, jam, true);
-        qn__set_jam(g, rest > 0 ? (int)rest : 1);
-        if (rest > 0)
-            qn__nest_once(g, of, middle, s.high, middle);
-        else if (rest < 0 && g->p->jam_rest == QN_REMAINDER_TILE)
-            rest_in_halves(g, of, (span){middle, s.high}, jam);
-        else if (rest < 0)
-            qn__nest_over(g, of, (span){middle, s.high}, 1, true);
+        if (rest < 0 && g->p->jam_rest == QN_REMAINDER_TILE) {
+            qn__rest_in_halves(g, of, (span){middle, s.high}, jam);
+        } else {
+            qn__set_jam(g, rest > 0 ? (int)rest : 1);
+            if (rest > 0)
+                qn__nest_once(g, of, middle, s.high, middle);
+            else if (rest < 0)
+                qn__nest_over(g, of, (span){middle, s.high}, 1, true);
+        }
     }
     qn__set_jam(g, 1);
 }

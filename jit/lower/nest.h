@@ -38,6 +38,9 @@ void qn__nest_once(lower *g, const steps *of, LLVMValueRef middle, LLVMValueRef 
                    LLVMValueRef first);
 /** Steps that cover [low, high), which is longer than one; the last one begins so early that it ends at high. */
 void qn__steps_overlap(lower *g, const steps *of, span s, int64_t step);
+/** Fewer iterations than a step has, whose number is not known: in powers of two, each once or not at all, by the
+ *  jammed iterations that are emitted now. */
+void qn__rest_in_halves(lower *g, const steps *of, span s, int64_t step);
 /** The loop over the lanes (lower/lanes.c). */
 void qn__nest_lanes(lower *g, const steps *of);
 /** Whole steps of the lanes; `streaming`: STREAM_... */

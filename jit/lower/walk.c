@@ -117,32 +117,6 @@ static void to_first(lower *g, const steps *of)
     }
 }
 
-/** Jammed iterations less than n ahead along d. */
-static uint64_t jammed_below(const lower *g, int d, int64_t n)
-{
-    uint64_t below = 0;
-    for (int j = 0; j < g->jam_max; j++)
-        below |= (uint64_t)(g->jam_ahead[d][j] < n) << j;
-    return below;
-}
-
-/** Fewer iterations than a step has, whose number is not known: in powers of two, each once or not
- * at all. */
-static void rest_in_halves(lower *g, const walk_steps *x, span s, int64_t step, uint64_t all)
-{
-    LLVMValueRef left = LLVMBuildSub(g->b, s.high, s.low, "");
-    int64_t part = 1;
-    while (2 * part < step)
-        part *= 2;
-    for (; part >= 1; part /= 2) {
-        LLVMValueRef some = LLVMBuildAnd(g->b, left, qn__const_i64(g, part), "");
-        LLVMValueRef next = LLVMBuildAdd(g->b, s.low, some, "");
-        qn__set_active(g, all & jammed_below(g, x->steps.d, part));
-        qn__nest_once(g, &x->steps, s.low, next, s.low);
-        s.low = next;
-    }
-}
-
 /** Iterations beyond the last whole step; -1: not known. */
 static int64_t rest_of(const walk *w, const walk_steps *x, int64_t step)
 {
@@ -169,12 +143,12 @@ static void emit_jammed(walk *w, const walk_steps *x, int64_t step, int tail)
     LLVMValueRef middle = rest == 0 ? s.high : qn__whole_steps(g, s, step);
     qn__nest_over(g, &x->steps, (span){s.low, middle}, step, true);
     if (rest > 0) {
-        qn__set_active(g, all & jammed_below(g, x->steps.d, rest));
+        qn__set_active(g, all & qn__jammed_below(g, x->steps.d, rest));
         qn__nest_once(g, &x->steps, middle, s.high, middle);
     } else if (rest < 0 && tail == QN_TAIL_NARROWER) {
-        rest_in_halves(g, x, (span){middle, s.high}, step, all);
+        qn__rest_in_halves(g, &x->steps, (span){middle, s.high}, step);
     } else if (rest < 0) {
-        qn__set_active(g, all & jammed_below(g, x->steps.d, 1));
+        qn__set_active(g, all & qn__jammed_below(g, x->steps.d, 1));
         qn__nest_over(g, &x->steps, (span){middle, s.high}, 1, true);
     }
     qn__set_active(g, all);
